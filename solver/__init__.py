@@ -1,29 +1,15 @@
 """Rules and numerics: boards, games, backward induction. Knows nothing of Ray, Parquet, terminals.
 
-    >>> from luckbase import solver
-    >>> board = solver.load_board("boards/press-your-luck/1985-02.toml", score_unit=500)
-    >>> game = solver.load_game(board)
-
-* `board`: board files, read and checked; which rules a board asks for.
-* `game`: what a game gives, and what follows from it for every game alike.
-* `games`: the games, one folder each, which reads as `board`, `rules`, `game`, `layout`, `kernel`,
-  `agents`, `charts`, `scene`, as far as it has them.
-* `search`: the states below some roots: found, ordered, solved. `dense`: a full table in memory.
-  `check`: a game held to its contract.
-* `matrix_game`: zero-sum matrix games, for states in which both choose at once.
-* `policy`: what agents get: exact values, best responses, Monte Carlo.
-* `charts`: charts as data; `scene`: a state as it looks. `result`: results as JSON, and its schema.
-* `linear`: linear equations. `errors`: every exception, one tree. `sentences`: words for them.
-* `compiled`: compiled code is kept on disk, in a folder for this version of the room. `njit`:
-  numba's, for functions that are compiled when they are first called.
+>>> from luckbase import solver
+>>> board = solver.load_board("boards/press-your-luck/1985-02.toml", score_unit=500)
+>>> game = solver.load_game(board)
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING, Any
-
-from luckbase.solver.compiled import keep_compiled_code_here
 
 if TYPE_CHECKING:
     from luckbase.solver.board.model import Board
@@ -64,4 +50,19 @@ def load_layout(board: Board) -> Layout[Any]:
     return layout_of(load_game(board))
 
 
-keep_compiled_code_here()
+_LOCATORS = "NUMBA_CACHE_LOCATOR_CLASSES"
+
+
+def _keep_compiled_code() -> None:
+    """Have numba ask `njit.Locator` first, then its own in their order: before it is imported, or
+    after; processes that this one starts inherit it."""
+    of_numba = ("UserProvided", "InTree", "UserWide", "IPython", "Zip")
+    ours = f"{__name__}.njit.Locator"
+    locators = os.environ.get(_LOCATORS) or ",".join(f"{name}CacheLocator" for name in of_numba)
+    if ours not in locators.split(","):
+        os.environ[_LOCATORS] = f"{ours},{locators}"
+    if "numba.core.config" in sys.modules:
+        sys.modules["numba.core.config"].CACHE_LOCATOR_CLASSES = os.environ[_LOCATORS]  # type: ignore[attr-defined]
+
+
+_keep_compiled_code()

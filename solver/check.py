@@ -62,8 +62,7 @@ def check_below(game: Game, roots: Ints, *, most: int, wide: int, seed: int = 0)
     for level in _levels(game, roots, most, wide, np.random.default_rng(seed)):
         edges = expand(game, level)
         for x, state in enumerate(level):
-            check_edges(game, state, *_edges_of(edges, x))
-        _check_round_trip(game, level)
+            _check_state(game, state, edges, x)
         if stages is not None:
             _check_level(stages, level, edges)
         looked += len(level)
@@ -78,15 +77,18 @@ def check_sample(game: Game, roots: Ints) -> None:
         check_below(game, roots[:16], most=400, wide=16)
 
 
-def _edges_of(edges: Expanded, x: int) -> tuple[StateEdges, int]:
-    """Those of state x, and how many: none of a state that is over, whose payoff has a row."""
-    kind, actor = int(edges.kinds[x]), int(edges.actors[x])
+def _check_state(game: Game, state: Ints, edges: Expanded, x: int) -> None:
+    """Whether state x keeps the rules, and is what it says of itself."""
     here = slice(int(edges.first[x]), int(edges.first[x + 1]))
-    count = 0 if edges.terminal[x] else here.stop - here.start
-    return StateEdges(
-        kind, actor, edges.children[here], edges.weights[here], edges.actions[here],
-        edges.rewards[here],
-    ), count  # fmt: skip
+    count = 0 if edges.terminal[x] else here.stop - here.start  # who is over has a row that pays
+    own = StateEdges(
+        int(edges.kinds[x]), int(edges.actors[x]), edges.children[here], edges.weights[here],
+        edges.actions[here], edges.rewards[here],
+    )  # fmt: skip
+    check_edges(game, state, own, count)
+    again = game.parse(game.describe(state))
+    if (again != state).any():
+        raise broken(game, state, f"reads back as {state_text(game, again)}")
 
 
 def _levels(
@@ -97,10 +99,10 @@ def _levels(
     level = np.unique(roots, axis=0)
     while len(level) and len(seen) < most:
         level = level[[key not in seen for key in keys.pack_all(game.bits, level).tolist()]]
-        if len(level) > wide:
-            level = level[np.sort(rng.choice(len(level), wide, replace=False))]
         if not len(level):
             return
+        if len(level) > wide:
+            level = level[np.sort(rng.choice(len(level), wide, replace=False))]
         seen.update(keys.pack_all(game.bits, level).tolist())
         yield level
         edges = expand(game, level)
@@ -122,13 +124,6 @@ def _check_level(stages: Stages, states: Ints, edges: Expanded) -> None:
         raise broken(game, states[owner[real][wrong[0]]], why)
 
 
-def _check_round_trip(game: Game, states: Ints) -> None:
-    for state in states:
-        again = game.parse(game.describe(state))
-        if (again != state).any():
-            raise broken(game, state, f"reads back as {state_text(game, again)}")
-
-
 # --- the full table ----------------------------------------------------------------------------
 
 
@@ -136,35 +131,32 @@ def _check_layout(game: Game, layout: Layout[Any]) -> None:
     """Every row of the full table, solved in memory, against one step of the rules."""
     done: set[Any] = set()
     for tier in layout.tiers():
-        for child in layout.children(tier):
-            if child not in done:
-                raise GameError(
-                    f"game {game.board.game}: tier {layout.tier_name(tier)} reads "
-                    f"{layout.tier_name(child)}, which does not come before it"
-                )
+        late = next((child for child in layout.children(tier) if child not in done), None)
+        if late is not None:
+            raise GameError(
+                f"game {game.board.game}: tier {layout.tier_name(tier)} reads "
+                f"{layout.tier_name(late)}, which does not come before it"
+            )
         done.add(tier)
     solved = InMemory(layout)
     for tier in layout.tiers():
-        _check_tier(game, solved, tier)
-
-
-def _check_tier(game: Game, solved: InMemory[Any], tier: Any) -> None:
-    layout = solved.layout
-    rows = np.arange(layout.rows(tier))
-    states = layout.states_at(tier, rows)
-    numbers, places = layout.locate(states)
-    off = np.flatnonzero((numbers != layout.tier_number(tier)) | (places != rows))
-    if len(off):
-        raise broken(game, states[off[0]], f"is row {off[0]} of {layout.tier_name(tier)}, and "
-                     f"`locate` says row {places[off[0]]} of tier {numbers[off[0]]}")  # fmt: skip
-    own, by_rules = solved.lookup(states)[0], _one_step(solved, states)
-    residuals = np.abs(by_rules - own).max(axis=1)
-    own_bound = solved.errors[tier] - game.cut_error + rounding(game, layout.payoff_type)
-    wrong = np.flatnonzero(~(residuals <= most_residual(game, own_bound)))
-    if len(wrong):
-        x = int(wrong[0])
-        raise broken(game, states[x], f"the kernel says {own[x].tolist()}, one step of the rules "
-                     f"says {by_rules[x].tolist()}")  # fmt: skip
+        rows = np.arange(layout.rows(tier))
+        states = layout.states_at(tier, rows)
+        numbers, places = layout.locate(states)
+        off = np.flatnonzero((numbers != layout.tier_number(tier)) | (places != rows))
+        if len(off):
+            raise broken(
+                game, states[off[0]], f"is row {off[0]} of {layout.tier_name(tier)}, and `locate` "
+                f"says row {places[off[0]]} of tier {numbers[off[0]]}",
+            )  # fmt: skip
+        own, by_rules = solved.lookup(states)[0], _one_step(solved, states)
+        residuals = np.abs(by_rules - own).max(axis=1)
+        own_bound = solved.errors[tier] - game.cut_error + rounding(game, layout.payoff_type)
+        wrong = np.flatnonzero(~(residuals <= most_residual(game, own_bound)))
+        if len(wrong):
+            x = int(wrong[0])
+            raise broken(game, states[x], f"the kernel says {own[x].tolist()}, one step of the "
+                         f"rules says {by_rules[x].tolist()}")  # fmt: skip
 
 
 def _one_step(solved: InMemory[Any], states: Ints) -> Floats:

@@ -1,26 +1,6 @@
-"""The exceptions of luckbase, one tree::
-
-    LuckbaseError                  something a person has to hear, in one sentence
-    ├── RequestError               the request is wrong; nothing was done (exit code 2)
-    │   ├── BoardError             a board file, or the board in it
-    │   ├── JobError               a job file: which boards a night is to solve
-    │   ├── StateError             a state: a field, its value, or its place in the game
-    │   ├── OptionError            an option, of the command line or of a board, or its value
-    │   ├── GameError              a game's own code breaks its contract
-    │   ├── SearchLimitError       a search met more states than it was allowed
-    │   ├── MemoryLimitError       what was asked for does not fit in the memory it was allowed
-    │   └── DiskLimitError         what was asked for does not fit on the disk
-    ├── TableError                 a table on disk is not what it should be (exit code 1)
-    │   ├── MissingTableError      it is not there, or not complete
-    │   ├── UnknownGameError       it is there, and its game is not known here
-    │   ├── CorruptTableError      it is there, and its bytes are not what the ledger says
-    │   │   └── ForeignTableError  it is a table of other rules than its folder's name says
-    │   └── StaleTableError        its board has changed since, and only a fresh one will do
-    ├── WorkerError                workers died and died again (exit code 1)
-    └── DisagreementError          two solutions of one state differ (exit code 1)
-
-`str(error)` is one sentence for a person, without line breaks or a final full stop: where, what is
-wrong, and what would be right. The command line prints it and ends with `error.exit_code`.
+"""The exceptions of luckbase, one tree. `str(error)` is one sentence for a person, without line
+breaks or a final full stop: where, what is wrong, and what would be right. The command line prints
+it and ends with `error.exit_code`.
 """
 
 from typing import TYPE_CHECKING, ClassVar

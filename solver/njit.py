@@ -1,24 +1,47 @@
-"""numba's `njit` with a declared signature, compiled (or loaded) when it is first called.
+"""numba here: `njit` compiles a function when it is first called, and `Locator` says where compiled
+code is kept.
 
 numba itself compiles a function with a signature where it is defined, so a module that is imported
-for one of its functions compiles them all: half of what a newcomer's first solve waited for. A
-declared signature stays the only one: what does not fit it is refused, and nothing compiles again.
+for one of its functions compiles them all: half of what a newcomer's first solve waited for. With
+this `njit` a declared signature stays the only one: what does not fit it is refused, and nothing
+compiles again. Before its first function numba asks SciPy for its linear algebra, which takes
+longer to import than numba itself, for the day when somebody multiplies matrices. Here it asks on
+that day.
 
-Before its first function numba asks SciPy for its linear algebra, which takes longer to import than
-numba itself, for the day when somebody multiplies matrices. Here it asks on that day.
+numba keeps compiled functions on disk by the file's path, and sees no change of a helper in another
+file. So it asks `Locator` first (`solver.__init__`). The folder's name is a hash of every source in
+`solver/`, of the versions of numba, llvmlite, numpy and Python, and of the processor; in it each
+module has a folder. Another version compiles once more (`python -m tests.bench compile`), and
+folders that nobody has used for `KEEP_DAYS` are removed. The name for a game outside this package
+has a hash of its file too, and of the files that it imports from beside it or from its package.
 """
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import importlib
+import importlib.util
+import io
+import os
+import shutil
 import sys
-from collections.abc import Callable
+import tempfile
+import time
+import uuid
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+import llvmlite
 import numba as nb
+import numpy as np
+from llvmlite import binding
 from numba import types
-from numba.core import errors, registry, sigutils
+from numba.core import config, errors, registry, sigutils
 from numba.core.compiler_lock import global_compiler_lock
 
 P = ParamSpec("P")
@@ -55,15 +78,15 @@ def _without_scipy() -> None:
     there what multiplies matrices? It looks again when it compiles a function that does."""
     from numba.np import linalg
 
-    name, asked = "numba.np.arraymath", getattr(linalg, "ensure_blas", None)
-    if asked is None or name in sys.modules:
+    name, ensure_blas = "numba.np.arraymath", getattr(linalg, "ensure_blas", None)
+    if ensure_blas is None or name in sys.modules:
         return
     linalg.ensure_blas = lambda: None
     try:
         arraymath = importlib.import_module(name)
-        arraymath.ensure_blas = asked  # type: ignore[attr-defined]
+        arraymath.ensure_blas = ensure_blas  # type: ignore[attr-defined]
     finally:
-        linalg.ensure_blas = asked
+        linalg.ensure_blas = ensure_blas
 
 
 class _Declared(_Dispatcher):  # type: ignore[misc]
@@ -95,3 +118,229 @@ class _Declared(_Dispatcher):  # type: ignore[misc]
             if tuple(sig.args) not in self.overloads:
                 raise errors.TypingError(f"{self.py_func.__name__} is {self.declared}, not {sig}")
         return super().get_compile_result(sig)
+
+
+# --- where compiled code is kept -----------------------------------------------------------------
+
+PACKAGE = Path(__file__).parents[1]
+"""The folder of the package luckbase."""
+KEEP_DAYS = 30
+_DAY = 86400.0
+USED: set[Path] = set()
+"""The modules' folders that this process uses."""
+
+
+class Locator:
+    """What numba asks where a function's compiled code is (`numba.core.caching._CacheLocator`)."""
+
+    def __init__(self, file: str, folder: Path, line: int) -> None:
+        self._py_file, self._folder, self._line = file, folder, line  # numba reads the first
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], file: str) -> Locator | None:
+        """None where `key_of` gives none, or no folder can be written."""
+        key = key_of(function.__module__, Path(file))
+        root = key and next(filter(_usable, (root / key for root in cache_roots())), None)
+        if not root:
+            return None
+        folder = root / function.__module__
+        USED.add(folder)
+        return cls(file, folder, function.__code__.co_firstlineno)
+
+    def ensure_cache_path(self) -> None:
+        """Make the folder, should it have gone."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def get_cache_path(self) -> str:
+        """The folder."""
+        return str(self._folder)
+
+    def get_source_stamp(self) -> str:
+        """The folder's name says which source it is."""
+        return ""
+
+    def get_disambiguator(self) -> str:
+        """Which function of the file."""
+        return str(self._line)
+
+
+def cache_roots() -> Iterator[Path]:
+    """Where folders of compiled code may be, the first that can be written to be taken."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    if chosen:
+        yield Path(chosen) / "luckbase"
+    yield Path("~/.cache/luckbase/compiled").expanduser()
+    private = Path(tempfile.gettempdir()) / f"luckbase-{os.getuid()}"
+    try:
+        private.mkdir(mode=0o700, exist_ok=True)
+        if private.lstat().st_uid == os.getuid():  # what is read there is run
+            yield private / "compiled"
+    except OSError:
+        return
+
+
+@cache
+def _usable(folder: Path) -> bool:
+    """Make the folder and mark it as used today; whoever makes a new one removes old ones."""
+    try:
+        new = not folder.exists()
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+        if not new and folder.stat().st_mtime < time.time() - _DAY:
+            os.utime(folder)
+    except OSError:
+        return False
+    if new:
+        prune(folder.parent)
+    return True
+
+
+def pack() -> bytes:
+    """What is compiled of what this process uses, for another machine (`unpack`): a ZIP file."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for folder in sorted(USED):
+            for path in sorted(folder.glob("*.nb[ci]")):
+                with suppress(OSError):
+                    name = "/".join((folder.parent.name, folder.name, path.name))
+                    archive.writestr(name, path.read_bytes())
+    return content.getvalue()
+
+
+def unpack(content: bytes) -> int:
+    """Put what `pack` gave where this process looks for it, but for modules that have something
+    already; returns how many files. What is of another processor lies there unused."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        names = archive.namelist()
+        keys = {name.partition("/")[0] for name in names}
+        root = next((r for r in cache_roots() if all(_usable(r / key) for key in keys)), None)
+        if root is None:
+            return 0
+        folders = {os.path.dirname(name) for name in names}
+        there = {folder for folder in folders if any((root / folder).glob("*.nbi"))}
+        new = [name for name in names if os.path.dirname(name) not in there]
+        for name in sorted(new, key=lambda name: name.endswith(".nbi")):  # an index goes last
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+            part.write_bytes(archive.read(name))
+            part.replace(path)
+    return len(new)
+
+
+def prune(root: Path, days: float = KEEP_DAYS) -> None:
+    """Remove what nobody has used for so many days. Folders are moved away first, so that no other
+    process sees half of one; one that it takes from a process's hands is made again there."""
+    before = time.time() - days * _DAY
+    for path in root.glob("*"):
+        try:
+            if path.stat().st_mtime >= before:
+                continue
+            if path.is_dir():
+                path = path.rename(root / f"old-{uuid.uuid4().hex}")
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
+        except OSError:
+            continue  # another process was faster
+
+
+def key_of(module: str, path: Path) -> str | None:
+    """The name of the folder for the compiled functions of a module in a file; None where it is of
+    an installed package that has nothing to do with this one, or in no file."""
+    if module.partition(".")[0] == PACKAGE.name:
+        return _own_key(module)
+    try:
+        files = _sources(module, path)
+        if _is_installed(path) and not any(b"luckbase" in f.read_bytes() for f in files.values()):
+            return None
+    except (OSError, SyntaxError, ValueError, IndexError):
+        return None  # such as a notebook's cell
+    return _key(own_files(PACKAGE) | files)
+
+
+def _is_installed(path: Path) -> bool:
+    return not {"site-packages", "dist-packages"}.isdisjoint(path.parts)
+
+
+@cache
+def _own_key(module: str) -> str:
+    return _key(own_files(PACKAGE))  # anew for each module: it may be imported late
+
+
+def own_files(package: Path) -> dict[str, Path]:
+    """The sources that compiled functions of the package in a folder may come from, by name."""
+    found = package.glob("solver/**/*.py")
+    return {f"luckbase/{file.relative_to(package)}": file for file in found}
+
+
+_first_read: dict[Path, tuple[int, int]] = {}
+
+
+def _key(files: dict[str, Path]) -> str:
+    """Where a file was changed after this process has imported it, or something that imports it,
+    what is compiled may be of two versions: then a name that nobody uses again."""
+    stamps = {file: _stamp(file) for file in files.values()}
+    changed = any(_first_read.setdefault(file, stamp) != stamp for file, stamp in stamps.items())
+    return digest_of(files) + (f"-{uuid.uuid4().hex}" if changed else "")
+
+
+def digest_of(files: dict[str, Path]) -> str:
+    """A hash of the files, by name, and of what compiles them."""
+    texts = sorted((name, _text_digest(file, _stamp(file))) for name, file in files.items())
+    return hashlib.sha256(repr([_made_with(), texts]).encode()).hexdigest()[:20]
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    """When it was changed last, in nanoseconds, and its bytes."""
+    stat = file.stat()
+    return stat.st_mtime_ns, stat.st_size
+
+
+@cache
+def _text_digest(file: Path, stamp: tuple[int, int]) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+@cache
+def _made_with() -> list[str]:
+    """What compiles, and for which processor."""
+    name, features = getattr(config, "CPU_NAME", None), getattr(config, "CPU_FEATURES", None)
+    return [
+        *(f"{module.__name__} {module.__version__}" for module in (nb, llvmlite, np)),
+        sys.version.partition(" ")[0],
+        binding.get_process_triple(),
+        binding.get_host_cpu_name() if name is None else name,
+        binding.get_host_cpu_features().flatten() if features is None else features,
+    ]
+
+
+def _sources(module: str, path: Path) -> dict[str, Path]:
+    """A file outside this package, and all that it imports from beside it or from its package."""
+    root = path.parents[module.count(".") + (path.name == "__init__.py")]
+    found: dict[str, Path] = {}
+    new = [(module, path)]
+    while new:
+        importer, file = new.pop()
+        found[importer] = file
+        for name in _imports(importer, file) - found.keys():
+            top = name.partition(".")[0]
+            if top != PACKAGE.name and (not _is_installed(path) or top == module.partition(".")[0]):
+                place = root.joinpath(*name.split("."))
+                files = place.with_suffix(".py"), place / "__init__.py"
+                new += [(name, there) for there in files if there.is_file()]
+    return found
+
+
+def _imports(module: str, file: Path) -> set[str]:
+    """The names, modules or not, that a module imports."""
+    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            name = "." * node.level + (node.module or "")
+            base = importlib.util.resolve_name(name, package) if node.level else name
+            names.update([base, *(f"{base}.{alias.name}" for alias in node.names)])
+    return names

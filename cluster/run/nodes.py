@@ -301,7 +301,7 @@ def _prepare(needed: Requirements, content: bytes) -> Any:
 
     job = pickle.loads(content)
     if type(job) not in _ready:
-        from luckbase.solver.compiled import unpack
+        from luckbase.solver.njit import unpack
 
         with _one_at_a_time():
             for compiled in ray.get(list(needed.compiled)):
@@ -316,7 +316,7 @@ def _one_at_a_time() -> Iterator[None]:
     """One process of this machine compiles; the others find what it has compiled."""
     import fcntl
 
-    from luckbase.solver.compiled import cache_roots
+    from luckbase.solver.njit import cache_roots
 
     for root in cache_roots():
         try:

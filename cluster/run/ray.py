@@ -60,9 +60,9 @@ from luckbase.cluster.run.worker import (
 )
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.words import size
-from luckbase.solver.compiled import pack
 from luckbase.solver.errors import LuckbaseError, MemoryLimitError, OptionError, WorkerError
 from luckbase.solver.game.arrays import Floats
+from luckbase.solver.njit import pack
 from luckbase.solver.sentences import option
 
 RETRIES = 3

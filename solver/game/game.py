@@ -41,11 +41,11 @@ from luckbase.solver.board import registry
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.board.model import Board, Source, canonical
 from luckbase.solver.board.registry import GameFile
-from luckbase.solver.compiled import cache_roots
 from luckbase.solver.errors import GameError, LuckbaseError, OptionError, StateError
 from luckbase.solver.game.arrays import Coded, Ints
 from luckbase.solver.game.fields import Field, Fields, Refuse
 from luckbase.solver.game.rules import Capability, Numbers, Rules, Unavailable
+from luckbase.solver.njit import cache_roots
 from luckbase.solver.sentences import named, on_command_line, option, shorten
 
 C = TypeVar("C", bound=Capability)

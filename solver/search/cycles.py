@@ -53,12 +53,13 @@ from luckbase.solver.matrix_game.simplex import eliminate
 from luckbase.solver.njit import njit, tuple_type
 from luckbase.solver.search.bellman import (
     LOTTERIES,
+    SCRATCH_TYPE,
     UNDECIDED,
     Lotteries,
-    Scratch,
     action_value,
     action_values,
     decide,
+    scratch_of,
 )
 from luckbase.solver.search.expand import Expanded, inlined
 
@@ -114,11 +115,10 @@ _EQUATIONS = tuple_type(Equations, _i1, _i1, _f1, _i1, _f2, _i1, _f2, _f2)
 
 @dataclass(frozen=True)
 class FixedPoint:
-    """lower, upper: float64 (n, players), bounds on each payoff; sweeps: how many were made."""
+    """lower, upper: float64 (n, players), bounds on each payoff."""
 
     lower: Floats
     upper: Floats
-    sweeps: int
 
     @property
     def gap(self) -> float:
@@ -287,14 +287,11 @@ def solve_equations(
     inner[c.first[:-1]] = False
     choices = np.flatnonzero(inner[1:] & (c.actions[1:] != c.actions[:-1]))
     how = payoff_range, tolerance, describe
-    if not len(choices):  # linear: each player's payoffs by themselves
-        plain = c._replace(actors=np.zeros_like(c.actors))
+    if players == 1 or not len(choices):  # linear: each player's payoffs by themselves
+        plain = c if len(choices) else c._replace(actors=np.zeros_like(c.actors))
         solved = [_iterate(plain.seen_by(i), *how) for i in range(players)]
         lower, upper = (np.column_stack([s[side] for s in solved]) for side in (0, 1))
-        return FixedPoint(lower, upper, max(s[2] for s in solved))
-    if players == 1:
-        lower, upper, sweeps = _iterate(c.seen_by(0), *how)
-        return FixedPoint(lower[:, None], upper[:, None], sweeps)
+        return FixedPoint(lower, upper)
     where = describe(int(np.searchsorted(c.first, choices[0], side="right")) - 1)
     if players > 2:
         raise StateError(
@@ -310,20 +307,19 @@ def solve_equations(
             f"{where} lies on a cycle with a choice in it, and the two players' payoffs have no "
             "constant sum; such cycles are solved for games of constant sum"
         )
-    lower, upper, sweeps = _iterate(c.seen_by(0), *how)
+    lower, upper = _iterate(c.seen_by(0), *how)
     spread = float(np.abs(sums - total).max())
     return FixedPoint(
         np.column_stack([lower, total - spread - upper]),
         np.column_stack([upper, total + spread - lower]),
-        sweeps,
     )
 
 
 def _iterate(
     c: Equations, payoff_range: tuple[float, float], tolerance: float,
     describe: Callable[[int], str],
-) -> tuple[Floats, Floats, int]:  # fmt: skip
-    """(lower, upper, sweeps), certified, of equations as one player sees them: steps 2 and 3."""
+) -> tuple[Floats, Floats]:  # fmt: skip
+    """(lower, upper), certified, of equations as one player sees them: steps 2 and 3."""
     n, (low, high) = c.size, payoff_range
     known_gap = float((c.known_upper - c.known_lower).max(initial=0.0))
     below = np.concatenate([np.full((n, 1), low), c.known_lower])
@@ -339,7 +335,7 @@ def _iterate(
         x = int(np.argmax(upper - lower))
         gap = float(upper[x] - lower[x])
         if gap <= tolerance + known_gap:
-            return lower, upper, sweeps
+            return lower, upper
         if still:
             raise GapError(
                 f"{describe(x)} lies on a cycle whose bounds are {gap:.2g} apart after {sweeps} "
@@ -427,7 +423,8 @@ def solve(
         values = (found.lower + found.upper) / 2
     if choice:
         whole = np.concatenate([values, known])
-        _choose(lotteries, edges.first, edges.actors, whole, tolerance, best, margins)
+        scratch = scratch_of(int(np.diff(edges.first).max()), payoffs.shape[1])
+        _choose(lotteries, edges.first, edges.actors, whole, tolerance, scratch, best, margins)
     return Solved(values, best, margins, actors, found.gap)
 
 
@@ -449,12 +446,10 @@ def _linear(first: Ints, edges: Lotteries, known: Floats) -> Floats | None:
     return right if eliminate(t, m, columns, 1e-14, False) else None
 
 
-@njit(types.void(LOTTERIES, _i1, _i1, _f2, _f, _i1, _f1), cache=True, nogil=True)
-def _choose(edges, first, actors, values, tolerance, best, margins):
+@njit(types.void(LOTTERIES, _i1, _i1, _f2, _f, SCRATCH_TYPE, _i1, _f1), cache=True, nogil=True)
+def _choose(edges, first, actors, values, tolerance, scratch, best, margins):
     """Write the best actions and their margins where there is a choice, from the values of the
     members and, behind them, of what they lead to."""
-    most, columns = np.diff(first).max(), values.shape[1]
-    scratch = Scratch(np.empty((most, columns)), np.empty(most, np.int64), np.empty(columns))
     for i in range(best.size):
         groups = action_values(edges, first[i], first[i + 1], values, 0, scratch)
         if groups < 2:

@@ -46,16 +46,9 @@ from luckbase.solver.errors import GameError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.faults import fault_at, worth_at
 from luckbase.solver.game.game import Game, Stopped
-from luckbase.solver.game.rules import (
-    NUMBERS_TYPE,
-    SIMULTANEOUS,
-    TERMINAL,
-    TRANSITION,
-    Numbers,
-)
+from luckbase.solver.game.rules import NUMBERS_TYPE, SIMULTANEOUS, TERMINAL, TRANSITION, Numbers
 from luckbase.solver.njit import njit, tuple_type
 from luckbase.solver.search import cycles
-from luckbase.solver.search import keys as hashing
 from luckbase.solver.search.bellman import (
     EXPANDED,
     JOINTLY,
@@ -85,11 +78,12 @@ from luckbase.solver.search.expand import (
 )
 from luckbase.solver.search.keys import (
     Keys,
-    empty_slots,
+    Numbering,
     find_from,
     grown,
     home,
     pack,
+    pack_all,
     unpack,
     unpack_all,
 )
@@ -339,8 +333,8 @@ class Graph:
     """States met so far and their payoffs; `solve` adds what lies below more roots.
 
     columns: numbers a state, one a player, or two with `bounds`: a lower and an upper payoff
-    (`solver.search.bellman`). gaps: of the components that were solved between bounds, by the
-    number of their first member.
+    (`solver.search.bellman`). loops: components of several states; gaps: of those that were solved
+    between bounds, by the number of their first member.
     """
 
     def __init__(
@@ -356,11 +350,12 @@ class Graph:
         self.tolerance = game.tie_tolerance if tolerance is None else tolerance
         self.columns = game.players * (2 if bounds else 1)
         self.gaps: dict[int, float] = {}
+        self.loops = 0
         self._fault: GameError | None = None
         room = 1 << 14
-        keys = np.empty((room, 1 + self.columns), np.uint64)
+        met = self._met = Numbering(self.columns, room)
         self._store = Store(
-            empty_slots(2 * room), keys, keys.view(np.float64), np.empty(room, np.int64),
+            met.slots, met.rows, met.rows.view(np.float64), np.empty(room, np.int64),
             np.full(room, np.nan), np.zeros(room, np.int8),
         )  # fmt: skip
         self._frames = self._new_frames(max(256, 2 * game.max_edges))
@@ -387,7 +382,7 @@ class Graph:
     @property
     def keys(self) -> Keys:
         """uint64 (count,), in the order in which the states were met; a copy."""
-        return np.ascontiguousarray(self._store.keys[: self.count, 0])
+        return self.keys_at(np.arange(self.count))
 
     @property
     def values(self) -> Floats:
@@ -432,13 +427,11 @@ class Graph:
 
     def look_up(self, keys: Keys) -> NDArray[np.int32]:
         """The number of each key (m,), int32; -1 for a state that was not met."""
-        numbers = np.empty(len(keys), np.int32)
-        hashing.look_up(self._store.slots, self._store.keys, np.ascontiguousarray(keys), numbers)
-        return numbers
+        return self._met.look_up(keys)
 
     def keys_at(self, numbers: NDArray[np.integer[Any]]) -> Keys:
         """The keys (m,) of numbers (m,)."""
-        return np.ascontiguousarray(self._store.keys[numbers, 0])
+        return self._met.keys_at(numbers)
 
     def states(self, numbers: NDArray[np.integer[Any]]) -> Ints:
         """The states (m, fields) of numbers (m,)."""
@@ -522,9 +515,10 @@ class Graph:
         members = members[np.argsort(self.keys_at(members))]  # the same bits whoever comes first
         states, store = self.states(members), self._store
         edges = expand(self.game, states)
-        children = self.look_up(hashing.pack_all(self.game.bits, edges.children))
+        children = self.look_up(pack_all(self.game.bits, edges.children))
         edges = replace(edges, children=children.astype(np.int64))
         found = cycles.solve(self.game, members, states, edges, self.values, self.tolerance)
+        self.loops += 1
         if found.gap:
             self.gaps[int(members[0])] = found.gap
         refuse_beyond(self.game, states, found.values)
@@ -537,20 +531,17 @@ class Graph:
     # --- room ----------------------------------------------------------------------------------
 
     def _enter(self, keys: Keys) -> NDArray[np.int32]:
-        while self.count + len(keys) > len(self._store.keys):
-            self._grow_states()
-        numbers, before = np.empty(len(keys), np.int32), self.count
-        self._at[COUNT] = hashing.enter(
-            self._store.slots, self._store.keys, before, np.ascontiguousarray(keys), numbers
-        )
+        self._make_room(len(keys))
+        before = self.count
+        numbers = self._met.enter(keys)
+        self._at[COUNT] = self._met.count
         self._store.best[before : self.count] = NEW
         self._store.rows[before : self.count, 1] = np.nan
         return numbers
 
     def _grow(self) -> None:
         most = self.game.max_edges
-        while self.count + most * (most + 1) > len(self._store.keys):
-            self._grow_states()
+        self._make_room(most * (most + 1))
         while self._at[TOP] + most >= len(self._frames.numbers):
             old: tuple[NDArray[Any], ...] = self._frames
             new: tuple[NDArray[Any], ...] = self._new_frames(2 * len(old[0]))
@@ -560,15 +551,18 @@ class Graph:
         if self._at[DEPTH] + 1 == len(self._path.frames):
             self._path = self._path._replace(frames=np.tile(self._path.frames, 2))
 
-    def _grow_states(self) -> None:
-        old, room = self._store, 2 * len(self._store.keys)
-        keys, slots = grown(old.keys, room), empty_slots(2 * room)
-        hashing.rehash(slots, keys, self.count)
-        self._store = Store(
-            slots, keys, keys.view(np.float64), grown(old.best, room),
-            grown(old.margins, room, np.nan), grown(old.actors, room),
-        )  # fmt: skip
-        self._path = self._path._replace(stack=grown(self._path.stack, room))
+    def _make_room(self, more: int) -> None:
+        """For so many more states."""
+        met, old = self._met, self._store
+        met.count = self.count
+        met.reserve(met.count + more)
+        room = len(met.rows)
+        if room > len(old.best):
+            self._store = Store(
+                met.slots, met.rows, met.rows.view(np.float64), grown(old.best, room),
+                grown(old.margins, room, np.nan), grown(old.actors, room),
+            )  # fmt: skip
+            self._path = self._path._replace(stack=grown(self._path.stack, room))
 
     def _new_frames(self, room: int) -> Frames:
         edges, players = room * self.game.max_edges, self.game.players

@@ -156,37 +156,44 @@ def grown(array: NDArray[Any], length: int, fill: float = 0) -> NDArray[Any]:
     return longer
 
 
-def empty_slots(room: int) -> NDArray[np.int32]:
-    """A hash table for so many keys."""
-    return np.full(1 << (2 * room - 1).bit_length(), -1, np.int32)
-
-
 class Numbering:
-    """Keys numbered from 0 in the order in which they come."""
+    """Keys numbered from 0 in the order in which they come.
 
-    def __init__(self) -> None:
-        self.count = 0
-        self._rows = np.empty((1 << 12, 1), np.uint64)
-        self._slots = empty_slots(1 << 12)
+    slots, rows: the hash table (module docstring), beside each key room for `more` numbers. count:
+    how many there are; may be raised by who enters keys in compiled code, once there is room.
+    """
+
+    def __init__(self, more: int = 0, room: int = 1 << 12) -> None:
+        self.count, self.rows = 0, np.empty((0, 1 + more), np.uint64)
+        self.reserve(room)
+
+    def reserve(self, room: int) -> None:
+        """Have room for so many keys."""
+        if room > len(self.rows):
+            self.rows = grown(self.rows, room)
+            self.slots = np.full(1 << (4 * len(self.rows) - 1).bit_length(), -1, np.int32)
+            rehash(self.slots, self.rows, self.count)
 
     @property
     def keys(self) -> Keys:
         """uint64 (count,), a copy."""
-        return self._rows[: self.count, 0].copy()
+        return self.rows[: self.count, 0].copy()
 
     def keys_at(self, numbers: NDArray[np.integer[Any]]) -> Keys:
         """The keys (m,) of numbers (m,)."""
-        return np.ascontiguousarray(self._rows[numbers, 0])
+        return np.ascontiguousarray(self.rows[numbers, 0])
 
     def enter(self, keys: Keys) -> NDArray[np.int32]:
         """The number of each key (m,), new ones the next."""
-        if self.count + len(keys) > len(self._rows):
-            self._rows = grown(self._rows, self.count + len(keys))
-            self._slots = empty_slots(len(self._rows))
-            rehash(self._slots, self._rows, self.count)
+        self.reserve(self.count + len(keys))
+        numbers, wanted = np.empty(len(keys), np.int32), np.ascontiguousarray(keys)
+        self.count = int(enter(self.slots, self.rows, self.count, wanted, numbers))
+        return numbers
+
+    def look_up(self, keys: Keys) -> NDArray[np.int32]:
+        """The number of each key (m,); -1 for one that was not entered."""
         numbers = np.empty(len(keys), np.int32)
-        wanted = np.ascontiguousarray(keys)
-        self.count = int(enter(self._slots, self._rows, self.count, wanted, numbers))
+        look_up(self.slots, self.rows, np.ascontiguousarray(keys), numbers)
         return numbers
 
 

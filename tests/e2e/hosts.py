@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from luckbase.solver.compiled import cache_roots
+from luckbase.solver.njit import cache_roots
 
 ROOT = Path(__file__).parents[2]
 NET, PORT = "10.78.0", 6379

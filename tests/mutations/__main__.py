@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from queue import Queue
 
-from luckbase.solver.compiled import cache_roots, digest_of, own_files
+from luckbase.solver.njit import cache_roots, digest_of, own_files
 from tests.mutations.drawn import Mutation, draw
 from tests.mutations.equivalent import reason
 from tests.mutations.recorded import RECORD, Record, typed

@@ -154,7 +154,7 @@ def test_the_files_that_are_sent_are_the_package(tmp_path: Path) -> None:
 
 def test_what_is_compiled_here_is_not_compiled_there(tmp_path: Path) -> None:
     solve = (
-        "from luckbase import solver; from luckbase.solver import compiled\n"
+        "from luckbase import solver; from luckbase.solver import njit\n"
         f"board = solver.load_board({str(PACKAGE.parent / 'boards/press-your-luck/tiny.toml')!r})\n"
         "solver.load_layout(board).compile()\n"
     )
@@ -168,7 +168,7 @@ def test_what_is_compiled_here_is_not_compiled_there(tmp_path: Path) -> None:
         return done.stdout
 
     packed = tmp_path / "packed"
-    run("one", solve + f"open({str(packed)!r}, 'wb').write(compiled.pack())")
+    run("one", solve + f"open({str(packed)!r}, 'wb').write(njit.pack())")
     count = (
         "import numba.core.event as event\n"
         "class Listener(event.Listener):\n"
@@ -177,9 +177,9 @@ def test_what_is_compiled_here_is_not_compiled_there(tmp_path: Path) -> None:
         "event.register('numba:compile', Listener())\n"
     )
     unpack = (
-        "from luckbase.solver import compiled\n"
+        "from luckbase.solver import njit\n"
         f"content = open({str(packed)!r}, 'rb').read()\n"
-        "print(compiled.unpack(content), compiled.unpack(content))\n"
+        "print(njit.unpack(content), njit.unpack(content))\n"
     )
     assert "compiled" in run("two", count + solve)
     said = run("three", unpack + count + solve)

@@ -14,7 +14,7 @@ from pathlib import Path
 import numba
 import pytest
 
-from luckbase.solver import compiled
+from luckbase.solver import njit
 from luckbase.solver.games.press_your_luck import rules as compiled_rules
 
 ROOT = Path(__file__).parents[2]
@@ -115,30 +115,30 @@ def test_what_is_changed_while_a_process_runs_is_not_kept(fresh: Path, tmp_path:
     game, helper = tmp_path / "a_game.py", tmp_path / "a_helper.py"
     game.write_text("import luckbase\nfrom a_helper import times\n")
     helper.write_text(HELPER)
-    before = compiled.key_of("a_game", game)
-    assert before == compiled.key_of("a_game", game)
+    before = njit.key_of("a_game", game)
+    assert before == njit.key_of("a_game", game)
     helper.write_text(HELPER.replace("FACTOR = 3", "FACTOR = 4"))
-    keys = {compiled.key_of("a_game", game) for _ in range(2)}
+    keys = {njit.key_of("a_game", game) for _ in range(2)}
     assert len({before, *keys}) == 3
     helper.write_text(HELPER)
-    assert compiled.key_of("a_game", game) != before
+    assert njit.key_of("a_game", game) != before
 
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A root of its own, and nothing remembered."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
-    for each in (compiled._own_key, compiled._made_with, compiled._usable):
-        monkeypatch.setattr(compiled, each.__name__, compiled.cache(each.__wrapped__))
+    for each in (njit._own_key, njit._made_with, njit._usable):
+        monkeypatch.setattr(njit, each.__name__, njit.cache(each.__wrapped__))
     return tmp_path / "cache/luckbase"
 
 
 def test_our_functions_are_kept_under_the_key_of_all_our_sources() -> None:
     folder = Path(compiled_rules.transition._cache.cache_path)
     assert folder.name == compiled_rules.__name__
-    key = compiled.digest_of(compiled.own_files(compiled.PACKAGE))
+    key = njit.digest_of(njit.own_files(njit.PACKAGE))
     assert folder.parent.name == key
-    assert folder.parents[1] in list(compiled.cache_roots())
+    assert folder.parents[1] in list(njit.cache_roots())
 
 
 def test_a_game_is_compiled_of_what_it_imports_from_beside_it_and_its_package(
@@ -152,7 +152,7 @@ def test_a_game_is_compiled_of_what_it_imports_from_beside_it_and_its_package(
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    known = compiled._sources("pack.game", tmp_path / "pack/game.py")
+    known = njit._sources("pack.game", tmp_path / "pack/game.py")
     names = {str(file.relative_to(tmp_path)) for file in known.values()}
     assert names == files.keys() - {"foreign.py"}
 
@@ -161,14 +161,14 @@ def test_a_game_is_compiled_of_what_it_imports_from_beside_it_and_its_package(
 def test_another_compiler_or_processor_is_another_folder(
     ingredient: str, fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = compiled._own_key(compiled_rules.__name__)
+    before = njit._own_key(compiled_rules.__name__)
     if ingredient == "processor":
         monkeypatch.setattr(numba.core.config, "CPU_NAME", "generic")
     else:
         monkeypatch.setattr(sys.modules[ingredient], "__version__", "0.0")
-    for each in (compiled._own_key, compiled._made_with):
+    for each in (njit._own_key, njit._made_with):
         each.cache_clear()
-    assert compiled._own_key(compiled_rules.__name__) != before
+    assert njit._own_key(compiled_rules.__name__) != before
 
 
 def test_an_installed_function_that_knows_nothing_of_ours_is_left_to_numba(tmp_path: Path) -> None:
@@ -180,10 +180,10 @@ def test_an_installed_function_that_knows_nothing_of_ours_is_left_to_numba(tmp_p
         """Said to be of that file."""
 
     foreign.__module__ = "foreign"
-    assert compiled.Locator.from_function(foreign, str(path)) is None
-    assert compiled.Locator.from_function(foreign, "<ipython-input-1>") is None
+    assert njit.Locator.from_function(foreign, str(path)) is None
+    assert njit.Locator.from_function(foreign, "<ipython-input-1>") is None
     path.write_text("import luckbase\n")
-    assert compiled.Locator.from_function(foreign, str(path)) is not None
+    assert njit.Locator.from_function(foreign, str(path)) is not None
 
 
 def aged(path: Path, days: float) -> Path:
@@ -199,8 +199,8 @@ def test_a_new_folder_makes_old_ones_go_and_those_in_use_stay(fresh: Path) -> No
         aged(fresh / f"luckbase.{name}", days)
         for name, days in (("old", 31), ("recent", 29), ("used", 31))
     )
-    assert compiled._usable(used) and old.exists()
-    assert compiled._usable(fresh / "luckbase.new")
+    assert njit._usable(used) and old.exists()
+    assert njit._usable(fresh / "luckbase.new")
     assert not old.exists()
     assert recent.exists() and used.exists()
     assert {path.name for path in fresh.iterdir()} == {
@@ -209,7 +209,7 @@ def test_a_new_folder_makes_old_ones_go_and_those_in_use_stay(fresh: Path) -> No
 
 def test_a_folder_that_goes_while_it_is_in_use_is_made_again(fresh: Path) -> None:
     function = compiled_rules.transition.py_func
-    locator = compiled.Locator.from_function(function, function.__code__.co_filename)
+    locator = njit.Locator.from_function(function, function.__code__.co_filename)
     assert locator is not None
     folder = Path(locator.get_cache_path())
     locator.ensure_cache_path()
@@ -222,7 +222,7 @@ def test_many_may_prune_at_once(fresh: Path) -> None:
     for k in range(100):
         aged(fresh / f"luckbase.{k}", 31)
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(compiled.prune, [fresh] * 16))
+        list(pool.map(njit.prune, [fresh] * 16))
     assert not list(fresh.glob("luckbase.*"))
 
 
@@ -231,8 +231,8 @@ def test_where_nothing_can_be_written_the_next_folder_is_taken(
 ) -> None:
     blocked = tmp_path / "blocked"
     blocked.write_text("a file, not a folder")
-    monkeypatch.setattr(compiled, "cache_roots", lambda: iter([blocked, tmp_path / "next"]))
+    monkeypatch.setattr(njit, "cache_roots", lambda: iter([blocked, tmp_path / "next"]))
     function = compiled_rules.transition.py_func
-    locator = compiled.Locator.from_function(function, function.__code__.co_filename)
+    locator = njit.Locator.from_function(function, function.__code__.co_filename)
     assert locator is not None
     assert Path(locator.get_cache_path()).parents[1] == tmp_path / "next"
