@@ -137,8 +137,16 @@ class Words(Result):
     y: float
 
 
+class _InNotebook(Result):
+    """A picture, which a notebook shows where somebody draws."""
+
+    def _repr_png_(self) -> bytes | None:
+        png: bytes | None = drawn("png", self)
+        return png
+
+
 @dataclass(frozen=True, eq=False)
-class Heatmap(Result):
+class Heatmap(_InNotebook):
     """A picture: numbers as colour over two axes.
 
     names: of x, y and the number, as columns; x's and y's those of the game's states where they are
@@ -186,11 +194,6 @@ class Heatmap(Result):
             if not np.isnan(value)
         )
 
-    def _repr_png_(self) -> bytes | None:
-        """The picture in a notebook; None where nobody draws."""
-        png: bytes | None = drawn("png", self)
-        return png
-
 
 @dataclass(frozen=True, eq=False)
 class Curve(Result):
@@ -213,7 +216,7 @@ class Band(Result):
 
 
 @dataclass(frozen=True, eq=False)
-class Curves(Result):
+class Curves(_InNotebook):
     """A picture: numbers over one axis.
 
     x_name: of x, as a column. xs: int64 (n,), ascending. limits: the least and the greatest number
@@ -255,11 +258,6 @@ class Curves(Result):
         first, last = float(self.xs[0]), float(self.xs[-1])
         ends = [end for band in self.bands for end in (band.first, band.last)]
         return min([first, *ends]), max([last, *ends])
-
-    def _repr_png_(self) -> bytes | None:
-        """The picture in a notebook; None where nobody draws."""
-        png: bytes | None = drawn("png", self)
-        return png
 
 
 Chart = Listing | Heatmap | Curves

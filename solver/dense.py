@@ -52,21 +52,19 @@ class InMemory(Generic[T]):
         self.best: dict[T, NDArray[np.int8]] = {}
         self.errors: dict[T, float] = {}
         for tier in layout.tiers() if tiers is None else tiers:
-            self._solve(tier, best, stop)
-
-    def _solve(self, tier: T, best: bool, stop: Callable[[], bool]) -> None:
-        layout = self.layout
-        out, parts = np.full(layout.shape(tier), np.nan), layout.parts(tier)
-        noted = Decisions.blank(layout.rows(tier)).best if best else None
-        self.errors[tier] = 0.0
-        for part, (start, last) in enumerate(parts):
-            rows = out if len(parts) == 1 else out[start:last]
-            decisions = None if noted is None else Decisions(noted[start:last])
-            bound = layout.solve_tier(tier, rows, self.payoffs.__getitem__, stop, part, decisions)
-            self.errors[tier] = max(self.errors[tier], bound)
-        self.payoffs[tier] = out
-        if noted is not None:
-            self.best[tier] = noted
+            out, parts = np.full(layout.shape(tier), np.nan), layout.parts(tier)
+            noted = Decisions.blank(layout.rows(tier)).best if best else None
+            self.errors[tier] = 0.0
+            for part, (start, last) in enumerate(parts):
+                rows = out if len(parts) == 1 else out[start:last]
+                decisions = None if noted is None else Decisions(noted[start:last])
+                bound = layout.solve_tier(
+                    tier, rows, self.payoffs.__getitem__, stop, part, decisions
+                )
+                self.errors[tier] = max(self.errors[tier], bound)
+            self.payoffs[tier] = out
+            if noted is not None:
+                self.best[tier] = noted
 
     @property
     def error(self) -> float:

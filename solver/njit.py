@@ -51,8 +51,10 @@ _arguments: Any = sigutils.normalize_signature
 
 
 def njit(signature: Any, **options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """As `numba.njit` with a signature and with `options`, compiled when it is first called, by
-    Python or by another function that is compiled."""
+    """As `numba.njit` with a signature and with `options` (kept on disk and without Python's lock
+    where they do not say otherwise), compiled when it is first called, by Python or by another
+    function that is compiled."""
+    options = {"cache": True, "nogil": True} | options
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         made: Any = nb.njit(**options)(function)

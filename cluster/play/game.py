@@ -33,7 +33,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.policy.chain import Decider
 from luckbase.solver.result import IfAny, Result
-from luckbase.solver.search.bellman import choose, joint
+from luckbase.solver.search.bellman import choose
 from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.sentences import option
 
@@ -113,14 +113,15 @@ def matrix_game_of(game: Game, state: Ints, edges: Expanded, table: Lookup) -> M
     from luckbase.solver.matrix_game import simplex as matrix_game
 
     q = table.action_values(edges)
-    pairs = joint(q.actions, q.values)
-    solved = matrix_game.solve(pairs.games[None])
+    rows, columns = np.unique(q.actions // JOINT), np.unique(q.actions % JOINT)
+    game_of_pairs = np.ascontiguousarray(q.values[:, 0].reshape(len(rows), len(columns)))
+    total, solved = float(q.values[0].sum()), matrix_game.solve(game_of_pairs[None])
     x, y = solved.row_strategies[0], solved.column_strategies[0]
     value, named = float(solved.values[0]), words.typed(game.describe(state))
     return MatrixGameState(
         (choice_names(game, named, 0, len(x)), choice_names(game, named, 1, len(y))),
-        (pairs.rows, pairs.columns), (x, y), (pairs.games @ y, pairs.total - x @ pairs.games),
-        (value, pairs.total - value), float(solved.gaps[0]),
+        (rows, columns), (x, y), (game_of_pairs @ y, total - x @ game_of_pairs),
+        (value, total - value), float(solved.gaps[0]),
     )  # fmt: skip
 
 

@@ -23,9 +23,8 @@ was given, whatever led to x and y. So a wrong turn shows as a gap; nothing is a
    pivot exchanges the variable of a row (basic) with that of a column; the labels say which stands
    where. The first pivot is the largest entry of the column in which that is least; then the
    largest reduced cost.
-4. If the gap is over the tolerance (`tolerance`: 1e-13 of the range of the entries, and what
-   rounding of the entries alone can do), the equations of the last basis are solved anew from the
-   matrix with partial pivoting.
+4. If the gap is over the tolerance (1e-13 of the range of the entries, and 16 roundings of an
+   entry), the equations of the last basis are solved anew from the matrix with partial pivoting.
 5. If it still is, all is done again under Bland's rule (1977), which can not cycle where games are
    degenerate, with 32 digits (sums of two float64, Dekker 1971), and the better of the two is kept.
    That is a **fallback**, and counted.
@@ -73,7 +72,7 @@ most games have no use for it."""
 
 def typed(signature):
     """How every function here is compiled."""
-    return njit(signature, cache=True, nogil=True, error_model="numpy")
+    return njit(signature, error_model="numpy")
 
 
 @typed(types.void(_f2, _n, _n, _n))
@@ -134,22 +133,6 @@ def bounds(a, rows, columns, x, y):
             total += a[r, c] * y[c]
         high = max(high, total)
     return low, high
-
-
-@typed(_pair(_f2, _n, _n))
-def span(a, rows, columns):
-    """The least and the greatest entry."""
-    low = high = a[0, 0]
-    for r in range(rows):
-        for c in range(columns):
-            low, high = min(low, a[r, c]), max(high, a[r, c])
-    return low, high
-
-
-@typed(_f(_f, _f))
-def tolerance(low, high):
-    """The gap above which a game is solved again: 1e-13 of the range, 16 roundings of an entry."""
-    return 1e-13 * (high - low) + 16 * 2.3e-16 * max(abs(low), abs(high))
 
 
 @typed(types.UniTuple(_n, 2)(_f2, _n, _n))
@@ -439,8 +422,11 @@ def solve_game(a, rows, columns, dominance, x, y, work):  # noqa: C901  # three 
     m, n = rows, columns
     if dominance:
         m, n = undominated(a, rows, columns, keep_rows, keep_columns)
-    low, high = span(a, rows, columns)
-    scale, fine = 1.0 / (high - low), tolerance(low, high)
+    low = high = a[0, 0]
+    for r in range(rows):
+        for c in range(columns):
+            low, high = min(low, a[r, c]), max(high, a[r, c])
+    scale, fine = 1.0 / (high - low), 1e-13 * (high - low) + 16 * 2.3e-16 * max(abs(low), abs(high))
     t, digits, labels, game = work[0], work[1], work[2], work[3]
     for r in range(m):
         for c in range(n):

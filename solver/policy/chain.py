@@ -205,13 +205,10 @@ class SolvedChain:
         return np.argsort(self.chain.keys)
 
 
-@njit(
-    types.void(
-        MATRIX_GAME, _i1, tuple_type(Lotteries, _i4, _f1, _i1, _f2), _i1, _i4, _f2, _i1,
-        types.float64, SCRATCH_TYPE,
-    ),
-    cache=True, nogil=True,
-)  # fmt: skip
+_EDGES = tuple_type(Lotteries, _i4, _f1, _i1, _f2)
+
+
+@njit(types.void(MATRIX_GAME, _i1, _EDGES, _i1, _i4, _f2, _i1, types.float64, SCRATCH_TYPE))
 def _back_up_all(  # noqa: PLR0913  # arrays
     solve_game, first, edges, takers, order, rows, best, tolerance, scratch
 ):
@@ -364,7 +361,7 @@ class NeverEnds(Exception):
         self.number = number
 
 
-@njit(types.void(_i1, _i4, _f1, _i4, _f1), cache=True, nogil=True)
+@njit(types.void(_i1, _i4, _f1, _i4, _f1))
 def _flow(first, children, chances, order, x):
     """Of states in order, children first, none of which comes back, add what flows on to `x`, which
     holds what flows in."""
@@ -375,7 +372,7 @@ def _flow(first, children, chances, order, x):
                 x[children[k]] += x[y] * chances[k]
 
 
-@njit(types.void(types.float64[:, ::1], _f1, _f1), cache=True, nogil=True)
+@njit(types.void(types.float64[:, ::1], _f1, _f1))
 def _eliminate(weights, leaves, x):
     """Solve a component: weights (n, n) between its states, what leaves each, and in `x` (n,) what
     flows in, where the visits are left; all are modified. Its diagonal is not looked at."""
@@ -400,7 +397,7 @@ def _eliminate(weights, leaves, x):
         x[k] /= out[k]
 
 
-@njit(types.void(_i1, _i1, _f1, _f1, _f1, _f1, _f1, types.int64), cache=True, nogil=True)
+@njit(types.void(_i1, _i1, _f1, _f1, _f1, _f1, _f1, types.int64))
 def _sweeps(first, sources, weights, out, leaves, flow, x, count):
     """`count` sweeps over x (n,), in alternating directions; by state its sources, and the weights
     from there. What flows out of it all is made what flows in after each."""
@@ -419,7 +416,7 @@ def _sweeps(first, sources, weights, out, leaves, flow, x, count):
             x *= entering / leaving
 
 
-@njit(types.float64(_i1, _i1, _f1, _f1, _f1, _f1, types.boolean), cache=True, nogil=True)
+@njit(types.float64(_i1, _i1, _f1, _f1, _f1, _f1, types.boolean))
 def _residual(first, sources, weights, out, flow, x, lost):
     """The largest |flow + P' x - x| of the states with its rounding (`lost`), or the least of
     x - P' x less its rounding."""

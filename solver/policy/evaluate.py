@@ -80,11 +80,8 @@ def asking(agent: Agent) -> Decider:
                     weights[answer] = 1.0
             else:
                 weights = np.asarray(answer, np.float64)
-            if (
-                weights.shape != (len(listed),)
-                or weights.min() < 0
-                or abs(weights.sum() - 1) > 1e-9
-            ):
+            fits = weights.shape == (len(listed),)
+            if not fits or weights.min() < 0 or abs(weights.sum() - 1) > 1e-9:
                 raise OptionError(
                     f"an agent answered {answer!r} at {game.describe(state)}; expected an "
                     f"index below {len(listed)} or as many chances that sum to 1"
@@ -133,7 +130,7 @@ class Evaluation:
 
 def deciders_of(
     game: Game, agents: Sequence[str | Agent | Policy], roots: Ints,
-    max_states: int | None = None, optimal: Graph | None = None,
+    max_states: int = 1 << 30, optimal: Graph | None = None,
 ) -> list[Decider | None]:  # fmt: skip
     """What decides for each player below `roots` (k, fields), one agent a player: a name, of the
     game's own or `optimal`, `best-response`, `random`, an agent, or a `Policy`. None for
@@ -143,9 +140,19 @@ def deciders_of(
     that is none, and as `Graph.solve`.
     """
     if OPTIMAL in agents and optimal is None:
-        optimal = Graph(game) if max_states is None else Graph(game, max_states=max_states)
+        optimal = Graph(game, max_states=max_states)
         optimal.solve(roots)
-    return [_decider(game, agent, optimal) for agent in agents]
+
+    def decider(agent: str | Agent | Policy) -> Decider | None:
+        if agent == BEST_RESPONSE:
+            return None
+        if agent == OPTIMAL and optimal is not None:
+            return following(optimal)
+        if isinstance(agent, str):
+            agent = random_player if agent == RANDOM else named_agent(game, agent)
+        return agent.decide if isinstance(agent, Policy) else asking(agent)
+
+    return [decider(agent) for agent in agents]
 
 
 def evaluate_profile(
@@ -162,25 +169,9 @@ def evaluate_profile(
     chain = explore_profile(game, root, deciders, max_states)
     solved = chain.solve()
     if None in deciders:
-        best = following(solved)
-        chain = explore_profile(
-            game, root, [best if d is None else d for d in deciders], max_states
-        )
+        everybody = [following(solved) if d is None else d for d in deciders]
+        chain = explore_profile(game, root, everybody, max_states)
     return Evaluation(solved.values[0].copy(), solved.error, chain)
-
-
-def _decider(game: Game, agent: str | Agent | Policy, optimal: Graph | None) -> Decider | None:
-    if not isinstance(agent, str):
-        return agent.decide if isinstance(agent, Policy) else asking(agent)
-    if agent == BEST_RESPONSE:
-        return None
-    if agent == OPTIMAL:
-        assert optimal is not None
-        return following(optimal)
-    if agent == RANDOM:
-        return asking(random_player)
-    found = named_agent(game, agent)
-    return found.decide if isinstance(found, Policy) else asking(found)
 
 
 def named_agent(game: Game, name: str, argument: str = "agents") -> Agent | Policy:
@@ -242,7 +233,7 @@ MAX_STEPS = 1_000_000
 _f1, _f2, _i1, _n1 = types.float64[::1], types.float64[:, ::1], types.int64[::1], types.int32[::1]
 
 
-@njit(types.uint64(types.uint64), cache=True, nogil=True)
+@njit(types.uint64(types.uint64))
 def mix(x):
     """SplitMix64's finaliser: 64 bits that look random for each x."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -250,7 +241,7 @@ def mix(x):
     return x ^ (x >> np.uint64(31))
 
 
-@njit(types.int64(_f1, types.int64, types.int64, types.uint64, types.int64), cache=True, nogil=True)
+@njit(types.int64(_f1, types.int64, types.int64, types.uint64, types.int64))
 def pick(cumulated, low, high, stream, step):
     """The edge, of low .. high by their cumulated chances, that a game takes in this step."""
     draw = mix(stream + np.uint64(step) * np.uint64(0xD1342543DE82EF95))
@@ -276,13 +267,10 @@ class _Edges(NamedTuple):
     rewards: Floats
 
 
-@njit(
-    types.void(
-        tuple_type(_Edges, _i1, _n1, _n1, _f1, _f2), types.uint64, types.int64, _i1, _i1, _f2,
-        types.int64,
-    ),
-    cache=True, nogil=True,
-)  # fmt: skip
+_EDGES = tuple_type(_Edges, _i1, _n1, _n1, _f1, _f2)
+
+
+@njit(types.void(_EDGES, types.uint64, types.int64, _i1, _i1, _f2, types.int64))
 def _advance(edges, seed, start, at, steps, returns, most):
     """Let each game, numbered from `start`, go on until it comes to a state that is not expanded,
     is over (no edges) or has made `most` steps. at, steps, returns: in place."""

@@ -5,10 +5,9 @@ For a state x with actions a, each a lottery over edges with weight w, reward r 
     q(x, a) = sum over the edges of a  w (r + V(y))
     V(x)    = q(x, a*),  a* the acting player's best action; of tied ones the earliest
 
-The depth-first search, the interval iteration and whoever asks what every action is worth
-(`evaluate`) put these together; a sum is taken in the order of the edges everywhere,
-so a payoff has the same bits whoever works it out. Functions without a signature become part of the
-function that calls them.
+Every engine puts these together, and whoever asks what every action is worth (`evaluate`); a sum is
+taken in the order of the edges everywhere, so a payoff has the same bits whoever works it out.
+Functions without a signature become part of the function that calls them.
 
 **Bounds.** Where V has two columns a player, a lower and an upper payoff: the acting player's value
 lies between the greatest lower and the greatest upper payoff of their actions; what the others get
@@ -133,7 +132,7 @@ def best_of(q, groups, actor, tolerance):
     return best
 
 
-@njit(_i(_i, _i, _i, _f, _f2, _f1), cache=True, nogil=True)
+@njit(_i(_i, _i, _i, _f, _f2, _f1))
 def choose_by_bounds(groups, sure, actor, tolerance, q, out):
     """The bounds of a state from those of its actions, q (groups, 2 players), into `out`; `sure` is
     the action of the greatest lower bound. Returns the only action left, or -1."""
@@ -157,7 +156,7 @@ def choose_by_bounds(groups, sure, actor, tolerance, q, out):
     return -1
 
 
-@njit(_f(_i, _i, _i, _i, _f2), cache=True, nogil=True)
+@njit(_f(_i, _i, _i, _i, _f2))
 def margin_of(groups, best, lower, upper, q):
     """What the second best action would cost the one who acts, at least 0: q (groups, columns) of
     the best in column `lower`, less the greatest of the others in column `upper`."""
@@ -190,7 +189,7 @@ def decide(groups, actor, players, tolerance, scratch):
     return taken, margin
 
 
-@njit(SOLVE_GAME, cache=True, nogil=True)
+@njit(SOLVE_GAME)
 def no_matrix_games(a, rows, columns, dominance, x, y, work):
     """In the place of `simplex.solve_game` for games whose players never choose at once."""
     return np.nan, np.nan, 0, 0
@@ -202,7 +201,7 @@ def matrix_game_solver(game: Game) -> Any:
     return simplex.solve_game if game.simultaneous else no_matrix_games
 
 
-@njit(types.void(MATRIX_GAME, _i, _i, _i1, _f2, _f1), cache=True, nogil=True)
+@njit(types.void(MATRIX_GAME, _i, _i, _i1, _f2, _f1))
 def joint_value(solve_game, groups, base, actions, q, out):
     """The payoffs of a state in which both choose at once: the value of the matrix game of its
     joint actions, q (groups, 2), rows slowest; or both bounds of it, q (groups, 4)."""
@@ -266,7 +265,7 @@ def action_starts(edges: Expanded) -> tuple[Ints, Ints]:
     return owner, np.flatnonzero(starts)
 
 
-@njit(types.void(_i1, _i1, LOTTERIES, _f2, _f2), cache=True, nogil=True)
+@njit(types.void(_i1, _i1, LOTTERIES, _f2, _f2))
 def _evaluate(kinds, first, edges, payoffs, q):
     """Write q (k, players) of every action of states with edges first[x] .. first[x + 1] - 1."""
     g = 0
@@ -294,7 +293,7 @@ def evaluate(edges: Expanded, payoffs: Floats) -> ActionValues:
     return ActionValues(owner[at], edges.actions[at], q, first)
 
 
-@njit(types.void(_i1, _i1, _f2, types.float64, _i1), cache=True, nogil=True)
+@njit(types.void(_i1, _i1, _f2, types.float64, _i1))
 def _choose(first, actors, values, tolerance, taken):
     """Write the row that is taken at each state, whose actions are first[x] .. first[x + 1] - 1."""
     for x in range(actors.size):
@@ -316,24 +315,6 @@ def choose(values: Floats, actor: int, tolerance: float) -> int:
     taken, first = np.empty(1, np.int64), np.array([0, len(values)])
     _choose(first, np.array([actor]), np.ascontiguousarray(values), tolerance, taken)
     return int(taken[0])
-
-
-@dataclass(frozen=True)
-class Joint:
-    """A simultaneous state's matrix game: rows, columns: the actions of players 0 and 1, ascending.
-    games: float64 (rows, columns), player 0's payoffs. total: what both players' payoffs sum to."""
-
-    rows: Ints
-    columns: Ints
-    games: Floats
-    total: float
-
-
-def joint(actions: Ints, values: Floats) -> Joint:
-    """The matrix game of joint actions (k,), rows slowest, and their payoffs (k, 2)."""
-    rows, columns = np.unique(actions // JOINT), np.unique(actions % JOINT)
-    games = np.ascontiguousarray(values[:, 0].reshape(len(rows), len(columns)))
-    return Joint(rows, columns, games, float(values[0].sum()))
 
 
 def solved_games(q: ActionValues, states: Ints) -> Iterator[tuple[Ints, Solutions]]:

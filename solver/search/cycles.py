@@ -126,7 +126,7 @@ class FixedPoint:
         return float((self.upper - self.lower).max(initial=0.0))
 
 
-@njit(_i(_EQUATIONS, _i1), cache=True, nogil=True)
+@njit(_i(_EQUATIONS, _i1))
 def _peel(c, kept):
     """Take away from `kept` (n,) what leaves it whatever is chosen; returns how many stay."""
     n = kept.size
@@ -160,21 +160,7 @@ def _back_up(edges, span, actor, values, q):
     return best, chosen
 
 
-@inlined
-def _rounding(edges, span, values):
-    """A bound on the rounding of the q of any action of the state with these edges."""
-    margin, k = 0.0, span[0]
-    while k < span[1]:
-        start, size = k, 0.0
-        while k < span[1] and edges.actions[k] == edges.actions[start]:
-            worth = abs(edges.rewards[k, 0]) + abs(values[edges.children[k], 0])
-            size += edges.weights[k] * worth
-            k += 1
-        margin = max(margin, (k - start + 4) * _U * size)
-    return margin
-
-
-@njit(_f(_EQUATIONS, _f2, _b), cache=True, nogil=True)
+@njit(_f(_EQUATIONS, _f2, _b))
 def _sweep(c, values, backwards):
     """One Gauss-Seidel sweep over the first n of `values` (n + k, 1), in place; returns the largest
     change."""
@@ -188,20 +174,27 @@ def _sweep(c, values, backwards):
     return change
 
 
-@njit(_f(_EQUATIONS, _f2, _f, _i1), cache=True, nogil=True)
+@njit(_f(_EQUATIONS, _f2, _f, _i1))
 def _residual(c, values, sign, chosen):
-    """The largest sign (v - T v), rounding included, at least 0; writes the chosen actions."""
+    """The largest sign (v - T v), at least 0, with a bound on the rounding of any action's q;
+    writes the chosen actions."""
     worst = 0.0
     edges, q = Lotteries(c.children, c.weights, c.actions, c.rewards), np.empty((1, 1))
     for x in range(c.actors.size):
-        span = c.first[x], c.first[x + 1]
-        v, chosen[x] = _back_up(edges, span, c.actors[x], values, q)
-        margin = _rounding(edges, span, values)
+        k, stop, margin = c.first[x], c.first[x + 1], 0.0
+        v, chosen[x] = _back_up(edges, (k, stop), c.actors[x], values, q)
+        while k < stop:
+            start, size = k, 0.0
+            while k < stop and c.actions[k] == c.actions[start]:
+                worth = abs(c.rewards[k, 0]) + abs(values[c.children[k], 0])
+                size += c.weights[k] * worth
+                k += 1
+            margin = max(margin, (k - start + 4) * _U * size)
         worst = max(worst, sign * (values[x, 0] - v) + margin)
     return worst
 
 
-@njit(_f(_EQUATIONS, _i, _i1, _f2, _b), cache=True, nogil=True)
+@njit(_f(_EQUATIONS, _i, _i1, _f2, _b))
 def _steps(c, bound, chosen, w, update):
     """The least slack w - max sum p w where player `bound` keeps to `chosen`; w (n + k, 1), 0 at
     the known payoffs, is updated to 1 + max sum p w on the way if asked."""
@@ -446,7 +439,7 @@ def _linear(first: Ints, edges: Lotteries, known: Floats) -> Floats | None:
     return right if eliminate(t, m, columns, 1e-14, False) else None
 
 
-@njit(types.void(LOTTERIES, _i1, _i1, _f2, _f, SCRATCH_TYPE, _i1, _f1), cache=True, nogil=True)
+@njit(types.void(LOTTERIES, _i1, _i1, _f2, _f, SCRATCH_TYPE, _i1, _f1))
 def _choose(edges, first, actors, values, tolerance, scratch, best, margins):
     """Write the best actions and their margins where there is a choice, from the values of the
     members and, behind them, of what they lead to."""

@@ -41,7 +41,7 @@ from luckbase.solver.game.rules import (
     Edges,
     room_for,
 )
-from luckbase.solver.njit import njit
+from luckbase.solver.njit import njit, tuple_type
 from luckbase.solver.search.keys import Keys, fits, pack, pack_all, unpack_all
 
 
@@ -65,7 +65,8 @@ def _borrowed(typing_context: Any, array: Any) -> Any:
 
 borrowed: Any = intrinsic(_borrowed)
 inlined = nb.njit(nogil=True, forceinline=True)
-_i1, _i2 = types.int64[::1], types.int64[:, ::1]
+_i, _b, _i1, _i2 = types.int64, types.boolean, types.int64[::1], types.int64[:, ::1]
+_u1, _f1 = types.uint64[::1], types.float64[::1]
 
 BROKEN = -1
 """Instead of how many edges: they break the rules."""
@@ -88,13 +89,7 @@ class Room(NamedTuple):
     at: Ints
 
 
-ROOM_TYPE = types.NamedTuple(
-    (
-        EDGES_TYPE, types.boolean, types.int64[:, ::1], types.float64[::1], types.int64[::1],
-        types.int64[::1],
-    ),
-    Room,
-)  # fmt: skip
+ROOM_TYPE = tuple_type(Room, EDGES_TYPE, _b, _i2, _f1, _i1, _i1)
 
 
 def room_of(game: Game, states: int = 1) -> Room:
@@ -177,10 +172,7 @@ def expand_one(transition, board, state, edges, room):
     return n
 
 
-@njit(
-    types.int64(TRANSITION, NUMBERS_TYPE, types.int64[::1], EDGES_TYPE, ROOM_TYPE), cache=True,
-    nogil=True,
-)  # fmt: skip
+@njit(_i(TRANSITION, NUMBERS_TYPE, _i1, EDGES_TYPE, ROOM_TYPE))
 def _held(transition, board, state, edges, room):
     """`expand_one` of a state that is held to the rules."""
     rewards, about = borrowed(edges.rewards), borrowed(edges.about)
@@ -265,7 +257,7 @@ def _is_full(n, actions):
     return columns == 0 or count == columns
 
 
-@njit(types.int64(TRANSITION, NUMBERS_TYPE, _i2, ROOM_TYPE, _i1, _i1, _i1), cache=True, nogil=True)
+@njit(_i(TRANSITION, NUMBERS_TYPE, _i2, ROOM_TYPE, _i1, _i1, _i1))
 def _expand(transition, board, states, room, first, kinds, actors):
     """Write the edges of states (n, fields) behind one another; returns how many, or BROKEN, the
     state then in room.at."""
@@ -319,10 +311,9 @@ def expand(game: Game, states: Ints) -> Expanded:
 
     Raises GameError for a state whose edges break the rules.
     """
-    n = len(states)
+    n, found = len(states), np.ascontiguousarray(states)
     room = room_of(game, n + 1)
-    first, kinds, actors = (np.empty(n + extra, np.int64) for extra in (1, 0, 0))
-    found = np.ascontiguousarray(states)
+    first, kinds, actors = np.empty(n + 1, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     with expanding(game, room):
         m = int(_expand(game.transition, game.numbers, found, room, first, kinds, actors))
     if m < 0:
@@ -334,17 +325,7 @@ def expand(game: Game, states: Ints) -> Expanded:
     )  # fmt: skip
 
 
-_i1, _i2 = types.int64[::1], types.int64[:, ::1]
-
-
-@njit(
-    types.int64(
-        TRANSITION, NUMBERS_TYPE, ROOM_TYPE, GROUP, NUMBERS_TYPE, types.boolean, _i1, _i2, _i2,
-        types.uint64[::1],
-    ),
-    cache=True,
-    nogil=True,
-)  # fmt: skip
+@njit(_i(TRANSITION, NUMBERS_TYPE, ROOM_TYPE, GROUP, NUMBERS_TYPE, _b, _i1, _i2, _i2, _u1))
 def _classify(transition, board, room, group, numbers, decides, bits, states, found, lines):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Write (group, threshold, where on it, x, y) of states (n, fields) to `found` (n, 5); returns
     0, or BROKEN, the state then in room.at."""

@@ -24,7 +24,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numba as nb
 import numpy as np
 from numba import types
 from numpy.typing import NDArray
@@ -38,10 +37,11 @@ if TYPE_CHECKING:
     from luckbase.solver.game.fields import Fields
 
 Keys = NDArray[np.uint64]
-n1, u1, u2 = types.int32[::1], types.uint64[::1], types.uint64[:, ::1]
+_i, _u, _b = types.int64, types.uint64, types.boolean
+_i1, _i2, n1, u1, u2 = _i[::1], _i[:, ::1], types.int32[::1], _u[::1], _u[:, ::1]
 
 
-@njit(nb.uint64(nb.int64[::1], nb.int64[::1]), cache=True, nogil=True)
+@njit(_u(_i1, _i1))
 def pack(bits, state):
     """The key of a state (fields,); number i must be below 2 ** bits[i]."""
     key = np.uint64(0)
@@ -50,7 +50,7 @@ def pack(bits, state):
     return key
 
 
-@njit(nb.void(nb.int64[::1], nb.uint64, nb.int64[::1]), cache=True, nogil=True)
+@njit(types.void(_i1, _u, _i1))
 def unpack(bits, key, state):
     """Write the numbers of a key into `state` (fields,)."""
     for i in range(state.size - 1, -1, -1):
@@ -59,7 +59,7 @@ def unpack(bits, key, state):
         key = key >> width
 
 
-@njit(nb.int64[:, ::1](nb.int64[::1], nb.uint64[::1]), cache=True, nogil=True)
+@njit(_i2(_i1, u1))
 def unpack_all(bits, keys):
     """The states (n, fields) of keys (n,)."""
     states = np.empty((keys.size, bits.size), np.int64)
@@ -68,7 +68,7 @@ def unpack_all(bits, keys):
     return states
 
 
-@njit(nb.uint64[::1](nb.int64[::1], nb.int64[:, ::1]), cache=True, nogil=True)
+@njit(u1(_i1, _i2))
 def pack_all(bits, states):
     """The keys (n,) of states (n, fields)."""
     keys = np.empty(states.shape[0], np.uint64)
@@ -77,10 +77,10 @@ def pack_all(bits, states):
     return keys
 
 
-_READ = nb.types.Array(nb.int64, 2, "C", readonly=True)  # as pyarrow gives them
+_READ = types.Array(_i, 2, "C", readonly=True)  # as pyarrow gives them
 
 
-@njit(nb.void(nb.int64[::1], _READ, nb.boolean[::1]), cache=True, nogil=True)
+@njit(types.void(_i1, _READ, _b[::1]))
 def _fits(bits, states, inside):
     """Write whether every number of each state (n, fields) has room."""
     for i in range(inside.size):
@@ -96,14 +96,14 @@ def fits(bits: Ints, states: Ints) -> NDArray[np.bool_]:
     return inside
 
 
-@njit(types.int64(types.uint64, types.int64), cache=True, nogil=True, inline="always")
+@njit(_i(_u, _i), inline="always")
 def home(key, mask):
     """The slot where the search for a key begins."""
     mixed = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)  # scores are on top
     return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(mask))
 
 
-@njit(types.int64(n1, u2, types.uint64, types.int64), cache=True, nogil=True)
+@njit(_i(n1, u2, _u, _i))
 def find_from(slots, rows, key, slot):
     """The slot of `key` at or after `slot`, or the empty one where it belongs."""
     mask = slots.size - 1
@@ -112,7 +112,7 @@ def find_from(slots, rows, key, slot):
     return slot
 
 
-@njit(types.void(n1, u2, types.int64), cache=True, nogil=True)
+@njit(types.void(n1, u2, _i))
 def rehash(slots, rows, count):
     """Enter the keys of rows 0 .. count - 1 into empty `slots`."""
     mask = slots.size - 1
@@ -120,7 +120,7 @@ def rehash(slots, rows, count):
         slots[find_from(slots, rows, rows[i, 0], home(rows[i, 0], mask))] = i
 
 
-@njit(types.int64(n1, u2, types.int64, u1, n1), cache=True, nogil=True)
+@njit(_i(n1, u2, _i, u1, n1))
 def enter(slots, rows, count, wanted, numbers):
     """Give every wanted key (m,) its number, new ones the next; returns how many there are then.
 
@@ -137,7 +137,7 @@ def enter(slots, rows, count, wanted, numbers):
     return count
 
 
-@njit(types.void(n1, u2, u1, n1), cache=True, nogil=True)
+@njit(types.void(n1, u2, u1, n1))
 def look_up(slots, rows, wanted, numbers):
     """Write the number of every wanted key (m,) into `numbers` int32 (m,); -1 if not entered."""
     mask = slots.size - 1
@@ -197,10 +197,8 @@ class Numbering:
         return numbers
 
 
-Table = NDArray[np.uint64]
 CLASSES = 6
 """Bits of `scatter`: 64 classes."""
-_t, _u, _u1 = types.uint64[:, ::1], types.uint64, types.uint64[::1]
 
 
 @dataclass(frozen=True)
@@ -209,7 +207,7 @@ class Words:
     guards: the bits above the lanes; lanes: (the lowest bit, bits) of each, the first one highest.
     """
 
-    table: Table
+    table: NDArray[np.uint64]
     guards: int
     lanes: tuple[tuple[int, int], ...]
 
@@ -275,7 +273,7 @@ def _lowest_bits(fields: Fields) -> Ints:
     return found
 
 
-def _sums(adds: Ints) -> Table:
+def _sums(adds: Ints) -> NDArray[np.uint64]:
     """What each byte of a key adds (8, 256), from what each bit does (64,), never less than 0."""
     bits = (np.arange(256)[:, None] >> np.arange(8)) & 1
     eights = adds.reshape(8, 8)
@@ -283,16 +281,13 @@ def _sums(adds: Ints) -> Table:
     return np.ascontiguousarray(sums.T.astype(np.uint64))
 
 
-def scatter() -> Table:
+def scatter() -> NDArray[np.uint64]:
     """Classes of keys with no meaning: the top `CLASSES` bits of a sum of numbers drawn for the
     bits of a key, always the same ones."""
-    drawn = np.random.default_rng(1).integers(0, 1 << 62, 64).astype(np.uint64)
-    bits = ((np.arange(256)[:, None] >> np.arange(8)) & 1).astype(np.uint64)
-    found: Table = np.ascontiguousarray((bits @ drawn.reshape(8, 8).T).T)
-    return found
+    return _sums(np.random.default_rng(1).integers(0, 1 << 62, 64))
 
 
-@njit(_u(_t, _u), cache=True, nogil=True, inline="always")
+@njit(_u(u2, _u), inline="always")
 def word_of(table, key):
     """The word of a key: see the module docstring."""
     eight = np.uint64(8)
@@ -304,7 +299,7 @@ def word_of(table, key):
     return found
 
 
-@njit(_u1(_t, _u1), cache=True, nogil=True)
+@njit(u1(u2, u1))
 def words_of(table, keys):
     """The words (n,) of keys (n,)."""
     found = np.empty(keys.size, np.uint64)
@@ -313,7 +308,7 @@ def words_of(table, keys):
     return found
 
 
-@njit(types.boolean(_u, _u, _u), cache=True, nogil=True, inline="always")
+@njit(_b(_u, _u, _u), inline="always")
 def rises(one, other, guards):
     """Whether any function is greater at the other than at the one."""
     return ((one | guards) - other) & guards != guards
