@@ -7,7 +7,6 @@ another objective than the board's, a measurement. `cluster.table.table` makes a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -71,37 +70,26 @@ class InMemory(Generic[T]):
         """The bound on the error of every payoff."""
         return max(self.errors.values(), default=0.0)
 
-    @cached_property
-    def _of_number(self) -> dict[int, T]:
-        return {self.layout.tier_number(tier): tier for tier in self.payoffs}
-
-    def locate(self, states: Ints) -> Iterable[tuple[T, Ints, Ints]]:
-        """Of canonical states (n, fields) that have a row: the tier, which of the n lie in it, and
-        their rows; a tier at a time."""
-        numbers, rows = self.layout.locate(states)
-        for number in np.unique(numbers[numbers >= 0]).tolist():
-            if number in self._of_number:
-                at = np.flatnonzero(numbers == number)
-                yield self._of_number[number], at, rows[at]
-
     def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         """The payoffs (n, players), float64, of canonical states (n, fields) as a table would hold
         them (rounded to `payoff_type`), and of which states (n,) there are any; those of states
         that are over come from the rules."""
         states = np.ascontiguousarray(np.asarray(states, np.int64))
-        found: NDArray[np.bool_] = self.layout.locate(states)[0] == -1
+        numbers, rows = self.layout.locate(states)
+        found: NDArray[np.bool_] = numbers == -1
         payoffs = np.zeros((len(states), self.game.players))
         if found.any():
             payoffs[found] = final_payoffs(self.game, states[found])
-        in_table = np.zeros(len(states), bool)
-        for tier, at, rows in self.locate(states):
-            payoffs[at] = self.rows(tier, rows)
-            in_table[at] = True
+        tiers = {self.layout.tier_number(tier): tier for tier in self.payoffs}
+        in_table = np.isin(numbers, list(tiers))
+        for number in np.unique(numbers[in_table]).tolist():
+            at = np.flatnonzero(numbers == number)
+            payoffs[at] = self._rows(tiers[number], rows[at])
         swapped = in_table & self.layout.swapped(states)
         payoffs[swapped] = payoffs[swapped][:, ::-1]
         return payoffs, found | in_table
 
-    def rows(self, tier: T, rows: Ints) -> Floats:
+    def _rows(self, tier: T, rows: Ints) -> Floats:
         """The payoffs (n, players), float64, in rows (n,) of a tier."""
         block, total = self.layout.block_rows(tier), self.layout.rows(tier)
         order = np.argsort(rows, kind="stable")

@@ -192,10 +192,6 @@ class SolvedChain:
     best: Ints
     error: float
 
-    @property
-    def game(self) -> Game:
-        return self.chain.game
-
     def look_up(self, keys: Keys) -> Ints:
         """The numbers (k,) of states of the chain, from their keys (k,)."""
         return self._by_key[np.searchsorted(self.chain.keys, keys, sorter=self._by_key)]

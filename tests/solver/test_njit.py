@@ -22,11 +22,11 @@ NUMBER = types.int64(types.int64)
 
 
 def made() -> tuple[Any, Any]:
-    @njit(NUMBER)
+    @njit(NUMBER, cache=False)
     def add(x: int) -> int:
         return x + 1
 
-    @njit(types.int64(types.FunctionType(NUMBER), types.int64[::1]), nogil=True)
+    @njit(types.int64(types.FunctionType(NUMBER), types.int64[::1]), cache=False)
     def call(function, numbers):  # type: ignore[no-untyped-def]
         return function(numbers[0]) + add(2)
 
@@ -50,7 +50,7 @@ import numba as nb
 import numpy as np
 from luckbase.solver.njit import njit
 
-@njit(nb.int64(nb.int64))
+@njit(nb.int64(nb.int64), cache=False)
 def add(x):
     return x + 1
 
@@ -69,7 +69,7 @@ print(before, dot(np.eye(2), 3 * np.eye(2))[1].tolist(), "scipy.linalg" in sys.m
 
 
 def test_one_that_calls_itself_is_compiled_too() -> None:
-    @njit(NUMBER)
+    @njit(NUMBER, cache=False)
     def factorial(n: int) -> int:
         return 1 if n < 2 else n * factorial(n - 1)
 
@@ -96,7 +96,7 @@ def test_what_does_not_fit_the_signature_is_refused(words: Any, before: bool) ->
 def test_a_function_of_another_type_is_refused() -> None:
     _, call = made()
 
-    @njit(types.float64(types.float64))
+    @njit(types.float64(types.float64), cache=False)
     def other(x: float) -> float:
         return x
 
