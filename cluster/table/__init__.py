@@ -43,9 +43,12 @@ one folder a rules identity, a ledger that only grows, every row group sealed, `
 """
 
 from collections.abc import Callable
+from typing import Literal
 
 FORMAT = 3
 RUNNING = "running.json"
+Condition = Literal["complete", "partial", "stale", "damaged", "refused", "missing"]
+"""Of a table."""
 OnRows = Callable[[int, int], None]
 """Told how many rows were gone through, and of how many; (0, …) when that begins."""
 

@@ -9,10 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from luckbase.cluster import words
-from luckbase.cluster.table import RUNNING
+from luckbase.cluster.table import RUNNING, Condition
 from luckbase.cluster.table.answer import Answer
 from luckbase.cluster.table.find import find_table, results_of, tables_of, why_stale
 from luckbase.cluster.table.folder import damaged_files, read_ledger
@@ -43,9 +43,6 @@ from luckbase.solver.sentences import html_facts
 
 SILENT_SECONDS = 60.0
 """A solve that has said nothing for so long was ended without a word."""
-
-
-Condition = Literal["complete", "partial", "stale", "damaged", "refused", "missing"]
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
+from luckbase.cluster.table import Condition
 from luckbase.cluster.table.frames import column_spans
 from luckbase.cluster.table.ledger import TIERS
 from luckbase.cluster.table.moves import Addressed, Moves, moves
-from luckbase.cluster.table.status import Condition
 from luckbase.cluster.words import fields, typed
 from luckbase.jobs.web.http import ApiRequest, QueryParams, TableParams
 from luckbase.solver.board.model import canonical
