@@ -104,23 +104,17 @@ def _draw(where: str, suffix: str, found: Comparison, names: Sequence[Any]) -> N
     terminal.say(f"{where}: where decisions moved, {words.size(len(drawn))}")
 
 
-def _states(found: Comparison) -> str:
-    """How many were compared, and how many are in one table only."""
-    up = " that can come up" if found.reachable else ""
-    said = [f"{words.many(found.states, 'state')} in both{up}"]
-    sides = ("first are not in the second", "second are not in the first")
-    for side, number in zip(sides, found.only, strict=True):
-        if number is not None:
-            said.append(f"{number:,} of the {side}")
-    return ", ".join(said)
-
-
 def _print(found: Comparison, names: Sequence[Any], groups: int) -> None:
     for sentence in found.sentences:
         terminal.print_to_fit(f"{sentence[:1].upper()}{sentence[1:]}.")
     print()
     print(f"first   {names[0]}\nsecond  {names[1]}")
-    print(f"{_states(found)}; payoffs closer than {found.tolerance:.1e} agree")
+    up = " that can come up" if found.reachable else ""
+    said = [f"{words.many(found.states, 'state')} in both{up}"]
+    sides = ("first are not in the second", "second are not in the first")
+    said += [f"{n:,} of the {side}" for side, n in zip(sides, found.only, strict=True)
+             if n is not None]  # fmt: skip
+    print(f"{', '.join(said)}; payoffs closer than {found.tolerance:.1e} agree")
     print(f"payoffs differ at {found.payoffs:,}, by {found.largest:.3e} at most")
     moved = [group for group in found.groups if group.changed]
     rows = [

@@ -57,7 +57,10 @@ def play(
         title = read.title or read.name
         if settings:  # a title is of the file as it stands
             title = f"{read.name} with {', '.join(settings)}"
-        terminal.print_to_fit(f"{title}, seed {seed}: {_seated(played)}")
+        others = [seat.name for i, seat in enumerate(played.seats) if i != played.person]
+        you = f"you are player {played.person + 1} against {' and '.join(others)}"
+        said = you if others else "you play alone"
+        terminal.print_to_fit(f"{title}, seed {seed}: {said}")
         terminal.print_to_fit(f"payoffs are from {played.table.source}")
         terminal.print_to_fit(f"write {played.help}")
         _converse(played)
@@ -74,13 +77,6 @@ def _settings_of(board: Board, settings: list[str] | None) -> Iterator[str]:
         place = ".".join(map(str, plain.options()[name]))
         if attrgetter(place)(board) == attrgetter(place)(plain):
             yield from ("--set", f"{name}={value}")
-
-
-def _seated(played: Play) -> str:
-    """Who plays against whom."""
-    others = [seat.name for i, seat in enumerate(played.seats) if i != played.person]
-    you = f"you are player {played.person + 1}" if others else "you play alone"
-    return f"{you} against {' and '.join(others)}" if others else you
 
 
 def _converse(played: Play) -> None:

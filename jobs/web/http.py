@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, get_args
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar, get_args
 from zlib import crc32
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationInfo
@@ -153,26 +153,13 @@ Truth = Annotated[bool, BeforeValidator(_truth, json_schema_input_type=_Truth)]
 """Whether a parameter says 1 or true."""
 
 
-def from_to(low: int, high: int) -> BeforeValidator:
-    """A whole number from low to high."""
-
-    def read(text: str, info: ValidationInfo) -> int:
-        return whole(str(info.field_name), text, low, high)
-
-    return BeforeValidator(read)
-
-
 class QueryParams(BaseModel):
-    """The parameters of an address. takes_state: whether the rest are fields of a state, `state`;
-    else they are refused."""
-
-    takes_state: ClassVar[bool] = False
-    _state: dict[str, str] = {}
+    """The parameters of an address. Where `extra` is allowed the rest are fields of a state."""
 
     @property
     def state(self) -> dict[str, str]:
         """The fields of a state in words."""
-        return self._state
+        return self.model_extra or {}
 
     @classmethod
     def read(cls, pairs: Mapping[str, str]) -> Self:
@@ -181,14 +168,11 @@ class QueryParams(BaseModel):
         for name, about in fields.items():
             if about.is_required() and not pairs.get(name):
                 raise OptionError(f"{name}: is missing; write {name}={about.title}")
-        made = cls.model_validate({name: pairs[name] for name in pairs if name in fields})
-        made._state = {name: text for name, text in pairs.items() if name not in fields}
-        if not cls.takes_state:
-            for name in made._state:
-                raise OptionError(
-                    f"unknown parameter '{shorten(name, 30)}'; {nearest(name, fields)}"
-                )
-        return made
+        for name in pairs if cls.model_config.get("extra") != "allow" else ():
+            if name not in fields:
+                said = f"unknown parameter '{shorten(name, 30)}'; {nearest(name, fields)}"
+                raise OptionError(said)
+        return cls.model_validate(pairs)
 
 
 class TableParams(QueryParams):
@@ -199,10 +183,9 @@ class TableParams(QueryParams):
     )
 
 
-class StateParams(TableParams):
+class StateParams(TableParams, extra="allow"):
     """Of a state, by its fields or drawn."""
 
-    takes_state: ClassVar[bool] = True
     random: str = Field(
         "", description="with no fields: a state drawn by this seed", examples=["7"]
     )

@@ -69,10 +69,18 @@ def _drawn(shape: Shape) -> str:
         case Box():
             return _box(shape)
         case Counter():
-            return _counter(shape)
+            circle = f'<circle cx="{shape.x:g}" cy="{shape.y:g}" r="{shape.radius:g}"/>'
+            size = shape.radius * (1.25 if len(shape.word) < 2 else 0.9)
+            word = _text(shape.word, shape.x, shape.y, size) if shape.word else ""
+            return _group("counter", shape.role, shape.about, circle + word)
         case Die():
-            return _die(shape)
-    return _words(shape)
+            about = "before the roll" if shape.face is None else f"that shows {shape.face}"
+            return _group("die", shape.role, f"a die {about}", _die(shape))
+        case Words():
+            classes = f"s-words s-{shape.role}" if shape.role else "s-words"
+            faint = ' opacity=".7"' if shape.role in ("quiet", "gone") else ""
+            return _text(shape.text, shape.x, shape.y, shape.size, shape.at, shape.bold, classes,
+                         faint)  # fmt: skip
 
 
 def _group(kind: str, role: str, about: str, inner: str, data: str = "") -> str:
@@ -82,10 +90,7 @@ def _group(kind: str, role: str, about: str, inner: str, data: str = "") -> str:
 
 
 def _box(box: Box) -> str:
-    edge = (
-        f'<rect x="{box.x:g}" y="{box.y:g}" width="{max(box.wide, 0):g}" height="{box.high:g}" '
-        f'rx="{ROUND[box.kind]:g}"/>'
-    )
+    edge = _rectangle(box.x, box.y, max(box.wide, 0), box.high, ROUND[box.kind])
     step, middle = box.size * 1.25, box.x + box.wide / 2
     first = box.y + box.high / 2 - step * (len(box.lines) - 1) / 2
     lines = "".join(
@@ -97,39 +102,21 @@ def _box(box: Box) -> str:
     return _group(box.kind, box.role, box.about, edge + lines, data)
 
 
-def _counter(one: Counter) -> str:
-    circle = f'<circle cx="{one.x:g}" cy="{one.y:g}" r="{one.radius:g}"/>'
-    word = _text(one.word, one.x, one.y, one.radius * (1.25 if len(one.word) < 2 else 0.9))
-    return _group("counter", one.role, one.about, circle + (word if one.word else ""))
-
-
 def _die(die: Die) -> str:
-    edge = (
-        f'<rect x="{die.x:g}" y="{die.y:g}" width="{die.wide:g}" height="{die.wide:g}" '
-        f'rx="{die.wide / 6:g}"/>'
+    middle, step, radius = die.wide / 2, die.wide * 0.26, die.wide * 0.085
+    x, y = die.x + middle, die.y + middle
+    edge = _rectangle(die.x, die.y, die.wide, die.wide, die.wide / 6)
+    if die.face not in PIPS or die.sides > 9:
+        return edge + _text("?" if die.face is None else str(die.face), x, y, middle)
+    return edge + "".join(
+        f'<circle class="s-pip" cx="{x + (int(at) % 3 - 1) * step:g}" '
+        f'cy="{y + (int(at) // 3 - 1) * step:g}" r="{radius:g}" fill="currentColor" stroke="none"/>'
+        for at in PIPS[die.face]
     )
-    middle = die.wide / 2
-    if die.face is None:
-        return _group("die", die.role, "a die before the roll", edge + _text(
-            "?", die.x + middle, die.y + middle, middle
-        ))  # fmt: skip
-    if die.face in PIPS and die.sides <= 9:
-        step = die.wide * 0.26
-        inner = "".join(
-            f'<circle class="s-pip" cx="{die.x + middle + (int(at) % 3 - 1) * step:g}" '
-            f'cy="{die.y + middle + (int(at) // 3 - 1) * step:g}" r="{die.wide * 0.085:g}" '
-            'fill="currentColor" stroke="none"/>'
-            for at in PIPS[die.face]
-        )
-    else:
-        inner = _text(str(die.face), die.x + middle, die.y + middle, middle)
-    return _group("die", die.role, f"a die that shows {die.face}", edge + inner)
 
 
-def _words(words: Words) -> str:
-    classes = f"s-words s-{words.role}" if words.role else "s-words"
-    faint = ' opacity=".7"' if words.role in ("quiet", "gone") else ""
-    return _text(words.text, words.x, words.y, words.size, words.at, words.bold, classes, faint)
+def _rectangle(x: float, y: float, width: float, height: float, round_: float) -> str:
+    return f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="{round_:g}"/>'
 
 
 def _text(

@@ -202,25 +202,22 @@ def pool_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) ->
     is. Raises OptionError, BoardError, MissingTableError for what is not there."""
     if settings and not any(Path(name).is_file() for name in names):
         raise OptionError(f"--set: {next(iter(settings))} is of a board; name its file too")
-    finders = [_finder(name, results, dict(settings)) for name in names] or [
-        partial(tables_below, results)
-    ]
-    pool = TablePool(finders)
-    for name, finder in zip(names, finders, strict=False):
+    finders: list[Finder] = []
+    for name in names:
+        path = path_of(name)
+        if path.is_dir():
+            finders.append(partial(tables_below, path))
+        elif not path.exists():
+            raise OptionError(f"{name}: no such table, board file or folder")
+        elif settings:
+            found = find_table(name, results, dict(settings))
+            finders.append(partial(tables_below, found.path))
+        else:
+            finders.append(partial(tables_of, read_board(path), results))
+    for name, finder in zip(names, finders, strict=True):
         if not finder():
             raise MissingTableError(f"{name}: no table there; luckbase solve makes one of a board")
-    return pool
-
-
-def _finder(name: str, results: Path, settings: dict[str, str]) -> Finder:
-    path = path_of(name)
-    if path.is_dir():
-        return partial(tables_below, path)
-    if not path.exists():
-        raise OptionError(f"{name}: no such table, board file or folder")
-    if settings:
-        return partial(tables_below, find_table(name, results, settings).path)
-    return partial(tables_of, read_board(path), results)
+    return TablePool(finders or [partial(tables_below, results)])
 
 
 def is_local(host: str) -> bool:
@@ -280,14 +277,9 @@ def run(pool: TablePool, listener: socket.socket, host: str, page: str | None) -
         server_header=False, date_header=False, timeout_graceful_shutdown=3, ws="none",
         limit_concurrency=MAX_CONNECTIONS,
     )  # fmt: skip
-    if page is not None and _has_browser():
+    # On Linux, where there is no screen for one, a browser would take over the terminal.
+    screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if page is not None and (screen or not sys.platform.startswith("linux")):
         threading.Timer(0.3, webbrowser.open, [page]).start()
     with listener, suppress(KeyboardInterrupt):  # which uvicorn raises when it has ended
         uvicorn.Server(config).run(sockets=[listener])
-
-
-def _has_browser() -> bool:
-    """Whether there is a screen for one; without it a browser would take over the terminal."""
-    if sys.platform.startswith("linux"):
-        return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-    return True

@@ -8,20 +8,20 @@ import re
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from luckbase.cluster import words
 from luckbase.cluster.table.files import encode, rows_in
 from luckbase.cluster.table.frames import GridSpec, column_spans, grid
 from luckbase.cluster.table.moves import Addressed, Moves, Outcome, address, moves
 from luckbase.jobs.web import tables
-from luckbase.jobs.web.http import ApiRequest, StateParams, TableParams, Truth, from_to, whole
+from luckbase.jobs.web.http import ApiRequest, StateParams, TableParams, Truth, whole
 from luckbase.jobs.web.pictures import drawing
 from luckbase.solver.charts import Curves, Heatmap, Listing
 from luckbase.solver.errors import (
@@ -121,9 +121,10 @@ class MainLine(Result):
 class LineParams(StateParams):
     """Of a main line."""
 
-    most: Annotated[int, Field(ge=1, le=LINE_STEPS), from_to(1, LINE_STEPS)] = Field(
-        20, description=f"steps, 1 to {LINE_STEPS}", examples=[20]
-    )
+    most: Annotated[
+        int, Field(ge=1, le=LINE_STEPS),
+        BeforeValidator(lambda text: whole("most", text, 1, LINE_STEPS)),
+    ] = Field(20, description=f"steps, 1 to {LINE_STEPS}", examples=[20])  # fmt: skip
 
 
 def main_line(table: StoredTable, request: ApiRequest[LineParams]) -> MainLine:
@@ -205,10 +206,9 @@ class CurvesView(Result):
 ChartView = ListingView | HeatmapView | CurvesView
 
 
-class ChartParams(TableParams):
+class ChartParams(TableParams, extra="allow"):
     """Of a chart."""
 
-    takes_state: ClassVar[bool] = True
     reachable: Truth = Field(False, description="1: without what no play comes to", examples=["1"])
 
 

@@ -206,7 +206,7 @@ def _parameters(view: View) -> list[dict[str, Any]]:
             {"name": name, "in": "query", "required": required,
              "description": own.pop("description"), "schema": own, "example": example}
         )  # fmt: skip
-    if view.params.takes_state:
+    if view.params.model_config.get("extra") == "allow":
         fields = {"type": "object", "additionalProperties": {"type": "string"}}
         named.append({"name": "fields", "in": "query", "style": "form", "explode": True,
                       "description": FIELDS, "schema": fields})  # fmt: skip
