@@ -16,7 +16,7 @@ A table, wherever it is:
 
 * `table`: `Table`, what people have in hand, in a folder or in memory; `lookup`: as far as it
   answers by state.
-* `parts`: what holds rows. `tiers`: the full table; `keyed`: what is below some roots.
+* `parts`: what holds rows, and the full table; `keyed`: what is below some roots.
 
 Bytes:
 

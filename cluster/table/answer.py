@@ -1,7 +1,7 @@
 """What a table says of a state as `Answer`, and of many as arrays, `EveryAction`.
 
-A part of a table makes an `EveryAction` of states that it holds (`Part.every_action`), `stepped`
-one of states whose children alone are known, `joined` one of several. An `Answer` (`answer_at`) and
+`actions_of_part` makes an `EveryAction` of states that a part of a table holds, `stepped` one of
+ states whose children alone are known, `joined` one of several. An `Answer` (`answer_at`) and
 the columns of a batch or an export (`cluster.table.columns`) are read off it.
 
 How far off are payoffs that are worked out from others, a step of the rules above them? A mean of
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from html import escape
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,18 @@ from luckbase.solver.game.capabilities import choice_names
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import SIMULTANEOUS
 from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
-from luckbase.solver.search.bellman import ActionValues, action_starts, chosen, solved_games
-from luckbase.solver.search.expand import Expanded
+from luckbase.solver.search.bellman import (
+    ActionValues,
+    action_starts,
+    chosen,
+    evaluate,
+    solved_games,
+)
+from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.sentences import html_table
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.parts import Part, Rows
 
 # --- one state -----------------------------------------------------------------------------------
 
@@ -425,6 +434,41 @@ def from_rules(
         margins=np.where(acts & (np.diff(q.first) > 1), margins, np.nan),
         ties=acts & (np.add.reduceat(level.astype(np.int64), starts) > 1),
         errors=np.where(over, 0.0, error), bids=no_bids(len(over)),
+    )  # fmt: skip
+
+
+def actions_of_part(
+    part: Part, states: Ints, edges: Expanded | None = None, rows: Rows | None = None
+) -> EveryAction:
+    """What a part says of canonical states (n, fields) that it holds, or that are over, with every
+    action; where both choose at once the payoffs alone. edges, rows: of the states, if they are
+    expanded or read already. Raises CorruptTableError."""
+    edges = expand(part.game, states) if edges is None else edges
+    rows = part.stored(states) if rows is None else rows
+    solved = np.ones(len(states), bool) if rows.solved is None else rows.solved | edges.terminal
+    q = evaluate(edges, part.children(edges, solved))
+    best, values = np.where(solved, rows.best, -1), np.asarray(rows.values, np.float64)
+    taken = part.taken(replace(rows, best=best), q, edges.actors, states)
+    found = from_rules(part.game, edges, q, taken, part.tolerance, values, part.error)
+    if rows.margins is not None:  # and with them all that was decided
+        decided = rows.best >= 0
+        best, ties = np.where(decided, found.best, -1), found.ties & decided
+        margins = np.where(found.to_act > 0, rows.margins, np.nan)
+        found = replace(found, best=best, ties=ties, margins=margins)
+    if solved.all():
+        return found
+    at, others = np.flatnonzero(~solved), np.flatnonzero(solved)
+    return joined([(others, found.only(others)), (at, _best_alone(found.only(at), rows, at))])
+
+
+def _best_alone(found: EveryAction, rows: Rows, at: Ints) -> EveryAction:
+    """Of rows `at` that another table gave: the best action alone, as it has it."""
+    codes = np.where(found.to_act > 0, rows.best[at], -1)
+    known = codes >= 0
+    return replace(
+        found, first=np.concatenate([[0], np.cumsum(known)]), names=tuple(rows.labels),
+        named=codes[known].astype(np.int64), q=found.values[known], best=np.where(known, 0, -1),
+        ties=np.zeros(len(at), bool),
     )  # fmt: skip
 
 

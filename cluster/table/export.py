@@ -21,7 +21,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
@@ -32,7 +32,7 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from luckbase.cluster.table import OnRows, nobody
-from luckbase.cluster.table.answer import EveryAction, joined, nothing_known
+from luckbase.cluster.table.answer import EveryAction, actions_of_part, joined, nothing_known
 from luckbase.cluster.table.columns import (
     DECISION_COLUMNS,
     ActionNames,
@@ -65,8 +65,7 @@ def schema_of(table: Lookup) -> pa.Schema:
     """The columns of all parts and their types."""
     types: dict[str, Any] = {}
     for part in table.parts:
-        empty = part.empty()
-        for column in empty.schema if empty is not None else ():
+        for column in part.groups.file(0).schema if part.entries else ():
             kind = pa.string() if pa.types.is_dictionary(column.type) else column.type
             before = types.setdefault(column.name, kind)
             if before != kind:
@@ -202,7 +201,10 @@ def actions_of(table: Lookup, part: Part, batch: Batch, at: Ints) -> EveryAction
     others = np.setdiff1d(np.arange(len(at)), acts)
     pieces = [(others, nothing_known(len(others), table.game.players))]
     if len(acts):
-        pieces.append((acts, part.actions_of_rows(batch, at[acts])))
+        rows, here = part.rows_of(batch), at[acts]
+        rows = replace(rows, values=rows.values[here], best=rows.best[here])
+        states = np.ascontiguousarray(batch.states(here))
+        pieces.append((acts, actions_of_part(part, states, rows=rows)))
     return joined(pieces)
 
 

@@ -30,6 +30,7 @@ from luckbase.cluster.table.answer import (
     Answer,
     EveryAction,
     Origin,
+    actions_of_part,
     answer_at,
     error_of_actions,
     error_of_taken,
@@ -39,7 +40,7 @@ from luckbase.cluster.table.answer import (
     otherwise,
     stepped,
 )
-from luckbase.cluster.table.parts import Part, lookup_or_backup, once
+from luckbase.cluster.table.parts import Part, TierPart, lookup_or_backup, once
 from luckbase.solver.errors import CorruptTableError, MissingTableError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import simplify
@@ -50,7 +51,6 @@ from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.search.keys import Keys, unpack_all
 
 if TYPE_CHECKING:
-    from luckbase.cluster.table.tiers import TierPart
     from luckbase.solver.policy.evaluate import Policy
 
 D = TypeVar("D")
@@ -361,7 +361,8 @@ class Lookup:
         """The same of states that a part holds: with the strategies where both choose at once and
         their children are there."""
         edges = expand(self.game, states)
-        found, both = part.every_action(states, edges), np.flatnonzero(edges.kinds == SIMULTANEOUS)
+        found = actions_of_part(part, states, edges)
+        both = np.flatnonzero(edges.kinds == SIMULTANEOUS)
         if not len(both):
             return found
         met, known = self._stepped(states[both], inputs[both])
@@ -379,7 +380,7 @@ class Lookup:
         part that holds them."""
         most = self.states_at_once
         if part is not None and len(at) > most // 8:
-            at = at[np.argsort(part.places(states[at]), kind="stable")]
+            at = at[np.argsort(part.keys(states[at]), kind="stable")]
         for start in range(0, len(at), most):
             yield at[start : start + most]
 
@@ -414,8 +415,11 @@ class Lookup:
                 names[at], margins[at], ties[at] = found.best_names(), found.margins, found.ties
             else:
                 part = self.parts[i]
-                codes, margins[at] = part.best_of(states[at])
-                names[at], ties[at] = part.named(codes), margins[at] <= part.tolerance
+                rows = part.stored(states[at])
+                apart = rows.margins
+                if apart is None:
+                    apart = actions_of_part(part, states[at], rows=rows).margins
+                names[at], margins[at], ties[at] = rows.best_names, apart, apart <= part.tolerance
         return names.tolist(), margins, ties
 
     def stored_best(self, states: Ints) -> list[str | None]:
@@ -424,7 +428,7 @@ class Lookup:
         names = np.full(len(states), None, object)
         for i in np.unique(owners[owners >= 0]).tolist():
             at, part = np.flatnonzero(owners == i), self.parts[i]
-            names[at] = part.named(part.best_codes(states[at]))
+            names[at] = part.stored_best(states[at])
         found: list[str | None] = names.tolist()
         return found
 

@@ -38,8 +38,7 @@ from luckbase.cluster.table.frames import roots_of
 from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.table.parquet import labelled, number_rows, numbers_of
-from luckbase.cluster.table.parts import Part, Rows, lookup_or_backup
-from luckbase.cluster.table.tiers import GROUPS_A_READ, TierPart
+from luckbase.cluster.table.parts import Part, Rows, TierPart, lookup_or_backup
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.search.bellman import evaluate, final_payoffs
@@ -50,6 +49,8 @@ R = TypeVar("R")
 
 MIN_CHANCE = 1e-9
 """With which a strategy takes an action, or it does not."""
+GROUPS_A_READ = 8
+"""Row groups that are decoded at once."""
 PIECE_GROUPS = 4
 """Row groups that are read side by side at a time."""
 LISTED = 200_000

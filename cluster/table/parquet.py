@@ -144,9 +144,10 @@ class SealedFile:
         known = ((c.path_in_schema, c.statistics) for c in columns if c.is_stats_set)
         return {str(name): (s.min, s.max) for name, s in known if s.has_min_max}
 
-    def empty(self) -> Any:
-        """No rows, as a pyarrow table."""
-        return self._file.schema_arrow.empty_table()
+    @property
+    def schema(self) -> Any:
+        """The columns and their types."""
+        return self._file.schema_arrow
 
     def check(self, group: int) -> bytes:
         """The bytes of a row group, checked."""
@@ -203,7 +204,7 @@ def row_groups(
 CACHED_BYTES = 640 << 20
 """Of decoded row groups that a part remembers, 0.1 to 2 MB each: the payoffs of 50 million states
 of three players. A question that needs more at once reads them and remembers none."""
-GROUPS_A_JOB = 16
+GROUPS_A_JOB = 32
 """Row groups that a thread decodes at a time."""
 
 
@@ -254,26 +255,41 @@ class RowGroups:
         while self.bytes > self.max_bytes and len(self._groups) > 1:
             self.bytes -= size_of(self._groups.popitem(last=False)[1])
 
-    def fetch(self, wanted: Iterable[tuple[int, int]], kind: str) -> None:
-        """Decode what is not remembered of many row groups (file, number), on all cores."""
-        missing = [key for key in wanted if (*key, kind) not in self._groups]
-        if len(missing) < GROUPS_A_JOB:
+    def each(
+        self, wanted: Sequence[tuple[int, int]], kind: str, use: Callable[[int, Any], None]
+    ) -> None:
+        """use(k, decoded) for each row group wanted[k] (file, number), in any order; where many are
+        not remembered on all cores, and where they have no room together none is remembered."""
+        missing = [k for k, key in enumerate(wanted) if (*key, kind) not in self._groups]
+        later = missing[1:] if len(missing) > GROUPS_A_JOB else []
+        for k in sorted({*range(len(wanted))} - {*later}):
+            i, number = wanted[k]
+            use(k, self.get(i, number, kind))
+        if not later:
             return
+        i, number = wanted[missing[0]]
+        size = size_of(self.get(i, number, kind)) * len(missing)
+        remembered = size <= self.max_bytes
 
-        def decode(keys: Sequence[tuple[int, int]]) -> list[Any]:
-            files = {i: self.reopen(i) for i in dict.fromkeys(i for i, _ in keys)}
-            found = [self.decode(files[i], number, kind) for i, number in keys]
+        def decode(share: Sequence[int]) -> list[tuple[int, Any]]:
+            files = {i: self.reopen(i) for i in {wanted[k][0] for k in share}}
+            decoded = []
+            for k in share:
+                i, number = wanted[k]
+                group = self.decode(files[i], number, kind)
+                use(k, group)
+                decoded += [(k, group)] if remembered else []
             for file in files.values():
                 file.close()
-            return found
+            return decoded
 
-        for i in {i for i, _ in missing}:
+        for i in {wanted[k][0] for k in later}:
             self.file(i)  # opened by one thread
-        shares = [missing[k : k + GROUPS_A_JOB] for k in range(0, len(missing), GROUPS_A_JOB)]
+        shares = [later[k : k + GROUPS_A_JOB] for k in range(0, len(later), GROUPS_A_JOB)]
         with ThreadPoolExecutor(cores()) as pool:
-            for keys, decoded in zip(shares, pool.map(decode, shares), strict=True):
-                for key, group in zip(keys, decoded, strict=True):
-                    self._keep((*key, kind), group)
+            for decoded in pool.map(decode, shares):
+                for k, group in decoded:
+                    self._keep((*wanted[k], kind), group)
 
 
 def size_of(decoded: Any) -> int:

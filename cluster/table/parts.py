@@ -1,8 +1,8 @@
-"""A part of a table: what holds states and answers, in files that lie in a folder or in memory.
+"""A part of a table: rows of states, in files that lie in a folder or in memory.
 
-A part of tiers (`cluster.table.tiers`) finds a row by its number, a part of a search
-(`cluster.table.keyed`) by its key. Both read sealed row groups and remember a few
-(`cluster.table.parquet.RowGroups`).
+Every state of a part has a key, and rows stand by ascending key. In the full table (`TierPart`) the
+key says where the row is; in a search (`cluster.table.keyed`) it is searched for. Many states are
+looked up in the order of their keys, so each row group is decoded once.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.answer import EveryAction
-from luckbase.cluster.table.ledger import FileEntry, Ledger
+from luckbase.cluster.table.ledger import KEY_SHIFT, FileEntry, Ledger
 from luckbase.cluster.table.parquet import (
     RowGroups,
     SealedFile,
@@ -28,28 +27,50 @@ from luckbase.cluster.table.parquet import (
     payoff_columns,
 )
 from luckbase.cluster.table.storage import Storage
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.errors import CorruptTableError
+from luckbase.solver.game.arrays import Coded, Floats, Ints
+from luckbase.solver.game.capabilities import Layout, layout_of
 from luckbase.solver.game.game import Game
-from luckbase.solver.search.bellman import evaluate, payoffs_of
+from luckbase.solver.game.rules import SIMULTANEOUS
+from luckbase.solver.search.bellman import ActionValues, chosen, evaluate, final_payoffs, payoffs_of
 from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.search.keys import Numbering, fits, pack_all
 
 PIECE = 50_000
 """States that are handed out at a time: some 30 children each."""
+OVER = -2
+"""Instead of a key of the full table: the state is over."""
+ROUNDING = 1e-11
+"""By how much the sums of a step may differ between two actions that are tied."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows as they are stored: n states.
-
-    states: gives the states (k, fields) at numbers (k,) below n. values: float (n, columns). best:
-    int16 (n,), into `labels`; -1 where nobody decides. labels: names of actions.
-    """
+    """Rows as they are stored: n states."""
 
     states: Callable[[Ints], Ints]
+    """Gives the states (k, fields) at numbers (k,) below n."""
     values: Floats
+    """float (n, players)."""
     best: NDArray[np.int16]
-    labels: tuple[str, ...]
+    """int16 (n,), into `labels`; -1 where nobody decides, or nothing is decided."""
+    labels: Sequence[str]
+    """Names of actions."""
+    margins: Floats | None = None
+    """float64 (n,), NaN where there is no choice; None where they are to be worked out."""
+    solved: NDArray[np.bool_] | None = None
+    """bool (n,), whether from the children of the state; None where all are."""
+
+    @property
+    def best_names(self) -> list[str | None]:
+        """The names of the best actions; None for -1."""
+        return named(self.best, self.labels)
+
+
+def named(codes: NDArray[np.int16], labels: Sequence[str]) -> list[str | None]:
+    """The labels of codes (n,); None for -1."""
+    names = [*labels, None]
+    return [names[code] for code in codes.tolist()]
 
 
 @dataclass(frozen=True)
@@ -64,28 +85,34 @@ class Batch:
 
 MayHold = Callable[[Mapping[str, tuple[Any, Any]]], bool]
 """may_hold(column -> (least, greatest value)) -> whether such rows may be wanted."""
+Wanted = list[tuple[int, int, Ints]]
+"""Row groups that may hold some of n states: the file, the row group, which of the n."""
 
 
 class Part(ABC):
-    """One part of an open table; one thread at a time.
-
-    where: the table, for people. name: of the part (`cluster.table.ledger`). error: the bound on
-    each payoff's; precision: as error, but for what hangs on decisions that are too close to
-    resolve. dense: whether it is the full table, or as much of it as is solved. groups: its open
-    files. action_names: those that were met, into which codes are.
-    """
+    """One part of an open table; one thread at a time."""
 
     dense = False
+    """Whether it is the full table, or as much of it as is solved."""
     needed: Sequence[str] = ()
     """Columns by which a row's state is known."""
 
     def __init__(
         self, storage: Storage, where: Path, ledger: Ledger, name: str, game: Game
     ) -> None:
+        """where: the table, for people. name: of the part (`cluster.table.ledger`)."""
         self.where, self.ledger, self.name, self.game = where, ledger, name, game
-        self.error, self.precision = ledger.error(name), ledger.precision(name)
+        self.error = ledger.error(name)
+        """The bound on the error of each payoff."""
+        self.precision = ledger.precision(name)
+        """The same, but for what hangs on decisions that are too close to resolve."""
+        self.tolerance = game.tie_tolerance + 2 * self.precision
+        """Actions closer than this can not be told apart from what is stored."""
+        self.columns = payoff_columns(game)
+        """The names of the columns that hold payoffs."""
         self.groups = RowGroups(storage, where, ledger.of_part(name), self.decode)
         self.action_names: list[str] = []
+        """Those that were met, into which decoded best actions are."""
         self._codes: dict[tuple[str, ...], NDArray[np.int16]] = {}
 
     @property
@@ -97,35 +124,12 @@ class Part(ABC):
     def entries(self, entries: list[FileEntry]) -> None:
         self.groups.entries = entries
 
-    def codes_of(self, labels: tuple[str, ...]) -> NDArray[np.int16]:
-        """Labels as indices into `action_names`, which grows by what it has not; -1 behind them."""
-        if labels not in self._codes:
-            self.action_names += [label for label in labels if label not in self.action_names]
-            codes = [self.action_names.index(label) for label in labels]
-            self._codes[labels] = np.array([*codes, -1], np.int16)
-        return self._codes[labels]
-
-    def named(self, codes: NDArray[np.int16]) -> list[str | None]:
-        """The names of codes (n,), None for -1."""
-        names = [*self.action_names, None]
-        return [names[code] for code in codes.tolist()]
-
     @property
     def rows(self) -> int:
         """How many states have a row."""
         return sum(entry.rows for entry in self.entries)
 
-    @property
-    def tolerance(self) -> float:
-        """Actions closer than this can not be told apart from what is stored."""
-        return self.game.tie_tolerance + 2 * self.precision
-
-    @cached_property
-    def columns(self) -> list[str]:
-        """The names of the columns that hold payoffs."""
-        return payoff_columns(self.game)
-
-    # --- states ------------------------------------------------------------------------------
+    # --- what a kind of part says ------------------------------------------------------------
 
     @abstractmethod
     def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
@@ -137,38 +141,20 @@ class Part(ABC):
         """(n,) whether the part holds each canonical state (n, fields); not where it is over."""
 
     @abstractmethod
-    def every_action(self, states: Ints, edges: Expanded | None = None) -> EveryAction:
-        """What it says of canonical states (n, fields) that the part holds, or that are over, with
-        every action; where both choose at once the payoffs alone. edges: of the states, if they are
-        expanded already."""
-
-    def actions_of_rows(self, batch: Batch, at: Ints) -> EveryAction:
-        """`every_action` of the states in rows `at` of a batch with payoffs and ``best``."""
-        return self.every_action(np.ascontiguousarray(batch.states(at)))
+    def stored(self, states: Ints) -> Rows:
+        """The rows of canonical states (n, fields) that the part holds, or that are over."""
 
     @abstractmethod
-    def best_codes(self, states: Ints) -> NDArray[np.int16]:
-        """(n,) the best actions of canonical states that the part holds, as they are stored, into
-        `action_names`; -1 where nobody decides."""
-
-    def best_of(self, states: Ints) -> tuple[NDArray[np.int16], Floats]:
-        """`best_codes`, and the margins (n,), NaN where there is no choice."""
-        return self.best_codes(states), self.every_action(states).margins
+    def stored_best(self, states: Ints) -> list[str | None]:
+        """The best actions of canonical states that the part holds; None where nobody decides."""
 
     @abstractmethod
-    def places(self, states: Ints) -> Ints:
-        """(n,) numbers by which states that the part holds stand in its order."""
-
-    @abstractmethod
-    def residuals(self, states: Ints) -> Floats:
-        """(n,) |payoff by the rules over the stored children - stored payoff|, the largest over
-        players, of states (n, fields) of the part."""
+    def keys(self, states: Ints) -> NDArray[Any]:
+        """(n,) numbers in whose order the states (n, fields) of the part stand."""
 
     @abstractmethod
     def resolved_errors(self, states: Ints) -> Floats:
         """(n,) `precision` of each of the states (n, fields) of the part, as its file says."""
-
-    # --- rows --------------------------------------------------------------------------------
 
     @abstractmethod
     def decode(self, file: SealedFile, number: int, kind: str) -> Any:
@@ -179,9 +165,104 @@ class Part(ABC):
         """The states (k, fields) in rows (k,), counted from row `start` of a file, of which `read`
         was read."""
 
+    @abstractmethod
+    def solved_states(self, i: int, rows: Ints) -> Ints:
+        """The states (k, fields) at rows (n,) of file i that were solved from their children."""
+
     def constants(self, entry: FileEntry) -> dict[str, tuple[Any, Any]]:
         """The columns that are constant in a file, as spans."""
         return {}
+
+    # --- of states ---------------------------------------------------------------------------
+
+    @abstractmethod
+    def wanted(self, keys: NDArray[Any]) -> Wanted:
+        """The row groups that may hold states of these keys (n,)."""
+
+    @abstractmethod
+    def place(
+        self, i: int, number: int, group: Any, keys: NDArray[Any]
+    ) -> tuple[Ints | slice, Ints]:
+        """(which of the keys (k,) stand in a row group that is decoded, their rows there)."""
+
+    def read(
+        self, keys: NDArray[Any], kind: str, use: Callable[[int, Any, Ints, Ints], None]
+    ) -> None:
+        """use(file, row group decoded for a kind of question, which of the keys (n,) stand there,
+        in which rows) for all row groups; several threads call it at once."""
+        wanted = self.wanted(keys)
+
+        def use_group(k: int, group: Any) -> None:
+            i, number, at = wanted[k]
+            there, rows = self.place(i, number, group, keys[at])
+            use(i, group, at[there], rows)
+
+        self.groups.each([(i, number) for i, number, _ in wanted], kind, use_group)
+
+    def children(self, edges: Expanded, wanted: NDArray[np.bool_] | None = None) -> Floats:
+        """The payoffs (m, players) of the children of expanded states (n,), in the edges' order; of
+        those `wanted` (n,), 0 for the others. Raises CorruptTableError where one is not there."""
+        below = ~edges.terminal if wanted is None else wanted & ~edges.terminal
+        at = np.flatnonzero(np.repeat(below, np.diff(edges.first)))
+        found = np.zeros((len(edges.children), self.game.players))
+        states, lookup = edges.children[at], self.lookup
+        payoffs, there = once(self.game, lookup, states)
+        if self.dense and not there.all():  # one step of the rules, where both choose below
+            payoffs, there = lookup_or_backup(self.game, lookup, states, self.tolerance)
+        if not there.all():
+            lost = self.game.describe(states[np.flatnonzero(~there)[0]])
+            raise CorruptTableError(
+                f"{self.where}: {lost} is not there, and a parent of it is; luckbase solve --check "
+                "of its board makes it again"
+            )
+        found[at] = payoffs
+        return found
+
+    def taken(self, rows: Rows, q: ActionValues, actors: Ints, states: Ints) -> Ints:
+        """The rows (n,) of `q` that are the best actions of expanded states (n, fields), as they
+        are stored; where none is, the earliest of tied ones. Raises CorruptTableError for one that
+        its state does not have."""
+        met = {self.game.action_name(a): a for a in np.unique(q.actions).tolist() if a >= 0}
+        numbers = [met.get(name, -2) for name in rows.labels]
+        best = np.array([*numbers, -1], np.int64)[rows.best]
+        found = chosen(q, actors, self.tolerance)
+        stored = np.flatnonzero(q.actions == best[q.states])
+        found[q.states[stored]] = stored
+        wrong = np.flatnonzero((best != -1) & (q.actions[found] != best))
+        if len(wrong):
+            state = self.game.describe(states[wrong[0]])
+            raise CorruptTableError(f"{self.where}: names an action at {state} that is none there")
+        return found
+
+    def residuals(self, states: Ints) -> Floats:
+        """(n,) |payoff by the rules over the stored children - stored payoff|, the largest over
+        players, of solved states (n, fields) of the part. In the full table a best action that is
+        not one shows, too; in a search any of tied actions will do."""
+        rows, edges = self.stored(states), expand(self.game, states)
+        q = evaluate(edges, self.children(edges))
+        if (edges.kinds == SIMULTANEOUS).any():
+            exact = payoffs_of(edges.kinds, edges.actors, q, self.tolerance)
+            return np.asarray(np.abs(exact - rows.values).max(axis=1))
+        own = q.values[np.arange(len(q.states)), np.maximum(edges.actors, 0)[q.states]]
+        short = np.maximum.reduceat(own, q.first[:-1])[q.states] - own
+        apart = np.abs(q.values - rows.values[q.states]).max(axis=1)
+        if self.dense:
+            at = self.taken(rows, q, edges.actors, states)
+            return np.asarray(np.maximum(apart[at], short[at] - self.game.tie_tolerance))
+        tied = short <= self.tolerance + ROUNDING
+        return np.asarray(np.minimum.reduceat(np.where(tied, apart, np.inf), q.first[:-1]))
+
+    # --- all rows ----------------------------------------------------------------------------
+
+    def codes_of(self, column: Any) -> NDArray[np.int16]:
+        """A column of best actions, as indices into `action_names`, which grows by those that are
+        new; -1 for none."""
+        codes, labels = labelled(column)
+        if labels not in self._codes:
+            self.action_names += [label for label in labels if label not in self.action_names]
+            known = [self.action_names.index(label) for label in labels]
+            self._codes[labels] = np.array([*known, -1], np.int16)
+        return self._codes[labels][codes]
 
     def batches(
         self, columns: Collection[str] | None, may_hold: MayHold = lambda _: True,
@@ -203,47 +284,36 @@ class Part(ABC):
                             yield Batch(read, before + start, states)
             before += entry.rows
 
+    def rows_of(self, batch: Batch) -> Rows:
+        """The payoffs and best actions of a batch that has these columns."""
+        best, labels = labelled(batch.rows.column("best"))
+        return Rows(batch.states, number_rows(batch.rows, self.columns), best, labels)
+
     def scan(self, entries: Sequence[FileEntry] | None = None) -> Iterator[Rows]:
         """The payoffs and best actions of all rows, as `batches`."""
-        for batch in self.batches([*self.columns, "best"], entries=entries):
-            best, labels = labelled(batch.rows.column("best"))
-            yield Rows(batch.states, number_rows(batch.rows, self.columns), best, labels)
-
-    def empty(self) -> Any:
-        """A pyarrow table of no rows, with all columns; None where there is nothing."""
-        return self.groups.file(0).empty() if self.entries else None
-
-    @property
-    @abstractmethod
-    def sizes(self) -> list[int]:
-        """The rows of each run, in key order: a file, or a row group of one."""
-
-    @abstractmethod
-    def solved_states(self, i: int, rows: Ints) -> Ints:
-        """The states (k, fields) at rows (n,) of run i that were solved from their children."""
+        return map(self.rows_of, self.batches([*self.columns, "best"], entries=entries))
 
     def draw(self, count: int, seed: int) -> Iterator[Ints]:
         """About `count` different states that were solved, drawn evenly, in key order, in pieces;
         all where there are no more."""
-        ends = np.cumsum([0, *self.sizes])
-        drawn = drawn_rows(int(ends[-1]), count, seed)
+        drawn = drawn_rows(self.rows, count, seed)
         # One pass over the table for a sample of any usual size: children lie all over it.
         for share in np.array_split(drawn, max(1, -(-len(drawn) // (4 * PIECE)))):
-            owner = np.searchsorted(ends, share, side="right") - 1
-            states = [
-                self.solved_states(i, share[owner == i] - ends[i])
-                for i in np.unique(owner).tolist()
-            ]
-            if any(map(len, states)):
-                yield np.concatenate(states)
+            yield from self._solved_at(share)
 
     def all_states(self) -> Iterator[Ints]:
         """Every state whose payoff the part has from its children, in key order, in pieces."""
-        for i, rows in enumerate(self.sizes):
-            for start in range(0, rows, PIECE):
-                states = self.solved_states(i, np.arange(start, min(start + PIECE, rows)))
-                if len(states):
-                    yield states
+        for start in range(0, self.rows, PIECE):
+            yield from self._solved_at(np.arange(start, min(start + PIECE, self.rows)))
+
+    def _solved_at(self, rows: Ints) -> Iterator[Ints]:
+        """The states (k, fields) at rows of the part that were solved, if there are any."""
+        ends = np.cumsum([0, *(entry.rows for entry in self.entries)])
+        files = np.searchsorted(ends, rows, side="right") - 1
+        found = [self.solved_states(i, rows[files == i] - ends[i])
+                 for i in np.unique(files).tolist()]  # fmt: skip
+        if any(map(len, found)):
+            yield np.concatenate(found)
 
 
 def drawn_rows(total: int, count: int, seed: int) -> Ints:
@@ -257,6 +327,150 @@ def drawn_rows(total: int, count: int, seed: int) -> Ints:
     while len(found) < count:  # those that came twice are drawn again
         found = np.union1d(found, rng.integers(0, total, count - len(found)))
     return found
+
+
+def by_group(files: Ints, groups: Ints, at: Ints) -> Wanted:
+    """Which of the n lie in each row group: `at` (k,), in the order of the files and row groups
+    (k,) in which they are."""
+    if not len(at):
+        return []
+    number = (files << 32) + groups
+    starts = np.flatnonzero(number[1:] != number[:-1]) + 1
+    first = [0, *starts.tolist()]
+    return [(int(files[x]), int(groups[x]), here)
+            for x, here in zip(first, np.split(at, starts), strict=True)]  # fmt: skip
+
+
+# --- the full table --------------------------------------------------------------------------
+
+
+class TierPart(Part):
+    """The full table, or as much of it as is solved: a key is the number of a tier and of a row."""
+
+    dense = True
+
+    @cached_property
+    def layout(self) -> Layout[Any]:
+        """The game's tiers."""
+        return layout_of(self.game)
+
+    @cached_property
+    def tier_of_number(self) -> dict[int, Any]:
+        """The tiers of the game's full table by number."""
+        return self.layout.tier_of_number()
+
+    @cached_property
+    def _bounds(self) -> tuple[Ints, Ints]:
+        """The first and the last key of each file."""
+        keys = [(entry.first_key, entry.last_key) for entry in self.entries]
+        first, last = np.array(keys, np.int64).reshape(-1, 2).T
+        return first, last
+
+    def decode(self, file: SealedFile, number: int, kind: str) -> NDArray[Any]:
+        if kind == "best":
+            return self.codes_of(file.read(number, ["best"]).column(0))
+        return number_rows(file.read(number, self.columns), self.columns)
+
+    def states_in(self, entry: FileEntry, start: int, read: Any, rows: Ints) -> Ints:
+        tier = self.tier_of_number[entry.tier]
+        return self.layout.states_at(tier, entry.first_row + start + np.asarray(rows))
+
+    def solved_states(self, i: int, rows: Ints) -> Ints:
+        return self.states_in(self.entries[i], 0, None, rows)
+
+    def constants(self, entry: FileEntry) -> dict[str, tuple[Any, Any]]:
+        fields = self.layout.tier_fields(self.tier_of_number[entry.tier])
+        return {name: (value, value) for name, value in fields.items()}
+
+    def keys(self, states: Ints) -> Ints:
+        """As `Part.keys`; OVER where a state is over."""
+        numbers, rows = self.layout.locate(np.ascontiguousarray(states, np.int64))
+        return np.where(numbers < 0, OVER, (numbers << KEY_SHIFT) + rows)
+
+    def _files(self, keys: Ints) -> Ints:
+        """(n,) the file that holds each key, -1 for none."""
+        first, last = self._bounds
+        at = np.searchsorted(first, keys, side="right") - 1
+        return np.where(keys <= np.append(last, -1)[at], at, -1)
+
+    def holds(self, states: Ints) -> NDArray[np.bool_]:
+        return self._files(self.keys(states)) >= 0
+
+    def resolved_errors(self, states: Ints) -> Floats:
+        bounds = np.array([entry.resolved_error for entry in self.entries])
+        return bounds[self._files(self.keys(states))]
+
+    def wanted(self, keys: Ints) -> Wanted:
+        order = np.argsort(keys, kind="stable")
+        files = self._files(keys[order])
+        order, files = order[files >= 0], files[files >= 0]
+        if not len(order):
+            return []
+        sizes = np.array([entry.row_group_rows for entry in self.entries])
+        groups = (keys[order] - self._bounds[0][files]) // sizes[files]
+        return by_group(files, groups, order)
+
+    def place(self, i: int, number: int, group: Any, keys: Ints) -> tuple[slice, Ints]:
+        entry = self.entries[i]
+        return slice(None), keys - (entry.first_key + number * entry.row_group_rows)
+
+    def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+        return self._payoffs(np.ascontiguousarray(states, np.int64), self.keys(states))
+
+    def _payoffs(self, states: Ints, keys: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+        payoffs, found = np.zeros((len(states), self.game.players)), keys == OVER
+        if found.any():
+            payoffs[found] = final_payoffs(self.game, states[found])
+        swapped = self.layout.swapped(states) & ~found
+
+        def use(_: int, group: NDArray[Any], at: Ints, rows: Ints) -> None:
+            payoffs[at], found[at] = group[rows], True
+
+        self.read(keys, "payoffs", use)
+        payoffs[swapped] = payoffs[swapped][:, ::-1]
+        return payoffs, found
+
+    def _best(self, keys: Ints) -> NDArray[np.int16]:
+        best = np.full(len(keys), -1, np.int16)
+
+        def use(_: int, group: NDArray[Any], at: Ints, rows: Ints) -> None:
+            best[at] = group[rows]
+
+        if self.layout.best_names:
+            self.read(keys, "best", use)
+        return best
+
+    def stored(self, states: Ints) -> Rows:
+        states = np.ascontiguousarray(states, np.int64)
+        keys = self.keys(states)
+        best = self._best(keys)
+        return Rows(states.__getitem__, self._payoffs(states, keys)[0], best, self.action_names)
+
+    def stored_best(self, states: Ints) -> list[str | None]:
+        return named(self._best(self.keys(states)), self.action_names)
+
+    def stands_alike(self, entry: FileEntry, other: TierPart) -> bool:
+        """Whether the rows of a file are the same states, in people's units, as those of the same
+        number in another full table."""
+        mine, theirs = self.tier_of_number[entry.tier], other.tier_of_number[entry.tier]
+        if self.layout.tier_fields(mine) != other.layout.tier_fields(theirs):
+            return False
+        last = entry.first_row + entry.rows
+        for start in range(entry.first_row, last, entry.row_group_rows):
+            stop = min(start + entry.row_group_rows, last)
+            rows = self.layout.state_rows(mine, start, stop)
+            others = other.layout.state_rows(theirs, start, stop)
+            if rows.keys() != others.keys() or not all(
+                _equal(rows[name], others[name]) for name in rows
+            ):
+                return False
+        return True
+
+
+def _equal(one: NDArray[np.int32] | Coded, other: NDArray[np.int32] | Coded) -> bool:
+    if isinstance(one, Coded) and isinstance(other, Coded):
+        return one.labels == other.labels and np.array_equal(one.codes, other.codes)
+    return np.array_equal(np.asarray(one), np.asarray(other))
 
 
 # --- payoffs of any states -----------------------------------------------------------------------

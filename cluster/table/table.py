@@ -26,11 +26,10 @@ from luckbase.cluster.table import FORMAT, OnRows, nobody
 from luckbase.cluster.table.answer import Origin, origin_of
 from luckbase.cluster.table.find import results_of, why_stale
 from luckbase.cluster.table.folder import read_ledger
+from luckbase.cluster.table.keyed import part_kind
 from luckbase.cluster.table.ledger import SEARCH, TIERS, Goal, Head, Ledger, solve_command
 from luckbase.cluster.table.lookup import MAX_SEARCHED, Lookup
-from luckbase.cluster.table.parts import Part
 from luckbase.cluster.table.storage import Folder, Memory
-from luckbase.cluster.table.tiers import TierPart
 from luckbase.cluster.words import many
 from luckbase.solver import load_game
 from luckbase.solver.charts import FULL, START, STATES, Chart, ChartRequest, Kind
@@ -204,7 +203,7 @@ class StoredTable(Table):
         goal = ledger.furthest
         game = load_game(ledger.board({} if goal is None else goal.reach))
         names, storage = ledger.part_names(), Folder(path)
-        parts = [_part_kind(name)(storage, path, ledger, name, game) for name in names]
+        parts = [part_kind(name)(storage, path, ledger, name, game) for name in names]
         super().__init__(game, parts, path)
 
     @cached_property
@@ -264,15 +263,6 @@ MAX_STATES = 20_000_000
 """States that a search in memory may meet unless told otherwise."""
 
 
-def _part_kind(name: str) -> type[Part]:
-    """What holds the rows of a part."""
-    if name == TIERS:
-        return TierPart
-    from luckbase.cluster.table.keyed import KeyPart  # brings the search
-
-    return KeyPart
-
-
 def _in_memory(
     game: Game, name: str, source: str,
     write: Callable[[Memory], Iterator[tuple[str, int, tuple[int, int], FileReceipt]]],
@@ -287,7 +277,7 @@ def _in_memory(
         storage.put(file, receipt.path)
         storage.close()
         ledger.add(file_entry(file, name, tier, keys, receipt))
-    part = _part_kind(name)(storage, MEMORY, ledger, name, game)
+    part = part_kind(name)(storage, MEMORY, ledger, name, game)
     return Table(game, [part], MEMORY, source)
 
 

@@ -29,9 +29,8 @@ from luckbase.cluster.table.folder import check_bytes, files_there, read_ledger
 from luckbase.cluster.table.format import key_range, part_name, row_group_rows
 from luckbase.cluster.table.ledger import FileEntry, Ledger
 from luckbase.cluster.table.parquet import SealedFile, numbers_of
-from luckbase.cluster.table.parts import Part
+from luckbase.cluster.table.parts import Part, TierPart
 from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.tiers import TierPart
 from luckbase.cluster.words import many
 from luckbase.solver import load_layout
 from luckbase.solver.game.arrays import Ints

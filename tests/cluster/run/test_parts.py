@@ -12,7 +12,7 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.run import tiers
-from luckbase.cluster.table.tiers import TierPart
+from luckbase.cluster.table.parts import TierPart
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import StateError
 from luckbase.solver.games.goofspiel import layout

@@ -88,7 +88,7 @@ def test_many_states_read_through_threads_give_the_same(
         states = all_states(table)
         few = table.probe(states)
     monkeypatch.setattr("luckbase.cluster.table.parquet.CACHED_BYTES", 0)
-    monkeypatch.setattr("luckbase.cluster.table.tiers.GROUPS_A_JOB", 3)
+    monkeypatch.setattr("luckbase.cluster.table.parquet.GROUPS_A_JOB", 3)
     with cluster.open_table(path) as table:
         mixed = np.random.default_rng(1).permutation(len(states))
         assert (table.probe(states[mixed]) == few[mixed]).all()
@@ -328,9 +328,9 @@ def test_a_wrong_best_action_in_such_a_file_is_found_too(copy: Path) -> None:
         states = all_states(table)
         margin = table.best_of(states)[1]
         x = int(np.nanargmax(margin))
-        keys, files, _ = table.full._place(states[x : x + 1])
-        entry = table.full.entries[int(files[0])]
-        row = int(keys[0]) - entry.first_key
+        key = int(table.full.keys(states[x : x + 1])[0])
+        (entry,) = (e for e in table.full.entries if e.first_key <= key <= e.last_key)
+        row = key - entry.first_key
     file = copy / entry.name
     whole = pq.read_table(file, partitioning=None)
     best = whole["best"].to_pylist()
