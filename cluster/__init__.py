@@ -1,16 +1,7 @@
 """Many workers and the disk: solve a table, keep it, query it, check it; play with it.
 
-What a person calls is on `luckbase`'s own page; here are its parts.
-
-* `run`: a solve: plan, schedule, driver, workers.
-* `search`: what lies below some roots, over workers.
-* `batch`: many boards, one after another; what no board file asks for any more.
-* `table`: tables in folders and in memory: written, asked, compared, checked.
-* `play`: agents by name, what they are worth, a person's game, drawings.
-* `inputs`: what a person gives, in Python or typed. `words`: states and numbers as people write.
-* `machine`: cores and memory that may be used.
-
-`solve`, `solve_below` and `open_table` take boards, canonical states, folders: all read already.
+What a person calls is on `luckbase`'s own page; here `solve`, `solve_below` and `open_table`
+take boards, canonical states, folders: all read already.
 
 >>> from luckbase import cluster, solver
 >>> solved = cluster.solve(solver.load_board("boards/press-your-luck/tiny.toml"))

@@ -8,7 +8,7 @@ action taken on the way. Ends with the same payoffs are one node.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -31,13 +31,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Node:
-    """A position: its fields (none for an end of the game), how often plays come there, the payoffs
-    of what follows, its layer: the fewest edges from a root; and whether it is an end."""
+    """A position, or an end of the game."""
 
     fields: dict[str, Any]
+    """None for an end."""
     reach: float
+    """How often plays come there."""
     payoffs: tuple[float, ...]
+    """Of what follows."""
     layer: int
+    """The fewest edges from a root."""
     end: bool
 
 
@@ -61,15 +64,18 @@ class Diagram:
 
 @dataclass(frozen=True)
 class DrawingOptions:
-    """What a drawing shows. every: every position, those that no play comes to as well. labels:
-    what edges say, one of `LABELS`. layers: positions in a box a layer. ends: in a one-player game,
-    lost games as well. max_nodes: positions that it may have."""
+    """What a drawing shows."""
 
     every: bool = False
+    """Every position, those that no play comes to as well."""
     labels: str = "chances"
+    """What edges say, one of `words.LABELS`."""
     layers: bool = False
+    """Positions in a box a layer."""
     ends: bool = False
+    """In a one-player game, lost games as well."""
     max_nodes: int = 2000
+    """Positions that it may have."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +115,8 @@ def draw_play(
     check_labels(how.labels)
     drawing = drawing_of(game)
     if how.labels == "counts" and not drawing.equally_likely:
-        said = f"{option('labels')}: chances of {game.board.game} are not counts; write chances"
-        raise OptionError(said)
+        why = f"chances of {game.board.game} are not counts; write chances"
+        raise OptionError(f"{option('labels')}: {why}")
     names, profile = for_players(game, agents, opener)
     roots = root.reshape(1, -1)
     if how.every:
@@ -164,11 +170,11 @@ def _dot(game: Game, diagram: Diagram, title: str, how: DrawingOptions) -> graph
 
 
 def _node_text(node: Node) -> str:
-    worth = ", ".join(f"{x:.4g}" for x in node.payoffs)
+    payoffs = ", ".join(f"{payoff:.4g}" for payoff in node.payoffs)
     if node.end:
-        return f"over: {worth}\nreached {node.reach:.4g}"
-    said = "  ".join(f"{name} {words.listed(value)}" for name, value in node.fields.items())
-    return f"{said}\nreached {node.reach:.4g}, worth {worth}"
+        return f"over: {payoffs}\nreached {node.reach:.4g}"
+    state = "  ".join(f"{name} {words.listed(value)}" for name, value in node.fields.items())
+    return f"{state}\nreached {node.reach:.4g}, worth {payoffs}"
 
 
 def diagram_of(
@@ -210,8 +216,7 @@ def diagram_of(
                 target = inner[y]
             key = (source, target, game.action_name(action))
             chances[key] = chances.get(key, 0.0) + float(chain.chances[k])
-    total = len(inner) + len(ends)
-    layers = _layers(total, set(chances))
+    layers = _layers(len(inner) + len(ends), chances)
     nodes = []
     for x, i in inner.items():
         state = game.describe(chain.states(np.array([x]))[0])
@@ -223,24 +228,20 @@ def diagram_of(
     return Diagram(nodes, edges)
 
 
-def _layers(count: int, edges: set[tuple[int, int, str]]) -> list[int]:
-    """The fewest edges to each node from one that nothing leads to (or from the first)."""
+def _layers(count: int, edges: Iterable[tuple[int, int, str]]) -> list[int]:
+    """The fewest edges to each node from the first; what that does not lead to stands one above the
+    highest that it leads to itself."""
     below: dict[int, set[int]] = {}
     for source, target, _ in edges:
         below.setdefault(source, set()).add(target)
-    led_to = {target for targets in below.values() for target in targets}
-    layer = {0: 0}
-    now = [0]
+    layer, now = {0: 0}, {0}
     while now:
-        now = sorted({t for s in now for t in below.get(s, ()) if t not in layer})
+        now = {target for node in now for target in below.get(node, ()) if target not in layer}
         layer |= dict.fromkeys(now, max(layer.values()) + 1)
     rest = [node for node in range(count) if node not in layer]
-    # What no play comes to stands one above the highest that it leads to.
-    for _ in range(len(rest) + 1):
+    for _ in rest:
         for node in rest:
-            known = [layer[t] for t in below.get(node, ()) if t in layer]
+            known = [layer[target] for target in below.get(node, ()) if target in layer]
             if node not in layer and known:
                 layer[node] = max(0, min(known) - 1)
-            elif node not in layer and node not in led_to and node not in below:
-                layer[node] = 0
     return [layer.get(node, 0) for node in range(count)]

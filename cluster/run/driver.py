@@ -30,8 +30,8 @@ from luckbase.cluster.run.progress import Progress, Solved, Watch
 from luckbase.cluster.run.schedule import Commit, Drop, Instruction, Schedule, Solve
 from luckbase.cluster.run.worker import (
     SPILL,
-    Handed,
     PayoffsLostError,
+    PayoffsReady,
     Pool,
     Receipt,
     TableLocation,
@@ -90,9 +90,9 @@ class Work(ABC, Generic[S]):
     def starts(self) -> Ints:
         """States (n, fields) from which a sample is held to the rules before anything is solved."""
 
-    @abstractmethod
     def is_there(self, ledger: Ledger) -> bool:
         """Whether the files of the work are there, which the ledger says are done."""
+        return True
 
     @abstractmethod
     def report(self, table: Path, ledger: Ledger, goal: Goal) -> S:
@@ -429,8 +429,8 @@ class Run(ABC, Generic[S]):
             self._follow(schedule.start())
             while not schedule.finished:
                 event = workers.wait_one(0.0 if self.dropped or commits else 0.5)
-                if isinstance(event, Handed):
-                    self._follow(schedule.handed(event.shard))
+                if isinstance(event, PayoffsReady):
+                    self._follow(schedule.payoffs_ready(event.shard))
                 elif event is not None:
                     self._follow(schedule.solved(event.shard), event)
                 if workers.slots != schedule.workers:

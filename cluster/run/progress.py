@@ -24,7 +24,7 @@ from luckbase.cluster import words
 from luckbase.cluster.machine import resident_memory
 from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.answer import Origin
-from luckbase.cluster.table.ledger import Goal, Ledger
+from luckbase.cluster.table.ledger import FileEntry, Goal, Ledger
 from luckbase.cluster.words import many
 from luckbase.solver.result import AsText, Flat, OrNull, PythonOnly, Result, Rounded
 from luckbase.solver.sentences import html_facts
@@ -112,6 +112,24 @@ class Solved(Result):
         """Whether it was a search, not the solve of a full table."""
         return self.goal.roots is not None
 
+    @property
+    def files(self) -> list[FileEntry]:
+        """Of the table; of a search those of its part."""
+        ledger = self.ledger
+        return ledger.of_part(self.goal.part) if self.searched else [*ledger.files.values()]
+
+    @computed_field(alias="states")  # type: ignore[prop-decorator]
+    @property
+    def rows(self) -> int:
+        """States in them."""
+        return sum(entry.rows for entry in self.files)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def bytes(self) -> int:
+        """Of them."""
+        return sum(entry.bytes for entry in self.files)
+
     def _repr_html_(self) -> str:
         """What was solved, in a notebook."""
         ledger = self.ledger
@@ -148,23 +166,11 @@ class SolvedTiers(Solved):
         "compile_seconds", "kernel_seconds", "peak_memory", "workers", "ray", "tally",
     )  # fmt: skip
 
-    @computed_field(alias="states")  # type: ignore[prop-decorator]
-    @property
-    def rows(self) -> int:
-        """States in the table."""
-        return self.ledger.rows
-
     @computed_field  # type: ignore[prop-decorator]
     @property
     def tiers(self) -> int:
         """Files in the table."""
         return len(self.ledger.files)
-
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def bytes(self) -> int:
-        """Of the table."""
-        return self.ledger.bytes
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -193,23 +199,15 @@ class SolvedSearch(Solved):
         "bytes_a_state", "peak_memory", "workers", "ray",
     )  # fmt: skip
 
-    @computed_field(alias="states")  # type: ignore[prop-decorator]
-    @property
-    def rows(self) -> int:
-        """States in the part of the table."""
-        return sum(entry.rows for entry in self.ledger.of_part(self.goal.part))
-
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def bytes(self) -> int:
-        """Of the part."""
-        return sum(entry.bytes for entry in self.ledger.of_part(self.goal.part))
-
     @computed_field  # type: ignore[prop-decorator]
     @property
     def overlap(self) -> float:
         """States solved over distinct states: 1 where no two shards solved the same one."""
         return round(self.solved / self.states, 4) if self.states else 1.0
+
+
+def _now() -> datetime:
+    return datetime.now().astimezone()
 
 
 class Watch:
@@ -219,7 +217,7 @@ class Watch:
         self, table: Path, on_progress: Callable[[Progress], None], on_note: Callable[[str], None]
     ) -> None:
         self.table, self.on_progress, self.on_note = table, on_progress, on_note
-        self.began, self.fault = datetime.now().astimezone(), ""
+        self.began, self.last_note = _now(), ""
         self._written = self._logged = float("-inf")
         self._log = table / "log" / f"{self.began:%Y%m%dT%H%M%S.%f}-{os.getpid()}.log"
 
@@ -239,9 +237,9 @@ class Watch:
 
     def note(self, text: str, *, tell: bool = True) -> None:
         """Something happened that a person should know; without `tell`, the log only."""
-        now = datetime.now().astimezone()
+        now = _now()
         if tell:
-            self.fault = f"{now:%H:%M:%S} {text}"
+            self.last_note = f"{now:%H:%M:%S} {text}"
             self.on_note(text)
         with suppress(OSError), self._log.open("a", encoding="utf-8") as file:
             file.write(f"{now.isoformat(timespec='seconds')} {text}\n")
@@ -256,9 +254,9 @@ class Watch:
         content = {
             "host": socket.gethostname(), "process": os.getpid(),
             "since": self.began.isoformat(timespec="seconds"),
-            "at": datetime.now().astimezone().isoformat(timespec="seconds"),
+            "at": _now().isoformat(timespec="seconds"),
             **progress.as_json(), "nodes": doing, "memory": resident_memory(),
-            "last_note": self.fault,
+            "last_note": self.last_note,
         }  # fmt: skip
         beside = self.table / f".{RUNNING}.{os.getpid()}"
         with suppress(OSError):  # a full disk stops the solve elsewhere, with a sentence

@@ -51,9 +51,9 @@ from luckbase.cluster.run.nodes import (
 )
 from luckbase.cluster.run.worker import (
     SPILL,
-    Handed,
     Kept,
     PayoffsLostError,
+    PayoffsReady,
     TableLocation,
     Task,
     Workers,
@@ -193,7 +193,7 @@ class RayWorkers:
             if task.keep is None:
                 return None
             self._keep(task.keep, reference)
-            return Handed(task.shard)
+            return PayoffsReady(task.shard)
         self._tasks.remove(running)
         return self._finished(running, self._get(reference))
 

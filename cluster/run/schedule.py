@@ -4,7 +4,7 @@ A **shard** is what one worker is handed: a tier or a part of one. A shard can b
 children's payoffs are *kept*, and it is solved at most once a run; its own payoffs are kept while
 some shard still has to read them, from when they are there: their file takes longer to write.
 
-    waiting ──► running ──► handed ──► solved
+    waiting ──► running ──► payoffs ready ──► solved
                              kept while needed, then dropped
 
 Of the shards that are ready the earliest in the plan's order goes first; that order is depth-first,
@@ -77,8 +77,7 @@ class Schedule:
     ) -> None:
         self.shards = tuple(shards)
         self.workers, self.memory = workers, memory
-        self.committed = set(committed)
-        self.kept = set(kept)
+        self.committed, self.kept = set(committed), set(kept)
         self.stored = set(stored) & self.committed
         self.children = {s.index: () if s.index in self.stored else s.children for s in shards}
         self.to_commit = {s.index for s in shards} - self.committed
@@ -116,16 +115,16 @@ class Schedule:
 
     def start(self) -> list[Instruction]:
         """The first instructions."""
-        drops: list[Instruction] = [Drop(i) for i in sorted(self.kept) if not self.readers[i]]
-        self.kept -= {drop.shard for drop in drops}
-        return drops + self._solve_ready()
+        unread = [i for i in sorted(self.kept) if not self.readers[i]]
+        self.kept -= set(unread)
+        return [*map(Drop, unread), *self._solve_ready()]
 
     def resize(self, workers: int) -> list[Instruction]:
         """There are so many workers now."""
         self.workers = workers
         return self._solve_ready()
 
-    def handed(self, shard: int) -> list[Instruction]:
+    def payoffs_ready(self, shard: int) -> list[Instruction]:
         """The payoffs of a running shard are there; its file is still being written."""
         if shard in self.kept or not self.readers[shard]:
             return []
@@ -142,14 +141,14 @@ class Schedule:
     def solved(self, shard: int) -> list[Instruction]:
         """A worker has finished `shard`; its files are written, not yet in place."""
         self.running.remove(shard)
-        handed = shard in self.kept
-        keep = bool(self.readers[shard]) or handed
+        ready = shard in self.kept
+        keep = bool(self.readers[shard]) or ready
         commit = shard in self.to_commit
         out: list[Instruction] = [Commit(shard, commit, keep)]
         if commit:
             self.to_commit.remove(shard)
             self.committed.add(shard)
-        if keep and not handed:
+        if keep and not ready:
             self._keep(shard)
         group = self.group[shard]
         self.to_do[group].remove(shard)

@@ -134,15 +134,18 @@ def make_plan(layout: Layout[Any], workers: int = 1) -> Plan:
     ]
     groups = {shard.children for shard in shards}  # parts of a tier have the same
     largest = max((kept[c] for group in groups for c in group), default=0)
+    seconds = sum(map(layout.tier_seconds, tiers)) + rows * WRITE_NS * 1e-9
     return Plan(
-        tuple(shards), tuple(files), tuple(parts), rows,
+        tuple(shards),
+        tuple(files),
+        tuple(parts),
+        rows,
         table_bytes=round(rows * BYTES_A_ROW[np.dtype(layout.payoff_type)]),
         # Shards that finish out of turn keep a few more than a run in turn does.
         kept_bytes=_peak_kept(shards, kept, workers) + 2 * (workers - 1) * largest,
         shard_memory=max(shard.memory for shard in shards),
-        seconds=sum(map(layout.tier_seconds, tiers))
-        + rows * WRITE_NS * 1e-9 + SHARD_SECONDS * len(shards),
-    )  # fmt: skip
+        seconds=seconds + SHARD_SECONDS * len(shards),
+    )
 
 
 def payoff_bytes(layout: Layout[Any], tier: Any) -> int:

@@ -169,7 +169,7 @@ class Receipt:
 
 
 @dataclass(frozen=True)
-class Handed:
+class PayoffsReady:
     """The payoffs of a shard are there, for those that read them; its file is being written."""
 
     shard: int
@@ -187,8 +187,8 @@ class Workers(Protocol):
         """Hand out a task. What it reads must be kept."""
 
     def wait_one(self, seconds: float) -> Any:
-        """`Handed`, of a shard that is kept, or a receipt; None when none came in that time. Raises
-        what the task raised."""
+        """`PayoffsReady`, of a shard that is kept, or a receipt; None when none came in that time.
+        Raises what the task raised."""
 
     def drop(self, tier: int) -> None:
         """Nobody reads the payoffs of the tier with this index any more."""
@@ -214,7 +214,7 @@ class Threads:
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="luckbase")
         self._stop = threading.Event()
         self._tasks: dict[Future[Any], int] = {}
-        self._events: SimpleQueue[Handed | Future[Any]] = SimpleQueue()
+        self._events: SimpleQueue[PayoffsReady | Future[Any]] = SimpleQueue()
         self._kept: dict[int, Floats] = {}
 
     def submit(self, task: Task) -> None:
@@ -232,7 +232,7 @@ class Threads:
         steps = task.job.run(payoffs, {}, out, self._stop.is_set)
         next(steps)
         if out is not None:
-            self._events.put(Handed(task.shard))
+            self._events.put(PayoffsReady(task.shard))
         receipt, _ = next(steps)
         return receipt
 
@@ -241,7 +241,7 @@ class Threads:
             event = self._events.get(timeout=seconds)
         except Empty:
             return None
-        if isinstance(event, Handed):
+        if isinstance(event, PayoffsReady):
             return event
         del self._tasks[event]
         return event.result()

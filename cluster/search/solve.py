@@ -121,9 +121,6 @@ class _Search(Work[SolvedSearch]):
     def starts(self) -> Ints:
         return np.asarray(unpack_all(self.game.bits, self.keys))
 
-    def is_there(self, ledger: Ledger) -> bool:
-        return True
-
     def report(self, table: Path, ledger: Ledger, goal: Goal) -> SolvedSearch:
         kept = sum(entry.rows for entry in ledger.of_part(self.part))
         return SolvedSearch(origin_of(self.game), table, ledger, goal, kept=kept, workers=0)

@@ -209,7 +209,7 @@ def play_out(
         if over:
             follow(schedule.solved(shard))
         else:
-            follow(schedule.handed(shard))
+            follow(schedule.payoffs_ready(shard))
             follow(schedule.resize(schedule.workers + len(team) - 1))
     driver.flush()
     return driver.now, driver.busy, waited

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from luckbase.cluster.run.driver import Run
 from luckbase.cluster.run.schedule import Schedule, Shard
-from luckbase.cluster.run.worker import Handed
+from luckbase.cluster.run.worker import PayoffsReady
 from luckbase.cluster.table import folder as table_folder
 from luckbase.cluster.table.folder import Commits, read_ledger
 from luckbase.cluster.table.ledger import Ledger
@@ -44,7 +44,7 @@ class SomeWorkers:
         if not self.events and (seconds or self.data.draw(st.booleans())):
             for _ in range(self.data.draw(st.integers(1, len(self.tasks)))):
                 task = self.tasks.pop(self.data.draw(st.integers(0, len(self.tasks) - 1)))
-                self.events += [Handed(task.shard)] if task.keep else []
+                self.events += [PayoffsReady(task.shard)] if task.keep else []
                 self.events.append(task)
         if not self.events:
             assert not seconds

@@ -11,7 +11,7 @@ import pytest
 
 from luckbase.cluster.run import ray as ray_workers
 from luckbase.cluster.run.ray import RETRIES, RayWorkers
-from luckbase.cluster.run.worker import Handed, Kept, TableLocation, Task
+from luckbase.cluster.run.worker import Kept, PayoffsReady, TableLocation, Task
 from luckbase.solver.errors import WorkerError
 
 
@@ -89,7 +89,7 @@ def test_it_is_done_again(ended: list[Any]) -> None:
 def test_payoffs_that_were_there_come_again_with_the_second_try() -> None:
     ray = SomeRay([None, "lost"], [None, "payoffs", RECEIPT, None])
     said = receipts(ray, keep=True)
-    assert [type(one) for one in said] == [Handed, Handed, SimpleNamespace]
+    assert [type(one) for one in said] == [PayoffsReady, PayoffsReady, SimpleNamespace]
     assert ray.handed_out == 2
 
 

@@ -84,7 +84,7 @@ def test_every_shard_is_committed_once_after_its_children_within_the_bounds(  # 
         shard = data.draw(st.sampled_from(sorted(running)))
         if schedule.readers[shard] and data.draw(st.booleans()):
             available.add(shard)
-            follow(schedule.handed(shard))
+            follow(schedule.payoffs_ready(shard))
         else:
             follow(schedule.solved(shard))
     assert sorted(commits) == sorted(set(everyone) - committed)
@@ -115,8 +115,8 @@ def test_payoffs_are_read_while_their_file_is_written_and_dropped_once_it_is() -
     shards = [Shard(0, "0", (), 1, 1), Shard(1, "1", (0,), 1, 1)]
     schedule = Schedule(shards, workers=2, memory=10)
     assert schedule.start() == [Solve(0, commit=True, keep=True)]
-    assert schedule.handed(0) == [Solve(1, commit=True, keep=False)]
-    assert schedule.handed(0) == []
+    assert schedule.payoffs_ready(0) == [Solve(1, commit=True, keep=False)]
+    assert schedule.payoffs_ready(0) == []
     assert schedule.solved(1) == [Commit(1, True, False)]  # 0 is written from what 1 has read
     assert schedule.solved(0) == [Commit(0, True, True), Drop(0)]
     assert schedule.finished
