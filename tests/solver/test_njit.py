@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numba import types
 
-from luckbase.solver.games.press_your_luck import rules
+from luckbase.solver.games.press_your_luck import game
 from luckbase.solver.njit import njit
 from tests.places import ROOT
 from tests.shared import first_solves
@@ -113,8 +113,8 @@ def test_threads_that_come_at_once_get_one_compiled_function() -> None:
 
 def test_it_goes_through_pickle() -> None:
     state = np.array([1, 2, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0])
-    there = pickle.loads(pickle.dumps(rules.player_up))
-    assert there(state) == rules.player_up(state)
+    there = pickle.loads(pickle.dumps(game.player_up))
+    assert there(state) == game.player_up(state)
 
 
 def test_a_solve_compiles_nothing_of_the_search(run_folder: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_solve_compiles_nothing_of_the_search(run_folder: Path) -> None:
     modules = {name.rpartition(".")[0].removeprefix("luckbase.solver.") for name in ours}
     assert modules == {
         "search.bellman", "search.expand",
-        *(f"games.press_your_luck.{name}" for name in ("kernel", "layout", "rules")),
+        *(f"games.press_your_luck.{name}" for name in ("game", "kernel", "layout")),
     }  # fmt: skip
     assert len(set(ours)) == len(ours), "compiled for more than one type"
     assert not [name for name in compiled if "unicode" in name], "compiles what it may raise"

@@ -15,7 +15,7 @@ import numba
 import pytest
 
 from luckbase.solver import njit
-from luckbase.solver.games.press_your_luck import rules as compiled_rules
+from luckbase.solver.games.press_your_luck import game as press_your_luck
 
 ROOT = Path(__file__).parents[2]
 
@@ -134,8 +134,8 @@ def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def test_our_functions_are_kept_under_the_key_of_all_our_sources() -> None:
-    folder = Path(compiled_rules.transition._cache.cache_path)
-    assert folder.name == compiled_rules.__name__
+    folder = Path(press_your_luck.transition._cache.cache_path)
+    assert folder.name == press_your_luck.__name__
     key = njit.digest_of(njit.own_files(njit.PACKAGE))
     assert folder.parent.name == key
     assert folder.parents[1] in list(njit.cache_roots())
@@ -161,14 +161,14 @@ def test_a_game_is_compiled_of_what_it_imports_from_beside_it_and_its_package(
 def test_another_compiler_or_processor_is_another_folder(
     ingredient: str, fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = njit._own_key(compiled_rules.__name__)
+    before = njit._own_key(press_your_luck.__name__)
     if ingredient == "processor":
         monkeypatch.setattr(numba.core.config, "CPU_NAME", "generic")
     else:
         monkeypatch.setattr(sys.modules[ingredient], "__version__", "0.0")
     for each in (njit._own_key, njit._made_with):
         each.cache_clear()
-    assert njit._own_key(compiled_rules.__name__) != before
+    assert njit._own_key(press_your_luck.__name__) != before
 
 
 def test_an_installed_function_that_knows_nothing_of_ours_is_left_to_numba(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_a_new_folder_makes_old_ones_go_and_those_in_use_stay(fresh: Path) -> No
 
 
 def test_a_folder_that_goes_while_it_is_in_use_is_made_again(fresh: Path) -> None:
-    function = compiled_rules.transition.py_func
+    function = press_your_luck.transition.py_func
     locator = njit.Locator.from_function(function, function.__code__.co_filename)
     assert locator is not None
     folder = Path(locator.get_cache_path())
@@ -232,7 +232,7 @@ def test_where_nothing_can_be_written_the_next_folder_is_taken(
     blocked = tmp_path / "blocked"
     blocked.write_text("a file, not a folder")
     monkeypatch.setattr(njit, "cache_roots", lambda: iter([blocked, tmp_path / "next"]))
-    function = compiled_rules.transition.py_func
+    function = press_your_luck.transition.py_func
     locator = njit.Locator.from_function(function, function.__code__.co_filename)
     assert locator is not None
     assert Path(locator.get_cache_path()).parents[1] == tmp_path / "next"

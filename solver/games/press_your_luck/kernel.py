@@ -35,7 +35,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from luckbase.solver.games.press_your_luck.rules import PLAY, TIE_TOLERANCE
+from luckbase.solver.games.press_your_luck.game import PLAY, TIE_TOLERANCE
 
 CHUNK = 512
 """Elements summed at a time: the sum stays in the first-level cache while the taps stream by."""

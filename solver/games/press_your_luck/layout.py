@@ -17,8 +17,16 @@ from numpy.typing import NDArray
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Floats, Ints, kernel_arrays
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game, Stopped
-from luckbase.solver.games.press_your_luck import rules, tiers
+from luckbase.solver.games.press_your_luck import tiers
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
+from luckbase.solver.games.press_your_luck.game import (
+    EARNED,
+    FIELDS,
+    PASSED,
+    PLAYERS,
+    SCORE,
+    WHAMMIES,
+)
 from luckbase.solver.games.press_your_luck.kernel import solve_plane
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from luckbase.solver.njit import njit
@@ -77,7 +85,7 @@ def diagonals(planes: int, rows: int) -> Iterator[list[tuple[int, int]]]:
 
 
 class Planes(Layout[Tier]):
-    """Three players, round 2; see `rules` for the game and `tiers` for the order of the states."""
+    """Three players, round 2; see `game` for the rules and `tiers` for the order of the states."""
 
     best_names: ClassVar[tuple[str, ...]] = ("play", "pass to 1", "pass to 2", "pass to 3")
     smaller: ClassVar[str] = "a smaller frontier or a larger score_unit"
@@ -194,7 +202,7 @@ class Planes(Layout[Tier]):
             _narrow(v0, v1, *columns)
         by_player = dict(zip(tier.slots(self.most), columns, strict=True))
         gone = np.zeros(stop - start, self.payoff_type)
-        return [by_player.get(player, gone) for player in range(rules.PLAYERS)]
+        return [by_player.get(player, gone) for player in range(PLAYERS)]
 
     def kernel_planes(self, tier: Tier) -> tuple[int, int]:
         return tier.slots(self.most)[:2]
@@ -226,9 +234,9 @@ class Planes(Layout[Tier]):
         return tiers.acting_column(tier.spins, slots, self.size, (stop - start) // block)
 
     def locate(self, states: Ints) -> tuple[Ints, Ints]:
-        states = np.asarray(states, np.int64).reshape(-1, rules.FIELDS)
-        spins = states[:, rules.EARNED : rules.WHAMMIES].sum(axis=1)
-        whammies = states[:, rules.WHAMMIES :]
+        states = np.asarray(states, np.int64).reshape(-1, FIELDS)
+        spins = states[:, EARNED:WHAMMIES].sum(axis=1)
+        whammies = states[:, WHAMMIES:]
         over = (spins == 0) | ((whammies < self.most).sum(axis=1) < 2)
         numbers = np.where(over, -1, self._number(spins, whammies.T))
         rows = np.full(len(states), -1, np.int64)
@@ -244,10 +252,10 @@ class Planes(Layout[Tier]):
         ea, pa, eb, pb, _, pc = (
             states[:, base + player] if player >= 0 else 0
             for player in slots
-            for base in (rules.EARNED, rules.PASSED)
+            for base in (EARNED, PASSED)
         )
         configuration = tiers.configuration_lookup(tier.spins, b >= 0)[pa, ea, pb, eb, pc]
-        scores = states[:, rules.SCORE :]
+        scores = states[:, SCORE:]
         block = scores[:, a] + (scores[:, b] * self.size if b >= 0 else 0)
         row: Ints = (block * self._count(tier) + configuration) * self.size + scores[:, c]
         return row
@@ -257,18 +265,18 @@ class Planes(Layout[Tier]):
         block, configuration = np.divmod(rest, self._count(tier))
         score_b, score_a = np.divmod(block, self.size)
         spins = tiers.moves_of(tier.spins, self._three(tier)).configurations[configuration]
-        states = np.zeros((len(rest), rules.FIELDS), np.int64)
-        states[:, rules.WHAMMIES :] = tier.whammies
+        states = np.zeros((len(rest), FIELDS), np.int64)
+        states[:, WHAMMIES:] = tier.whammies
         scores = (score_a, score_b, score_c)
         for slot, player in enumerate(tier.slots(self.most)):
             if player >= 0:
-                states[:, rules.SCORE + player] = scores[slot]
-                states[:, rules.EARNED + player] = spins[:, 2 * slot]
-                states[:, rules.PASSED + player] = spins[:, 2 * slot + 1]
+                states[:, SCORE + player] = scores[slot]
+                states[:, EARNED + player] = spins[:, 2 * slot]
+                states[:, PASSED + player] = spins[:, 2 * slot + 1]
         return states
 
     def why_outside(self, state: Ints) -> str | None:
-        spins = int(np.asarray(state)[rules.EARNED : rules.WHAMMIES].sum())
+        spins = int(np.asarray(state)[EARNED:WHAMMIES].sum())
         if spins <= self.frontier:
             return None
         return (

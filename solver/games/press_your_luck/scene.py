@@ -18,8 +18,19 @@ import numpy as np
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Drawing
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.press_your_luck import rules
 from luckbase.solver.games.press_your_luck.board import Leaf, PressYourLuckBoard
+from luckbase.solver.games.press_your_luck.game import (
+    FIELDS,
+    MAX_WHAMMIES,
+    MONEY,
+    OUTCOMES,
+    PLAY,
+    PLAYERS,
+    UNITS,
+    WHAMMIES,
+    player_up,
+    spin,
+)
 from luckbase.solver.games.press_your_luck.slides import SQUARES, Slide
 from luckbase.solver.scene import (
     BAD,
@@ -54,7 +65,7 @@ def drawing(game: Game) -> Drawing:
 def draw(board: PressYourLuckBoard, values: Ints) -> Scene:
     """The board and three desks; values (fields,) in dollars."""
     scores, earned, passed, whammies = (
-        values[i : i + rules.PLAYERS].tolist() for i in range(0, rules.FIELDS, rules.PLAYERS)
+        values[i : i + PLAYERS].tolist() for i in range(0, FIELDS, PLAYERS)
     )
     most = board.rules.max_whammies
     inside = [w < most for w in whammies]
@@ -64,7 +75,7 @@ def draw(board: PressYourLuckBoard, values: Ints) -> Scene:
     shapes: list[Shape] = list(around)
     said = []
     gap = ((ACROSS - 2) * WIDE - 3 * DESK) / 4
-    for i in range(rules.PLAYERS):
+    for i in range(PLAYERS):
         role = UP if i == up else GOOD if i in winners else "" if inside[i] else GONE
         desk = (scores[i], earned[i], passed[i], whammies[i])
         shapes += _desk(i, WIDE + gap + i * (DESK + gap), top, role, desk, most)
@@ -79,7 +90,7 @@ def draw(board: PressYourLuckBoard, values: Ints) -> Scene:
 
 def _up(values: Ints, inside: list[bool]) -> int:
     """Who is up, from 0; -1 where the game is over."""
-    return int(rules.player_up(values)) if sum(inside) > 1 else -1
+    return int(player_up(values)) if sum(inside) > 1 else -1
 
 
 def _winners(scores: list[int], inside: list[bool]) -> list[int]:
@@ -216,7 +227,7 @@ def _role(slide: Slide) -> str:
 
 
 WHAMMY = -1
-"""As `rules.spin` takes it."""
+"""As `spin` takes it."""
 
 
 class Spins:
@@ -229,20 +240,20 @@ class Spins:
     def names(self, state: Ints, action: int, children: Ints) -> list[str | None]:
         """What each of the states (n, fields) is called that an action leads to from a state
         (fields,): none but those of a spin have a name."""
-        if action != rules.PLAY:
+        if action != PLAY:
             return [None] * len(children)
-        up = rules.player_up(state)
-        outcomes = [WHAMMY, *range(int(self.ints[rules.OUTCOMES]))]
-        after = np.empty((len(outcomes), rules.FIELDS), np.int64)
+        up = player_up(state)
+        outcomes = [WHAMMY, *range(int(self.ints[OUTCOMES]))]
+        after = np.empty((len(outcomes), FIELDS), np.int64)
         for edge, outcome in enumerate(outcomes):
-            rules.spin(self.ints, state, up, outcome, after, edge)
+            spin(self.ints, state, up, outcome, after[edge])
         leading: dict[bytes, list[int]] = {}
         for outcome, child in zip(outcomes, after, strict=True):
             leading.setdefault(child.tobytes(), []).append(outcome)
-        out = self.ints[rules.MAX_WHAMMIES]
+        out = self.ints[MAX_WHAMMIES]
         return [
             self._name(leading[np.ascontiguousarray(child).tobytes()])
-            + ", and out" * int(child[rules.WHAMMIES + up] == out)
+            + ", and out" * int(child[WHAMMIES + up] == out)
             for child in children
         ]
 
@@ -255,5 +266,5 @@ class Spins:
         return self._won(outcomes[0], more)
 
     def _won(self, outcome: int, more: str = "") -> str:
-        dollars = f"${self.ints[rules.UNITS + outcome] * self.unit:,}{more}"
-        return f"{dollars} and a spin" if outcome >= self.ints[rules.MONEY] else dollars
+        dollars = f"${self.ints[UNITS + outcome] * self.unit:,}{more}"
+        return f"{dollars} and a spin" if outcome >= self.ints[MONEY] else dollars

@@ -34,8 +34,8 @@ from luckbase.solver.charts import Lookup
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.press_your_luck import rules
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
+from luckbase.solver.games.press_your_luck.game import PLAY, PLAYERS, SCORE, player_up
 from luckbase.solver.search.bellman import evaluate
 from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import many, nearest, setting
@@ -67,7 +67,7 @@ class Setting:
     @property
     def others(self) -> tuple[int, int]:
         """The opponents, the next in turn order first."""
-        return (self.up + 1) % rules.PLAYERS, (self.up + 2) % rules.PLAYERS
+        return (self.up + 1) % PLAYERS, (self.up + 2) % PLAYERS
 
     @property
     def rival(self) -> int:
@@ -77,12 +77,12 @@ class Setting:
     @property
     def third(self) -> int:
         """The other opponent."""
-        return rules.PLAYERS - self.up - self.rival
+        return PLAYERS - self.up - self.rival
 
     @property
     def beside(self) -> int:
         """The opponent beside `last`."""
-        return rules.PLAYERS - self.up - self.last
+        return PLAYERS - self.up - self.last
 
     @property
     def outdone(self) -> bool:
@@ -97,7 +97,7 @@ class Setting:
         """Values (n, 12): this setting with each of n scores of a player."""
         state = [*self.scores, *self.earned, *self.passed, *self.whammies]
         values = np.tile(np.array(state, np.int64), (len(dollars), 1))
-        values[:, rules.SCORE + player] = dollars
+        values[:, SCORE + player] = dollars
         return values
 
     def in_words(self) -> dict[str, str]:
@@ -107,7 +107,7 @@ class Setting:
 
     def over_rival(self, dollars: Ints) -> list[Setting]:
         """This setting with each of n scores of the last opponent."""
-        every = self.with_scores(self.last, dollars)[:, : rules.PLAYERS]
+        every = self.with_scores(self.last, dollars)[:, :PLAYERS]
         return [replace(self, scores=tuple(scores)) for scores in every.tolist()]
 
 
@@ -134,7 +134,7 @@ def choices(game: Game, lookup: Lookup, values: Ints, error: float) -> Choice:
     q = evaluate(edges, lookup(edges.children))
     own = q.values[np.arange(len(q.states)), edges.actors[q.states]]
     play, passed = np.full((2, len(states)), np.nan)
-    plays = q.actions == rules.PLAY
+    plays = q.actions == PLAY
     play[q.states[plays]] = own[plays]
     np.fmax.at(passed, q.states[~plays], own[~plays])
     tolerance = max(game.tie_tolerance, 2 * error)
@@ -228,7 +228,7 @@ def _setting(
     """Raises StateError for what is no state in which the player up has a choice."""
     assert isinstance(game.board, PressYourLuckBoard)
     most, frontier = game.board.rules.max_whammies, game.board.solve.frontier
-    last, third = (i for i in reversed(range(rules.PLAYERS)) if i != up)
+    last, third = (i for i in reversed(range(PLAYERS)) if i != up)
     if columns.get(f"whammies_{last + 1}") == most:
         last, third = third, last
     words = {
@@ -250,7 +250,7 @@ def _setting(
         raise StateError(f"up: player {up + 1} is out")
     if not any(map(found.is_in, found.others)):
         raise StateError("whammies: both opponents are out, and the game is over")
-    first = int(rules.player_up(game.canonical_states(np.array(values))[0]))
+    first = int(player_up(game.canonical_states(np.array(values))[0]))
     if first != up:
         raise StateError(f"up: player {first + 1} holds a spin and is up before player {up + 1}")
     if spins > frontier and not defaults.beyond:
