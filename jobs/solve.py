@@ -269,7 +269,7 @@ def _say_tiers(solved: SolvedTiers) -> None:
 
 
 def _opening_questions(solved: Solved, path: Path) -> None:
-    from luckbase.cluster.table.status import action_names, opening_answers
+    from luckbase.cluster.table.find import action_names, opening_answers
     from luckbase.cluster.table.table import open_table
 
     with open_table(solved.table, named_by_board=True) as opened:

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from luckbase.cluster.run.tiers import Planned as Planned
     from luckbase.cluster.search.plan import PlannedSearch as PlannedSearch
     from luckbase.cluster.table.answer import Answer as Answer
-    from luckbase.cluster.table.status import Status as Status
+    from luckbase.cluster.table.find import Status as Status
     from luckbase.cluster.table.table import Table as Table
     from luckbase.jobs.web.report import Report as Report
     from luckbase.solver import errors as errors
@@ -77,7 +77,7 @@ _ELSEWHERE = {
     "Play": "cluster.play.game", "Progress": "cluster.run.progress", "Report": "jobs.web.report",
     "Simulated": "cluster.play.evaluate", "SolveOptions": "cluster.run.options",
     "Solved": "cluster.run.progress", "Spare": "cluster.batch.clean",
-    "Status": "cluster.table.status", "Table": "cluster.table.table",
+    "Status": "cluster.table.find", "Table": "cluster.table.table",
     "register": "solver.board.registry",
 }  # fmt: skip
 """Where the names are that this page does not define: loaded when they are asked for."""

@@ -36,9 +36,9 @@ from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, Solved
 from luckbase.cluster.run.tiers import check_room, make_plan
 from luckbase.cluster.table import find
+from luckbase.cluster.table.find import Status, status_of, statuses_of
 from luckbase.cluster.table.folder import LINES, damaged_files, read_ledger
 from luckbase.cluster.table.ledger import RESULTS, TIERS, Ledger, board_command, table_directory
-from luckbase.cluster.table.status import Status, status_of, statuses_of
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_game
 from luckbase.solver.board.file import path_of

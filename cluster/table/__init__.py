@@ -12,31 +12,6 @@ One folder holds everything that was solved under one rules identity (`solver.bo
         log/*.log             what happened while one ran
         .lock                 who is solving now
 
-A table, wherever it is:
-
-* `table`: `Table`, what people have in hand, in a folder or in memory; `lookup`: as far as it
-  answers by state.
-* `parts`: what holds rows, and the full table; `keyed`: what is below some roots.
-
-Bytes:
-
-* `storage`: put, read, list, delete. `ledger`: what is committed, as sealed lines; `folder`: reads
-  and commits them, and whether all is whole.
-* `format`: what is in the Parquet files, and how they are made; `parquet`: reads them, and refuses
-  a byte that changed.
-
-Questions:
-
-* `find`: a person's words to a folder. `answer`: what is said of a state, also of one that no part
-  holds. `moves`: all that can happen at a state.
-* `actions`: what is said of many states at once, as arrays, and how far off that may be; `columns`:
-  the same as columns, and which rows are wanted.
-* `frames`: many states in, many answers out; a table over two of its columns. `files`: states and
-  rows in files. `export`: all rows, as a stream or into a file.
-
-Whole tables: `verify`, `status`. Two of them: `diff`, of `pairs` of states; `prices`:
-what an old decision costs; `comparison`: all that as data, and at what number decisions turn.
-
 Version history: 1 (2026-11) first. 2 (2026-11) tables of roots, parts, an error a file. 3 (2026-11)
 one folder a rules identity, a ledger that only grows, every row group sealed, `best`, `to_act`,
 `margin`, all state columns in the file.

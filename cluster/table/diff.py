@@ -21,7 +21,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -43,7 +43,6 @@ from luckbase.cluster.table.comparison import (
 from luckbase.cluster.table.export import FORMATS
 from luckbase.cluster.table.files import whole_file
 from luckbase.cluster.table.format import as_table
-from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.table.pairs import (
     MOVED,
     NOTHING_PRICED,
@@ -62,6 +61,9 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups, Threshold, groups_of
 from luckbase.solver.search.expand import classify
 from luckbase.solver.sentences import option
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.table import Table
 
 
 class DiffOptions(TypedDict, total=False):
@@ -84,7 +86,7 @@ class DiffOptions(TypedDict, total=False):
     on_rows: OnRows
 
 
-def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Comparison:
+def compare(first: Table, second: Table, **options: Unpack[DiffOptions]) -> Comparison:
     """Compare two tables. Raises OptionError for tables of different games or fields,
     CorruptTableError; with `reachable` MissingTableError for a start that a table does not hold."""
     start, sample, tolerance = options.get("start"), options.get("sample"), options.get("tolerance")
@@ -125,7 +127,7 @@ def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Co
     )  # fmt: skip
 
 
-def _check(first: Lookup, second: Lookup, both: bool) -> None:
+def _check(first: Table, second: Table, both: bool) -> None:
     games = [table.game.board.game for table in (first, second)]
     if games[0] != games[1]:
         raise OptionError(f"a table of {games[0]} and one of {games[1]} can not be compared")
@@ -140,7 +142,7 @@ def _check(first: Lookup, second: Lookup, both: bool) -> None:
         raise OptionError(f"{option('sample')}: is of all states; leave it out with {others}")
 
 
-def _unfinished(table: Lookup) -> list[str]:
+def _unfinished(table: Table) -> list[str]:
     """What is still to be solved of the parts that stand for a table."""
     return table.unfinished(None if table.full is None else table.full.name)
 
@@ -224,7 +226,7 @@ class _Tally:
     """What was found so far."""
 
     def __init__(
-        self, second: Lookup, groups: Groups, worst: int, write: Write | None, whole: bool
+        self, second: Table, groups: Groups, worst: int, write: Write | None, whole: bool
     ) -> None:
         """worst: how many decisions are kept. whole: all states are looked at, and so all of every
         line of a threshold."""

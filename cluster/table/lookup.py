@@ -18,14 +18,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from types import TracebackType
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster import words
-from luckbase.cluster.table import OnRows
 from luckbase.cluster.table.answer import (
     Answer,
     EveryAction,
@@ -72,7 +71,7 @@ class Lookup:
     """
 
     def __init__(
-        self, game: Game, parts: Sequence[Part], where: object, source: str | None = None
+        self, game: Game, parts: Sequence[Part], where: Path, source: str | None = None
     ) -> None:
         self.game, self.parts, self.where = game, list(parts), where
         self._source = source
@@ -80,12 +79,7 @@ class Lookup:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -475,16 +469,6 @@ class Lookup:
         """Every state that some part has solved from its children, part by part, in pieces."""
         for part in self.parts:
             yield from part.all_states()
-
-    def unfinished(self, part: str | None = None) -> list[str]:
-        """What is still to be solved of it, or of a part by name, a clause each; none of a table
-        that is whole."""
-        return []
-
-    def check_files(self, on_rows: OnRows) -> tuple[list[str], int]:
-        """What is wrong with its files, a sentence each, and how many there are: every byte is
-        read. on_rows: as `verify`."""
-        return [], 0
 
 
 def known_below(

@@ -30,9 +30,8 @@ from luckbase.cluster.table.keyed import part_kind
 from luckbase.cluster.table.ledger import SEARCH, TIERS, Goal, Head, Ledger, solve_command
 from luckbase.cluster.table.lookup import MAX_SEARCHED, Lookup
 from luckbase.cluster.table.storage import Folder, Memory
-from luckbase.cluster.words import many
 from luckbase.solver import load_game
-from luckbase.solver.charts import FULL, START, STATES, Chart, ChartRequest, Kind
+from luckbase.solver.charts import FULL, STATES, Chart, ChartRequest, Kind
 from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Ints
 from luckbase.solver.game.capabilities import Charts, Layout, choose_chart
@@ -55,9 +54,11 @@ class Table(Lookup):
     """An open table: it answers by state (`Lookup`), and more is made of it here.
 
     played_by: ``module:function`` of the room above that makes a `Play`, as `luckbase.open` says.
+    ledger: of a table in a folder.
     """
 
     played_by: ClassVar[str] = ""
+    ledger: Ledger | None = None
 
     def _repr_html_(self) -> str:
         """The table in a notebook."""
@@ -144,6 +145,24 @@ class Table(Lookup):
 
         return verify(self, sample, seed, on_rows)
 
+    def unfinished(self, part: str | None = None) -> list[str]:
+        """What is still to be solved of it, or of a part by name, a clause each; none of a table
+        that is whole."""
+        ledger = self.ledger
+        if ledger is None:
+            return []
+        goal, found = ledger.furthest, []
+        if part in (None, TIERS) and goal is not None and not ledger.is_done(goal):
+            are = "is" if goal.files == 1 else "are"
+            of = words.many(goal.files, "tier")
+            found.append(f"{len(ledger.of_part(TIERS))} of its {of} {are} solved")
+        searches = [g for g in ledger.goals if g.part != TIERS and part in (None, g.part)]
+        left = sum(not ledger.is_done(g) for g in searches)
+        if left:
+            of = "1 search" if len(searches) == 1 else f"{len(searches)} searches"
+            found.append(f"{left} of its {of} did not end")
+        return found
+
     def diff(self, other: Table, **how: Unpack[DiffOptions]) -> Comparison:
         """Which decisions another table of the game moves, and what it costs to keep those of this
         one (`cluster.table.diff.compare`)."""
@@ -168,16 +187,24 @@ class Table(Lookup):
     def check_chart(self, kind: Kind) -> None:
         """Raises OptionError where there is no full table in it, nor all that a chart needs;
         MissingTableError for one that is not complete."""
-        if self.full is None and kind.needs == START:
-            self.check_start()
-        elif self.full is None and kind.needs == FULL:
+        if kind.needs == STATES:
+            return
+        again, goal = "", None if self.ledger is None else self.ledger.furthest
+        if self.ledger is not None:
+            origin = self.ledger.origin or Goal(TIERS, {}, None, 0, "", {})
+            results = results_of(self.where)
+            again = f": {solve_command(replace(origin, roots=None), self.game, results)}"
+        if self.full is None and kind.needs == FULL:
             raise OptionError(
-                f"{self.where}: holds what lies below some states, and a chart needs the full table"
+                f"{self.where}: holds what lies below some states, and a chart needs the full "
+                f"table{again}"
             )
-
-    def check_start(self) -> None:
-        """Raises MissingTableError where the table does not hold the game's start."""
-        self.probe(self.game.needed_start().reshape(1, -1))
+        if self.full is None:
+            self.probe(self.game.needed_start().reshape(1, -1))
+        if self.ledger is not None and goal is not None and not self.ledger.is_done(goal):
+            raise MissingTableError(
+                f"{self.where}: {self.unfinished(TIERS)[0]}, and a chart needs them all{again}"
+            )
 
     def scene(self, state: Mapping[str, Any]) -> Scene:
         """A state as the game looks, which a notebook shows; as data (`solver.scene`).
@@ -197,6 +224,8 @@ class Table(Lookup):
 class StoredTable(Table):
     """A table in a folder."""
 
+    ledger: Ledger
+
     def __init__(self, path: Path, ledger: Ledger, *, named_by_board: bool = False) -> None:
         """named_by_board: found by the rules of a board file as it stands, so never stale."""
         self.path, self.ledger, self.named_by_board = path, ledger, named_by_board
@@ -214,41 +243,6 @@ class StoredTable(Table):
     @property
     def identity(self) -> str:
         return self.ledger.head.identity
-
-    def check_files(self, on_rows: OnRows) -> tuple[list[str], int]:
-        from luckbase.cluster.table.verify import check_files
-
-        return check_files(self, on_rows), len(self.ledger.files)
-
-    def unfinished(self, part: str | None = None) -> list[str]:
-        goal, found = self.ledger.furthest, []
-        if part in (None, TIERS) and goal is not None and not self.ledger.is_done(goal):
-            there = len(self.ledger.of_part(TIERS))
-            are = "is" if goal.files == 1 else "are"
-            found.append(f"{there} of its {many(goal.files, 'tier')} {are} solved")
-        searches = [g for g in self.ledger.goals if g.part != TIERS and part in (None, g.part)]
-        left = sum(not self.ledger.is_done(g) for g in searches)
-        if left:
-            of = "1 search" if len(searches) == 1 else f"{len(searches)} searches"
-            found.append(f"{left} of its {of} did not end")
-        return found
-
-    def check_chart(self, kind: Kind) -> None:
-        if kind.needs == STATES:
-            return
-        goal = self.ledger.furthest
-        origin = self.ledger.origin or Goal(TIERS, {}, None, 0, "", {})
-        again = solve_command(replace(origin, roots=None), self.game, results_of(self.path))
-        if goal is None and kind.needs == FULL:
-            raise OptionError(
-                f"{self.path}: holds what lies below some states, and a chart needs the full "
-                f"table: {again}"
-            )
-        super().check_chart(kind)
-        if goal is not None and not self.ledger.is_done(goal):
-            raise MissingTableError(
-                f"{self.path}: {self.unfinished(TIERS)[0]}, and a chart needs them all: {again}"
-            )
 
 
 def open_table(path: str | os.PathLike[str], *, named_by_board: bool = False) -> StoredTable:

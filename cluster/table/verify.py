@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from pydantic import Field, WrapSerializer
@@ -27,7 +26,7 @@ from luckbase.cluster import words
 from luckbase.cluster.table import OnRows, nobody
 from luckbase.cluster.table.folder import check_bytes, files_there, read_ledger
 from luckbase.cluster.table.format import key_range, part_name, row_group_rows
-from luckbase.cluster.table.ledger import FileEntry, Ledger
+from luckbase.cluster.table.ledger import TIERS, FileEntry, Ledger
 from luckbase.cluster.table.parquet import SealedFile, numbers_of
 from luckbase.cluster.table.parts import Part, TierPart
 from luckbase.cluster.table.storage import Folder
@@ -40,6 +39,7 @@ from luckbase.solver.sentences import html_facts
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup
+    from luckbase.cluster.table.table import Table
 
 
 @dataclass(frozen=True)
@@ -88,18 +88,10 @@ class Verdict(Result):
         return html_facts("no fault was found" if self.ok else "faults were found", rows)
 
 
-class OnDisk(Protocol):
-    """A table in a folder."""
-
-    path: Path
-    ledger: Ledger
-    parts: list[Part]
-
-
-def verify(table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = nobody) -> Verdict:
+def verify(table: Table, sample: int | None, seed: int = 0, on_rows: OnRows = nobody) -> Verdict:
     """Every byte of the table's files, if it has any, then `sample` rows (None: all). on_rows: told
     how far it is with the one, then with the other."""
-    faults, files = table.check_files(on_rows)
+    faults, files = check_files(table, on_rows), () if table.ledger is None else table.ledger.files
     residuals = None
     if not faults and table.rows:
         residuals = check_residuals(table, sample, seed, on_rows)
@@ -109,48 +101,51 @@ def verify(table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = n
                 f"the error of their file allows; the worst, {residuals.worst:.2e}, allowed "
                 f"{residuals.bound:.2e}, is {residuals.state}"
             )
-    return Verdict(faults, files, residuals)
+    return Verdict(faults, len(files), residuals)
 
 
-def check_files(table: OnDisk, on_rows: OnRows = nobody) -> list[str]:
-    """What is wrong with the table's files, a sentence each; empty if nothing is."""
-    ledger, storage = table.ledger, Folder(table.path)
-    bad = check_bytes(storage, table.path, ledger, on_rows)
+def check_files(table: Table, on_rows: OnRows = nobody) -> list[str]:
+    """What is wrong with the files of a table in a folder, a sentence each; empty if nothing is."""
+    if table.ledger is None:
+        return []
+    ledger, storage = table.ledger, Folder(table.where)
+    bad = check_bytes(storage, table.where, ledger, on_rows)
     faults = list(bad.values())
     for part in table.parts:
         for entry in part.entries:
             if entry.name not in bad:
-                faults += _check_entry(table, part, entry)
+                faults += _check_entry(part, entry)
         if isinstance(part, TierPart):
-            faults += _missing(table, part)
+            missing = _files_of_goals(ledger) - {entry.name for entry in part.entries}
+            faults += [
+                f"{table.where / name}: is not in the ledger, which says complete"
+                for name in sorted(missing)
+            ]
     beside = files_there(storage)
-    now = read_ledger(storage, table.path).files  # a solve may have gone on since it was opened
+    now = read_ledger(storage, table.where).files  # a solve may have gone on since it was opened
     for name in beside:
         if name not in now and not name.endswith(".part"):
-            faults.append(f"{table.path / name}: is not in the ledger")
+            faults.append(f"{table.where / name}: is not in the ledger")
     return faults
 
 
-def _missing(table: OnDisk, part: TierPart) -> list[str]:
-    """The tiers that should be there: those of every goal that is done."""
-    done = [goal for goal in table.ledger.goals if goal.part == part.name
-            and table.ledger.is_done(goal)]  # fmt: skip
-    wanted: set[str] = set()
-    for goal in done:
-        layout = load_layout(table.ledger.board(goal.reach))
-        wanted |= {
-            part_name(layout, tier, k)
-            for tier in layout.tiers()
-            for k in range(len(layout.parts(tier)))
-        }
-    there = {entry.name for entry in part.entries}
-    return [f"{table.path / name}: is not in the ledger, which says complete"
-            for name in sorted(wanted - there)]  # fmt: skip
+def _files_of_goals(ledger: Ledger) -> set[str]:
+    """The files of the full table that should be there: those of every goal that is done."""
+    found: set[str] = set()
+    for goal in ledger.goals:
+        if goal.part == TIERS and ledger.is_done(goal):
+            layout = load_layout(ledger.board(goal.reach))
+            found |= {
+                part_name(layout, tier, k)
+                for tier in layout.tiers()
+                for k in range(len(layout.parts(tier)))
+            }
+    return found
 
 
-def _check_entry(table: OnDisk, part: Part, entry: FileEntry) -> list[str]:
+def _check_entry(part: Part, entry: FileEntry) -> list[str]:
     """Whether a file's rows and keys are those that its tier, or its own keys, ask for."""
-    file = SealedFile(Folder(table.path), table.path, entry)
+    file = SealedFile(part.groups.storage, part.where, entry)
     rows = int(file.about.num_rows)
     wrong = [] if rows == entry.rows else [f"has {many(rows, 'row')}, the ledger says {entry.rows}"]
     if isinstance(part, TierPart):
@@ -181,10 +176,7 @@ def _check_tier(part: TierPart, entry: FileEntry) -> list[str]:
 
 
 def check_residuals(
-    table: Lookup,
-    sample: int | None,
-    seed: int = 0,
-    on_rows: OnRows = nobody,
+    table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = nobody
 ) -> Residuals:
     """Bellman residuals of `sample` different rows drawn evenly from the whole table, or of all
     (None, or where there are no more).
@@ -215,9 +207,8 @@ def check_residuals(
 def _pieces(table: Lookup, sample: int | None, seed: int) -> Iterator[tuple[Part, Ints]]:
     """States of each part, all or drawn evenly."""
     for part in table.parts:
-        if not part.rows:
-            continue
-        every = sample is None or sample >= table.rows
-        share = None if sample is None or every else round(sample * part.rows / table.rows)
-        pieces = part.all_states() if share is None else part.draw(share, seed)
+        if sample is None or sample >= table.rows:
+            pieces = part.all_states()
+        else:
+            pieces = part.draw(round(sample * part.rows / table.rows), seed)
         yield from ((part, states) for states in pieces)

@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from luckbase.cluster.machine import memory_limit
-from luckbase.cluster.table.find import is_table
+from luckbase.cluster.table.find import Status, is_table, status_of
 from luckbase.cluster.table.folder import HEAD
-from luckbase.cluster.table.status import Status, status_of
 from luckbase.cluster.table.table import StoredTable, open_table
 from luckbase.solver.errors import (
     CorruptTableError,

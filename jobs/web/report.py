@@ -29,14 +29,14 @@ import numpy as np
 from luckbase.cluster import words
 from luckbase.cluster.table import FORMAT
 from luckbase.cluster.table.files import whole_file
-from luckbase.cluster.table.folder import solver_version
-from luckbase.cluster.table.status import (
+from luckbase.cluster.table.find import (
     Question,
     Summary,
     action_names,
     opening_answers,
     summary_of,
 )
+from luckbase.cluster.table.folder import solver_version
 from luckbase.jobs.plots import PagePicture, for_page
 from luckbase.jobs.web.pictures import STYLE as SCENE_STYLE
 from luckbase.jobs.web.pictures import svg

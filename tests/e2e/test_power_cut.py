@@ -23,7 +23,7 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.run.progress import Solved
-from luckbase.cluster.table.status import status_of
+from luckbase.cluster.table.find import status_of
 from luckbase.cluster.table.verify import check_files
 from tests.places import BOARDS
 

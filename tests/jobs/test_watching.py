@@ -13,7 +13,7 @@ import luckbase
 from luckbase.cluster.run import progress as watch
 from luckbase.cluster.run.progress import Progress, Watch
 from luckbase.cluster.table import RUNNING
-from luckbase.cluster.table.status import SILENT_SECONDS, running
+from luckbase.cluster.table.find import SILENT_SECONDS, running
 from luckbase.jobs import terminal
 from luckbase.jobs.app import run
 from tests.places import ROOT

@@ -55,7 +55,7 @@ class Held(Lookup):
         return np.full(len(states), self.precision)
 
     def __init__(self, apart: float) -> None:
-        super().__init__(game_of(), (), "memory")
+        super().__init__(game_of(), (), Path("memory"))
         self.origin = Origin("held")
         self.payoffs = {A: (0.5, 0.25), B: (0.5 + apart, 0.75)}
 
