@@ -63,7 +63,7 @@ from luckbase.solver.search.expand import classify
 from luckbase.solver.sentences import option
 
 if TYPE_CHECKING:
-    from luckbase.cluster.table.table import Table
+    from luckbase.cluster.table.lookup import Lookup
 
 
 class DiffOptions(TypedDict, total=False):
@@ -86,7 +86,7 @@ class DiffOptions(TypedDict, total=False):
     on_rows: OnRows
 
 
-def compare(first: Table, second: Table, **options: Unpack[DiffOptions]) -> Comparison:
+def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Comparison:
     """Compare two tables. Raises OptionError for tables of different games or fields,
     CorruptTableError; with `reachable` MissingTableError for a start that a table does not hold."""
     start, sample, tolerance = options.get("start"), options.get("sample"), options.get("tolerance")
@@ -127,7 +127,7 @@ def compare(first: Table, second: Table, **options: Unpack[DiffOptions]) -> Comp
     )  # fmt: skip
 
 
-def _check(first: Table, second: Table, both: bool) -> None:
+def _check(first: Lookup, second: Lookup, both: bool) -> None:
     games = [table.game.board.game for table in (first, second)]
     if games[0] != games[1]:
         raise OptionError(f"a table of {games[0]} and one of {games[1]} can not be compared")
@@ -142,7 +142,7 @@ def _check(first: Table, second: Table, both: bool) -> None:
         raise OptionError(f"{option('sample')}: is of all states; leave it out with {others}")
 
 
-def _unfinished(table: Table) -> list[str]:
+def _unfinished(table: Lookup) -> list[str]:
     """What is still to be solved of the parts that stand for a table."""
     return table.unfinished(None if table.full is None else table.full.name)
 
@@ -226,7 +226,7 @@ class _Tally:
     """What was found so far."""
 
     def __init__(
-        self, second: Table, groups: Groups, worst: int, write: Write | None, whole: bool
+        self, second: Lookup, groups: Groups, worst: int, write: Write | None, whole: bool
     ) -> None:
         """worst: how many decisions are kept. whole: all states are looked at, and so all of every
         line of a threshold."""

@@ -53,7 +53,7 @@ from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import nearest, on_command_line, option
 
 if TYPE_CHECKING:
-    from luckbase.cluster.table.table import Table
+    from luckbase.cluster.table.lookup import Lookup
 
 PART = "part"
 REMEMBERED = 192 << 20
@@ -61,7 +61,7 @@ REMEMBERED = 192 << 20
 EVERY_ROW = Where(())
 
 
-def schema_of(table: Table) -> pa.Schema:
+def schema_of(table: Lookup) -> pa.Schema:
     """The columns of all parts and their types."""
     types: dict[str, Any] = {}
     for part in table.parts:
@@ -74,7 +74,7 @@ def schema_of(table: Table) -> pa.Schema:
 
 
 def reader(
-    table: Table, where: Any, columns: Sequence[str] | None, actions: bool = False,
+    table: Lookup, where: Any, columns: Sequence[str] | None, actions: bool = False,
     on_rows: OnRows = nobody,
 ) -> pa.RecordBatchReader:  # fmt: skip
     """The rows that are wanted (`cluster.table.table.Table.to_arrow`). on_rows: told how many rows
@@ -106,7 +106,7 @@ class _Rows:
     all rows. Raises OptionError."""
 
     def __init__(
-        self, table: Table, where: Any, in_words: bool, columns: Sequence[str] | None,
+        self, table: Lookup, where: Any, in_words: bool, columns: Sequence[str] | None,
         stored: pa.Schema, names: ActionNames | None, gathered: bool,
     ) -> None:  # fmt: skip
         self.table, self.stored, self.names = table, stored, names
@@ -171,7 +171,7 @@ class _Rows:
                 yield rows
 
 
-def _check_best(table: Table, where: Where, stored: pa.Schema, names: ActionNames | None) -> None:
+def _check_best(table: Lookup, where: Where, stored: pa.Schema, names: ActionNames | None) -> None:
     """Raises OptionError where the best action is to be one that the table does not have, as far as
     its actions are known: listed by the game, or gathered."""
     values = [
@@ -191,7 +191,7 @@ def _check_best(table: Table, where: Where, stored: pa.Schema, names: ActionName
             )
 
 
-def actions_of(table: Table, part: Part, batch: Batch, at: Ints) -> EveryAction:
+def actions_of(table: Lookup, part: Part, batch: Batch, at: Ints) -> EveryAction:
     """What `ask` says of the states in rows `at` of a batch of a part. Nothing is worked out in a
     full table where nobody acts."""
     if not part.dense:
@@ -232,7 +232,7 @@ def _fitted(rows: pa.Table, part: Part, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _names(table: Table, where: Where, stored: pa.Schema) -> ActionNames:
+def _names(table: Lookup, where: Where, stored: pa.Schema) -> ActionNames:
     """The actions of the rows of which conditions hold that are on stored columns."""
     game, size = table.game, table.states_at_once
     actions: set[str] = set()
@@ -283,7 +283,9 @@ class Exported(Result):
     bytes: int
 
 
-def export(table: Table, out: str, where: Any = None, **options: Unpack[ExportOptions]) -> Exported:
+def export(
+    table: Lookup, out: str, where: Any = None, **options: Unpack[ExportOptions]
+) -> Exported:
     """Write rows to a file, or to stdout for ``-`` (`cluster.table.table.Table.export`)."""
     kind = _format_of(out, options.get("format"))
     columns, actions = options.get("columns"), options.get("actions", True)

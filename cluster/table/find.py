@@ -58,7 +58,7 @@ from luckbase.solver.sentences import html_facts, on_command_line
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.answer import Answer
-    from luckbase.cluster.table.table import Table
+    from luckbase.cluster.table.lookup import Lookup
 
 SILENT_SECONDS = 60.0
 """A solve that has said nothing for so long was ended without a word."""
@@ -364,7 +364,7 @@ def action_names(questions: Sequence[Question]) -> list[str]:
     return sorted({a.name for answer in answers if answer.to_act for a in answer.actions})
 
 
-def opening_answers(table: Table) -> list[Question]:
+def opening_answers(table: Lookup) -> list[Question]:
     """The opening questions of the full table, answered; without one the start, or the roots of
     searches: those that are not solved yet are left out."""
     found = []
@@ -374,7 +374,7 @@ def opening_answers(table: Table) -> list[Question]:
     return found
 
 
-def _questions(table: Table) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _questions(table: Lookup) -> Iterator[tuple[str, Mapping[str, Any]]]:
     full = table.full
     if full is not None and table.game.has(Layout):
         yield from full.layout.opening_questions()
@@ -388,7 +388,7 @@ def _questions(table: Table) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield "below this all is solved", state
 
 
-def _roots(table: Table) -> list[dict[str, Any]]:
+def _roots(table: Lookup) -> list[dict[str, Any]]:
     goals = () if table.ledger is None else table.ledger.goals
     found = [state for goal in goals if goal.roots is not None for state in goal.roots.start]
     return [in_order(state, table.game) for state in found]
@@ -415,7 +415,7 @@ class Summary:
     roots: tuple[dict[str, Any], ...] = ()
 
 
-def summary_of(table: Table) -> Summary:
+def summary_of(table: Lookup) -> Summary:
     """What was solved, and how."""
     board = table.game.board
     form = canonical(board)

@@ -39,6 +39,7 @@ from luckbase.cluster.table.answer import (
     otherwise,
     stepped,
 )
+from luckbase.cluster.table.ledger import TIERS, Ledger
 from luckbase.cluster.table.parts import Part, TierPart, lookup_or_backup, once
 from luckbase.solver.errors import CorruptTableError, MissingTableError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -67,8 +68,10 @@ class Lookup:
     at a time.
 
     parts: where states are looked up, in this order. where: the table's place, for people. source:
-    where its payoffs come from, in words.
+    where its payoffs come from, in words. ledger: of a table in a folder.
     """
+
+    ledger: Ledger | None = None
 
     def __init__(
         self, game: Game, parts: Sequence[Part], where: Path, source: str | None = None
@@ -469,6 +472,24 @@ class Lookup:
         """Every state that some part has solved from its children, part by part, in pieces."""
         for part in self.parts:
             yield from part.all_states()
+
+    def unfinished(self, part: str | None = None) -> list[str]:
+        """What is still to be solved of it, or of a part by name, a clause each; none of a table
+        that is whole."""
+        ledger = self.ledger
+        if ledger is None:
+            return []
+        goal, found = ledger.furthest, []
+        if part in (None, TIERS) and goal is not None and not ledger.is_done(goal):
+            are = "is" if goal.files == 1 else "are"
+            of = words.many(goal.files, "tier")
+            found.append(f"{len(ledger.of_part(TIERS))} of its {of} {are} solved")
+        searches = [g for g in ledger.goals if g.part != TIERS and part in (None, g.part)]
+        left = sum(not ledger.is_done(g) for g in searches)
+        if left:
+            of = "1 search" if len(searches) == 1 else f"{len(searches)} searches"
+            found.append(f"{left} of its {of} did not end")
+        return found
 
 
 def known_below(

@@ -54,11 +54,9 @@ class Table(Lookup):
     """An open table: it answers by state (`Lookup`), and more is made of it here.
 
     played_by: ``module:function`` of the room above that makes a `Play`, as `luckbase.open` says.
-    ledger: of a table in a folder.
     """
 
     played_by: ClassVar[str] = ""
-    ledger: Ledger | None = None
 
     def _repr_html_(self) -> str:
         """The table in a notebook."""
@@ -144,24 +142,6 @@ class Table(Lookup):
         from luckbase.cluster.table.verify import verify
 
         return verify(self, sample, seed, on_rows)
-
-    def unfinished(self, part: str | None = None) -> list[str]:
-        """What is still to be solved of it, or of a part by name, a clause each; none of a table
-        that is whole."""
-        ledger = self.ledger
-        if ledger is None:
-            return []
-        goal, found = ledger.furthest, []
-        if part in (None, TIERS) and goal is not None and not ledger.is_done(goal):
-            are = "is" if goal.files == 1 else "are"
-            of = words.many(goal.files, "tier")
-            found.append(f"{len(ledger.of_part(TIERS))} of its {of} {are} solved")
-        searches = [g for g in ledger.goals if g.part != TIERS and part in (None, g.part)]
-        left = sum(not ledger.is_done(g) for g in searches)
-        if left:
-            of = "1 search" if len(searches) == 1 else f"{len(searches)} searches"
-            found.append(f"{left} of its {of} did not end")
-        return found
 
     def diff(self, other: Table, **how: Unpack[DiffOptions]) -> Comparison:
         """Which decisions another table of the game moves, and what it costs to keep those of this

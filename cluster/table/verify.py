@@ -39,7 +39,6 @@ from luckbase.solver.sentences import html_facts
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup
-    from luckbase.cluster.table.table import Table
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ class Verdict(Result):
         return html_facts("no fault was found" if self.ok else "faults were found", rows)
 
 
-def verify(table: Table, sample: int | None, seed: int = 0, on_rows: OnRows = nobody) -> Verdict:
+def verify(table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = nobody) -> Verdict:
     """Every byte of the table's files, if it has any, then `sample` rows (None: all). on_rows: told
     how far it is with the one, then with the other."""
     faults, files = check_files(table, on_rows), () if table.ledger is None else table.ledger.files
@@ -104,7 +103,7 @@ def verify(table: Table, sample: int | None, seed: int = 0, on_rows: OnRows = no
     return Verdict(faults, len(files), residuals)
 
 
-def check_files(table: Table, on_rows: OnRows = nobody) -> list[str]:
+def check_files(table: Lookup, on_rows: OnRows = nobody) -> list[str]:
     """What is wrong with the files of a table in a folder, a sentence each; empty if nothing is."""
     if table.ledger is None:
         return []
