@@ -1,24 +1,39 @@
-"""What a person gives, in Python or typed: boards, states, roots, tables, and what it asks for."""
+"""What a person gives, in Python or typed: boards, states, roots, tables, and what it asks for;
+and the tables of a play: those that play in it, and the one that prices it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from luckbase.cluster import words
 from luckbase.cluster.table.find import find_table, table_of, table_used
+from luckbase.cluster.table.ledger import SEARCH, TIERS
 from luckbase.cluster.words import many
 from luckbase.solver import load_board, load_game
 from luckbase.solver.board.file import as_words
 from luckbase.solver.board.model import Board
-from luckbase.solver.errors import MemoryLimitError, MissingTableError, OptionError
+from luckbase.solver.errors import (
+    MemoryLimitError,
+    MissingTableError,
+    OptionError,
+    SearchLimitError,
+    TableError,
+)
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Layout, hints, layout_of, plain
+from luckbase.solver.game.capabilities import Layout, hints, layout_of, plain, simplify
 from luckbase.solver.game.game import Game
 from luckbase.solver.sentences import option
 
 if TYPE_CHECKING:
+    from luckbase.cluster.play.agents import Opener
+    from luckbase.cluster.play.game import Play, PlayOptions
     from luckbase.cluster.run.options import SolveOptions
     from luckbase.cluster.run.progress import Solved
     from luckbase.cluster.table.table import StoredTable, Table
@@ -27,6 +42,12 @@ MAX_IN_MEMORY = 100_000_000
 """States of a full table that is kept in memory."""
 MAX_SEARCHED = 1e9
 """States that a search without a word is begun for, by the game's own rough guess."""
+MAX_ROWS = 20_000_000
+"""Rows of all tiers that are solved in memory for a play: seconds, and 8 bytes each."""
+ROUGHLY = 4
+"""How many times the states that a search meets a game may guess beforehand."""
+A_WHILE = 2.0
+"""Predicted seconds of a solve in memory that a person is told of."""
 
 
 def roots_of(game: Game, start: Any) -> Ints | None:
@@ -137,3 +158,129 @@ def in_memory(board_or_path: Any, start: Any, options: Mapping[str, object]) -> 
         return tiers_in_memory(layout)
     roots = roots_of(game, start)
     return search_in_memory(game, game.needed_start() if roots is None else roots)
+
+
+# --- tables of a play ----------------------------------------------------------------------------
+
+
+@contextmanager
+def tables_by_name(board: Board, results: Path) -> Iterator[Opener]:
+    """Opens the table that an agent's name means on a board, once: a directory whose name has a
+    slash, or a board file, whose table under `results` it is; closes them at the end."""
+    from luckbase.cluster.table.table import open_table
+
+    with ExitStack() as tables:
+
+        @cache
+        def opener(name: str) -> Table | None:
+            path = Path(name)
+            if ("/" in name and path.is_dir()) or (path.suffix == ".toml" and path.is_file()):
+                return tables.enter_context(open_table(table_used(name, board, results)))
+            return None
+
+        yield opener
+
+
+def new_play(game: Game, start: Any, results: Path, max_states: int, how: PlayOptions) -> Play:
+    """A person's game on a board, priced by what can be had soonest; the play closes what is opened
+    for it. Raises as `soonest` and
+    `cluster.play.game.begin`."""
+    from luckbase.cluster.play.game import begin
+
+    named, on_note = how.get("named", "BOARD"), how.get("on_note", lambda text: None)
+    with ExitStack() as tables:
+
+        def priced(game: Game, root: Ints) -> Table:
+            table = soonest(game, root, results, max_states, named, on_note)
+            return tables.enter_context(table)
+
+        by_name = tables.enter_context(tables_by_name(game.board, results))
+        play = begin(game, start, priced, {"opener": by_name, **how})
+        play.tables = tables.pop_all()
+        return play
+
+
+def soonest(
+    game: Game, root: Ints, results: Path, max_states: int, file: str = "BOARD",
+    on_note: Callable[[str], None] = lambda text: None,
+) -> Table:  # fmt: skip
+    """A table, of the `plain` game, that prices what can happen from `root` (fields,) on: all of
+    its children are in it. The first that can be had of
+
+    1. a complete table of this very board that holds the root;
+    2. the game's tiers, solved here and kept in memory, where they are few rows of float64;
+    3. a search of all that lies below the root, up to a limit.
+
+    Raises SearchLimitError where neither a table nor the memory has room, before any long work
+    where the game knows that, and names the command that makes a table of the board, `file` and
+    options. on_note: told where it takes a while.
+    """
+    from luckbase.cluster.table.table import tiers_in_memory
+
+    bare = plain(game)
+    root = simplify(bare, root.reshape(1, -1))[0]
+    stored = _stored(bare, root, results)
+    if stored is not None:
+        return stored
+    # A layout that this board can not have says why; without it the search would end in a cycle.
+    layout = bare.need(Layout) if Layout in bare.rules.capabilities else None
+    few = layout is not None and sum(map(layout.rows, layout.tiers())) <= MAX_ROWS
+    if layout and few and layout.payoff_type is np.float64 and _inside(layout, root):
+        seconds = sum(map(layout.tier_seconds, layout.tiers()))
+        if seconds > A_WHILE:
+            said = words.duration(seconds)
+            on_note(f"{bare.board.name}: solving it first, in memory: {said}")
+        return tiers_in_memory(layout)
+    return searched(bare, root, max_states, file)
+
+
+def _stored(game: Game, root: Ints, results: Path) -> StoredTable | None:
+    """A complete table on disk of exactly this board, with all that lies below the root."""
+    from luckbase.cluster.table.parts import lookup_or_backup
+    from luckbase.cluster.table.table import open_table
+
+    try:
+        path = table_of(game.board, results)
+        if path is None:
+            return None
+        table = open_table(path, named_by_board=True)
+    except TableError:  # `status` says so
+        return None
+    for part in table.parts:
+        known = lookup_or_backup(game, part.lookup, root.reshape(1, -1), game.tie_tolerance)[1]
+        if part.name in (TIERS, SEARCH) and known[0]:  # others end at another table
+            return table
+    table.close()
+    return None
+
+
+def _inside(layout: Layout[Any], root: Ints) -> bool:
+    """Whether the full table holds the root, or else all that it leads to."""
+    from luckbase.solver.search.expand import expand
+
+    if layout.why_outside(root) is None:
+        return True
+    children = expand(layout.game, root.reshape(1, -1)).children
+    return all(layout.why_outside(child) is None for child in children)
+
+
+def searched(game: Game, root: Ints, max_states: int, file: str = "BOARD") -> Table:
+    """All that lies below a state (fields,), in memory. Raises SearchLimitError."""
+    from luckbase.cluster.table.table import search_in_memory
+
+    layout = game.get(Layout)
+    tiered = layout if layout is not None and _inside(layout, root) else None
+    below = "" if tiered else f" --from {words.fields(game.describe(root))}"
+    table = f"solve a table first: luckbase solve {file}{below}"
+    below_root = hints(game).states_below
+    guess = 0.0 if below_root is None else below_root(root)
+    if guess > ROUGHLY * max_states:
+        smaller = f"; take {tiered.smaller} or " if tiered else "; give a state nearer the end, or "
+        raise SearchLimitError(
+            f"board {game.board.name}: some {words.count(guess)} states are too many to solve "
+            f"before a play{smaller}{table}"
+        )
+    try:
+        return search_in_memory(game, root, max_states)
+    except SearchLimitError as error:
+        raise SearchLimitError(f"{error}; give a state nearer the end, or {table}") from None

@@ -263,8 +263,7 @@ def evaluate(  # noqa: PLR0913  # what the command has
     `results`), functions ``choose(game, player, state, actions)``, or open tables. Raises
     OptionError, SearchLimitError beyond `max_states`.
     """
-    from luckbase.cluster.inputs import game_of, start_of
-    from luckbase.cluster.play.agents import tables_by_name
+    from luckbase.cluster.inputs import game_of, start_of, tables_by_name
     from luckbase.cluster.play.evaluate import EvaluateOptions, evaluated
 
     game = game_of(board)
@@ -279,8 +278,7 @@ def matrix(
 ) -> Matrix:  # fmt: skip
     """Each agent against each, in a game of two: `Matrix.array` is float64 (agents, agents), player
     1's payoffs. agents, results: as of `evaluate`. Raises OptionError for another game."""
-    from luckbase.cluster.inputs import game_of, start_of
-    from luckbase.cluster.play.agents import tables_by_name
+    from luckbase.cluster.inputs import game_of, start_of, tables_by_name
     from luckbase.cluster.play.evaluate import matrix_of
 
     game = game_of(board)
@@ -298,8 +296,7 @@ def simulate(
     """Play games of a profile of agents: mean payoffs with standard errors, the same for the same
     seed. agents, results: as of `evaluate`. States beyond `max_states` are expanded on the way.
     Raises OptionError."""
-    from luckbase.cluster.inputs import game_of, start_of
-    from luckbase.cluster.play.agents import tables_by_name
+    from luckbase.cluster.inputs import game_of, start_of, tables_by_name
     from luckbase.cluster.play.evaluate import simulated
 
     game = game_of(board)
@@ -322,8 +319,7 @@ def play(
     is said and what is asked; `Play.decisions` says what each of the person's cost. Raises
     OptionError, StateError, SearchLimitError.
     """
-    from luckbase.cluster.inputs import game_of
-    from luckbase.cluster.play.game import new_play
+    from luckbase.cluster.inputs import game_of, new_play
 
     return new_play(game_of(board), start, Path(results), max_states, how)
 
@@ -342,8 +338,7 @@ def graph(  # noqa: PLR0913  # what the command has
     `graphviz.Digraph`, which a notebook shows.
 
     agents, results: as of `evaluate`. Raises OptionError."""
-    from luckbase.cluster.inputs import game_of, start_of
-    from luckbase.cluster.play.agents import tables_by_name
+    from luckbase.cluster.inputs import game_of, start_of, tables_by_name
     from luckbase.cluster.play.draw import DrawingOptions, draw_play
 
     game = game_of(board)

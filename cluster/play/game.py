@@ -18,14 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 import numpy as np
 
 from luckbase.cluster import words
-from luckbase.cluster.play import agents
-from luckbase.cluster.play.agents import AgentLike, Opener
+from luckbase.cluster.play.agents import AgentLike, Opener, no_tables, opponents
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import as_seen_by, choice_names, detailed
@@ -388,7 +386,7 @@ def begin(
     else:
         state = start if isinstance(start, np.ndarray) else game.parse(start)
         root = as_seen_by(game, seat - 1, state)
-    others = agents.opponents(game, how.get("against"), how.get("opener", agents.no_tables))
+    others = opponents(game, how.get("against"), how.get("opener", no_tables))
     seats = [
         Seat(f"player {i + 1 + (i + 1 >= seat)} ({name})", decide)
         for i, (name, decide) in enumerate(others)
@@ -441,19 +439,3 @@ def read_end(names: Sequence[str], answer: str) -> int | None:
     said = " ".join(answer.lower().split())
     ends = [i for i, name in enumerate(names) if said and said in (name, name.split()[-1])]
     return ends[0] if len(ends) == 1 else None
-
-
-def new_play(game: Game, start: Any, results: Path, max_states: int, how: PlayOptions) -> Play:
-    """A person's game on a board, priced by what can be had soonest; the play closes what is opened
-    for it. Raises as `soonest` and `begin`."""
-    named, on_note = how.get("named", "BOARD"), how.get("on_note", lambda text: None)
-    with ExitStack() as tables:
-
-        def priced(game: Game, root: Ints) -> Lookup:
-            table = agents.soonest(game, root, results, max_states, named, on_note)
-            return tables.enter_context(table)
-
-        by_name = tables.enter_context(agents.tables_by_name(game.board, results))
-        play = begin(game, start, priced, {"opener": by_name, **how})
-        play.tables = tables.pop_all()
-        return play

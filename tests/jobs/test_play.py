@@ -13,7 +13,8 @@ import pytest
 
 import tests.games.climb  # noqa: F401  (registers the game)
 from luckbase import solver
-from luckbase.cluster.play.agents import opponents, searched, soonest
+from luckbase.cluster.inputs import searched, soonest
+from luckbase.cluster.play.agents import opponents
 from luckbase.cluster.play.game import Draw, Play, Seat, read_action
 from luckbase.cluster.table.table import StoredTable, Table
 from luckbase.cluster.words import changes

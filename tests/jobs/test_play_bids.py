@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from luckbase import solver
-from luckbase.cluster.play import agents
-from luckbase.cluster.play.agents import searched, soonest
+from luckbase.cluster.inputs import searched, soonest
 from luckbase.cluster.play.game import Play, Question, matrix_game_of, read_end
+from luckbase.cluster.table import table as tables
 from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.app import run
 from luckbase.solver.game.arrays import Floats
@@ -248,7 +248,7 @@ def test_a_board_that_is_too_large_is_refused_at_once(
     played: Command, words: list[str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for solve in ("search_in_memory", "tiers_in_memory"):
-        monkeypatch.setattr(agents, solve, lambda *_: pytest.fail("it was tried"))
+        monkeypatch.setattr(tables, solve, lambda *_: pytest.fail("it was tried"))
     code, out, err = played(POINTS, *words, lines=["1"])
     assert (code, out) == (2, "") and said in err and err.count("\n") == 1
 

@@ -10,8 +10,9 @@ import pytest
 
 import luckbase
 from luckbase import cluster, solver
-from luckbase.cluster.play import agents
-from luckbase.cluster.play.agents import soonest
+from luckbase.cluster import inputs
+from luckbase.cluster.inputs import soonest
+from luckbase.cluster.table import table as tables
 from luckbase.cluster.table.table import tiers_in_memory
 from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import StateError
@@ -49,10 +50,10 @@ def test_every_state_of_goofspiel_is_worth_what_the_search_says_to_either_seat(
         cluster.solve(solver.load_board(board, cards=4), results=tmp_path)
     if source != "tiers":
         monkeypatch.setattr(
-            agents, "tiers_in_memory", lambda game: pytest.fail("tiers were solved")
+            tables, "tiers_in_memory", lambda game: pytest.fail("tiers were solved")
         )
     if source == "search":
-        monkeypatch.setattr(agents, "MAX_ROWS", 0)
+        monkeypatch.setattr(inputs, "MAX_ROWS", 0)
     states = graph.states(np.arange(graph.count))
     with soonest(game, game.needed_start(), tmp_path, 10**6) as found:
         assert found.lookup_or_backup(states)[0] == pytest.approx(graph.values, abs=1e-9)
