@@ -1,5 +1,4 @@
-"""A table's folder: its ledger, read and committed; whether its files are whole; what lies beside
-them while a search by stages runs; and what is cleared away.
+"""A table's folder: its ledger, read and committed; whether its files are whole; what is cleared.
 
 Every commit adds one small object ``ledger/<name>.jsonl`` of a line or several and never touches
 another; at the end of a solve all lines are written into one object (`compact`) and the others
@@ -17,7 +16,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
@@ -28,7 +27,6 @@ from typing import TYPE_CHECKING
 from luckbase.cluster.machine import cores
 from luckbase.cluster.table import FORMAT, OnRows, nobody
 from luckbase.cluster.table.ledger import (
-    HEAD_ADAPTER,
     SEARCH,
     TIERS,
     Done,
@@ -96,7 +94,7 @@ def read_head(storage: Storage, where: Path) -> Head:
                 f"{where / HEAD}: format {form.get('format')}; expected {FORMAT}; solve its board "
                 "again"
             )
-        head: Head = validated(HEAD_ADAPTER, form)
+        head: Head = validated(Head, form)
         if identity_of(head.rules, head.rules_version) != head.identity:
             raise ValueError("its identity is not that of its rules")
         return head
@@ -141,8 +139,8 @@ def _read_lines(storage: Storage, where: Path, head: Head, lenient: bool) -> Led
         if not name.endswith(".jsonl"):
             continue
         content = storage.read(name)
-        lines = content.split(b"\n")
-        lost = [] if lines.pop() == b"" and content else ["its end is missing"]
+        *lines, rest = content.split(b"\n")
+        lost = ["its end is missing"] if rest or not content else []
         if name.startswith(ALL) and name != _all_name(content) and content:
             lost.append("it is not the text that its name says")
         for number, raw in enumerate(lines, start=1):
@@ -326,11 +324,6 @@ def askers_of(entry: ShardEntry) -> list[str]:
     return [f"{search}-{level}-{k}" for level, numbers in entry.askers.items() for k in numbers]
 
 
-def all_solved(entry: ShardEntry, files: Collection[str]) -> bool:
-    """Whether all pieces of a shard have their files among some, without their folders."""
-    return all(stage_file_name("", entry.name, one.number)[1:] in files for one in pieces_of(entry))
-
-
 # --- files ---
 
 
@@ -352,16 +345,13 @@ def damaged_files(storage: Storage, where: Path, ledger: Ledger) -> dict[str, st
 
 
 def check_bytes(
-    storage: Storage,
-    where: Path,
-    ledger: Ledger,
-    on_rows: OnRows = nobody,
+    storage: Storage, where: Path, ledger: Ledger, on_rows: OnRows = nobody
 ) -> dict[str, str]:
     """The files that are not as they were written, by name: every byte of all of them is read.
     on_rows: told how many rows lie in those that were read, and in all."""
     from luckbase.cluster.table.parquet import SealedFile  # brings pyarrow
 
-    def why_not(entry: FileEntry) -> str | None:
+    def check(entry: FileEntry) -> str | None:
         try:
             with closing(SealedFile(storage, where, entry)) as file:
                 for group in range(file.groups):
@@ -376,7 +366,7 @@ def check_bytes(
     pool = ThreadPoolExecutor(cores())
     try:
         on_rows(rows, total)
-        for entry, why in zip(entries, pool.map(why_not, entries), strict=True):
+        for entry, why in zip(entries, pool.map(check, entries), strict=True):
             if why:
                 found[entry.name] = why
             rows += entry.rows
@@ -409,7 +399,10 @@ def sweep(storage: Storage, where: Path, ledger: Ledger) -> list[str]:
     sentence each."""
     lost = []
     files = {name.rpartition("/")[2] for name in ledger.files}
-    solved = {name for name, one in ledger.shards.items() if all_solved(one, files)}
+    solved = {
+        name for name, shard in ledger.shards.items()
+        if all(stage_file_name("", name, p.number)[1:] in files for p in pieces_of(shard))
+    }  # fmt: skip
     for name, shard in list(ledger.shards.items()):
         spare = name in solved and solved.issuperset(askers_of(shard))
         why = None if shard.ask in ledger.done else _why_lost(storage, shard, spare)
@@ -430,13 +423,12 @@ def _why_lost(storage: Storage, shard: ShardEntry, spare: bool) -> str | None:
     """Why a shard that was found has to be found again; None if it has not. spare: it is solved and
     nobody reads it any more, so it need have no file; lower shards may yet need what it asks for.
     """
+    changed = "is not as luckbase wrote it"
     try:
-        ask = hashlib.sha256(storage.read(ask_name(shard.name))).hexdigest()
-        if ask != shard.ask_sha256:
-            return "is not as luckbase wrote it"
+        if hashlib.sha256(storage.read(ask_name(shard.name))).hexdigest() != shard.ask_sha256:
+            return changed
         content = storage.read(shard_name(shard.name))
     except FileNotFoundError:
         gone = ask_name(shard.name) not in storage.list(ask_name(shard.name))
         return "is missing" if gone or not spare else None
-    whole = hashlib.sha256(content).hexdigest() == shard.sha256
-    return None if whole else "is not as luckbase wrote it"
+    return None if hashlib.sha256(content).hexdigest() == shard.sha256 else changed

@@ -26,9 +26,9 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from functools import lru_cache
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache, reduce
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +39,7 @@ from luckbase.cluster.words import fields, many, program
 from luckbase.solver.board import registry
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.board.model import Board, rules_form, rules_identity
-from luckbase.solver.errors import (
-    BoardError,
-    CorruptTableError,
-    OptionError,
-    UnknownGameError,
-)
+from luckbase.solver.errors import BoardError, CorruptTableError, OptionError, UnknownGameError
 from luckbase.solver.game.game import Game
 from luckbase.solver.sentences import on_command_line
 
@@ -223,9 +218,9 @@ class Ledger:
     def add(self, line: Line) -> None:
         """Take in a line; the first of several that say the same thing counts."""
         if isinstance(line, Goal):
-            if all(_same_goal(line, goal) is False for goal in self.goals):
-                self.goals.append(line)
-                self.goals.sort(key=lambda goal: goal.number)
+            same = [replace(goal, number=0, files=0) for goal in self.goals]
+            if replace(line, number=0, files=0) not in same:
+                self.goals = sorted([*self.goals, line], key=lambda goal: goal.number)
         elif isinstance(line, Done):
             self.done.setdefault(line.ask, line)
         elif isinstance(line, LevelEntry):
@@ -237,16 +232,8 @@ class Ledger:
 
     def lines(self) -> list[Line]:
         """Every line, in an order that does not depend on the order of work."""
-        done = [self.done[ask] for ask in sorted(self.done)]
-        files = [self.files[name] for name in sorted(self.files)]
-        levels = [self.levels[ask] for ask in sorted(self.levels)]
-        return [
-            *self.goals,
-            *done,
-            *levels,
-            *files,
-            *(self.shards[name] for name in sorted(self.shards)),
-        ]
+        kinds: tuple[dict[str, Any], ...] = self.done, self.levels, self.files, self.shards
+        return [*self.goals, *(kind[name] for kind in kinds for name in sorted(kind))]
 
     # --- what it says --------------------------------------------------------------------------
 
@@ -258,8 +245,7 @@ class Ledger:
     def part_names(self) -> list[str]:
         """The parts that there are files or goals of: the full table, the searches, the others."""
         names = {goal.part for goal in self.goals} | {entry.part for entry in self.files.values()}
-        return sorted(names, key=lambda name: ((TIERS, SEARCH).index(name) if name in
-                                               (TIERS, SEARCH) else 2, name))  # fmt: skip
+        return sorted(names, key=lambda name: (name != TIERS, name))
 
     def is_done(self, goal: Goal) -> bool:
         """Whether all of a goal is there, as far as the ledger says."""
@@ -343,10 +329,6 @@ def _board(said: str) -> Board:
     return board_from_canonical(name, form)
 
 
-def _same_goal(one: Goal, other: Goal) -> bool:
-    return {**vars(one), "number": 0, "files": 0} == {**vars(other), "number": 0, "files": 0}
-
-
 RESULTS = "results"
 """Where tables are kept if nothing is said."""
 
@@ -394,13 +376,9 @@ def made_by(name: str, ask: str) -> bool:
 
 def reach_of(board: Board) -> dict[str, Any]:
     """The board's options of reach, by name."""
-    found = {}
-    for option in sorted(type(board).reach):
-        inner: Any = board
-        for section in type(board).options()[option]:
-            inner = getattr(inner, str(section))
-        found[option] = inner
-    return found
+    options = type(board).options()
+    return {option: reduce(getattr, map(str, options[option]), board)
+            for option in sorted(type(board).reach)}  # fmt: skip
 
 
 def new_head(game: Game) -> Head:
@@ -449,30 +427,30 @@ def as_text(head: Head, line: Line) -> str:
     return seal(head.identity, {"kind": kind, **asdict(line)})
 
 
-_ADAPTERS = {name: TypeAdapter(cls) for name, cls in _KINDS.items()}
-HEAD_ADAPTER = TypeAdapter(Head)
-
-
 def from_text(head: Head, text: str) -> Line:
     """The line in a text. Raises ValueError."""
     form = unseal(head.identity, text)
     kind = form.pop("kind", None)
-    if kind not in _ADAPTERS:
+    if kind not in _KINDS:
         raise ValueError(f"'{str(kind)[:20]}' is no kind of line")
-    line: Line = validated(_ADAPTERS[kind], form)
-    if isinstance(line, FileEntry) and not (
-        _NAME.fullmatch(line.name) and line.name.startswith(f"{line.part}/")
-    ):
-        raise ValueError("names a file outside the table")
-    if isinstance(line, ShardEntry) and not _SHARD.fullmatch(line.name):
+    line: Line = validated(_KINDS[kind], form)
+    good = True
+    if isinstance(line, FileEntry):
+        good = bool(_NAME.fullmatch(line.name)) and line.name.startswith(f"{line.part}/")
+    elif isinstance(line, ShardEntry):
+        good = bool(_SHARD.fullmatch(line.name))
+    if not good:
         raise ValueError("names a file outside the table")
     return line
 
 
-def validated(adapter: TypeAdapter[Any], form: dict[str, Any]) -> Any:
-    """The object that a form says. Raises ValueError."""
+_adapter: Callable[[type], TypeAdapter[Any]] = lru_cache(TypeAdapter)
+
+
+def validated(kind: type[Head | Line], form: dict[str, Any]) -> Any:
+    """The head or the line that a form says. Raises ValueError."""
     try:
-        return adapter.validate_json(json.dumps(form), strict=True)
+        return _adapter(kind).validate_json(json.dumps(form), strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))

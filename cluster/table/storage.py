@@ -10,48 +10,53 @@ from __future__ import annotations
 import os
 import socket
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 from luckbase.solver.errors import CorruptTableError
 
 _attempts = count()
 
 
-class Storage(Protocol):
+class Storage(ABC):
     """What a table asks of the place that it lies in."""
 
     def put(self, name: str, content: bytes | Path) -> None:
         """Store an object; a Path, which must come from `temporary`, is moved."""
+        self.put_all({name: content})
 
+    @abstractmethod
     def put_all(self, contents: Mapping[str, bytes | Path]) -> None:
         """Store several objects, each as `put` does."""
 
+    @abstractmethod
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
         """Bytes [start, stop) of an object. Raises FileNotFoundError, CorruptTableError where there
         are fewer."""
 
+    @abstractmethod
     def list(self, prefix: str = "") -> dict[str, int]:
-        """The objects whose names begin so, with their sizes."""
+        """The objects whose names begin so, in order, with their sizes."""
 
+    @abstractmethod
     def delete(self, name: str) -> None:
         """Delete an object, if it is there."""
 
+    @abstractmethod
     def temporary(self, name: str) -> Path:
         """A file on this machine where the bytes for `name` may be written; never the same one."""
 
 
-class Folder:
+class Folder(Storage):
     """A folder of this machine, or one that several share."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._flushed: set[Path] = set()
-
-    def put(self, name: str, content: bytes | Path) -> None:
-        self.put_all({name: content})
 
     def put_all(self, contents: Mapping[str, bytes | Path]) -> None:
         for name, content in contents.items():
@@ -61,7 +66,13 @@ class Folder:
             final.parent.mkdir(parents=True, exist_ok=True)
             os.replace(content, final)
         for folder in {(self.path / name).parent: None for name in contents}:
-            self._flush_up(folder)
+            flush_folder(folder)
+            # Once its own name too, and those of the folders above it, up to the table's: a folder
+            # may be new where its neighbours are not.
+            while folder != self.path and folder not in self._flushed:
+                self._flushed.add(folder)
+                folder = folder.parent
+                flush_folder(folder)
 
     def written(self, name: str, content: bytes) -> Path:
         """Bytes for `name` in a temporary place, on the disk."""
@@ -72,41 +83,29 @@ class Folder:
             os.fsync(file.fileno())
         return path
 
-    def _flush_up(self, folder: Path) -> None:
-        """Flush the folder's names, and once its own and those of the folders above it, up to the
-        table's: a folder may be new where its neighbours are not."""
-        flush_folder(folder)
-        while folder != self.path and folder not in self._flushed:
-            self._flushed.add(folder)
-            folder = folder.parent
-            flush_folder(folder)
-
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
-        with (self.path / name).open("rb", buffering=0) as file:
+        path, pieces, at = self.path / name, [], start
+        with path.open("rb", buffering=0) as file:
             if stop is None:
                 return file.read()[start:]
-            return read_exactly(file.fileno(), start, stop, self.path / name)
+            while at < stop:
+                pieces.append(os.pread(file.fileno(), stop - at, at))
+                if not pieces[-1]:
+                    raise CorruptTableError(f"{path}: ends at byte {at} and should have {stop}")
+                at += len(pieces[-1])
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def list(self, prefix: str = "") -> dict[str, int]:
         found: dict[str, int] = {}
-        stack = [""]
-        while stack:
-            inner = stack.pop()
-            try:
-                entries = list_folder(self.path / inner)
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            for entry in entries:
-                name = inner + entry.name
-                try:
-                    if entry.is_dir(follow_symlinks=False):
-                        name += "/"
-                        if name.startswith(prefix) or prefix.startswith(name):
-                            stack.append(name)
-                    elif name.startswith(prefix):
-                        found[name] = entry.stat().st_size
-                except FileNotFoundError:
-                    continue  # a solve that runs has just moved it
+        for folder, inner, names in os.walk(self.path, onerror=_unless_gone):
+            at = f"{folder}/".removeprefix(f"{self.path}/")
+            below = [(each, f"{at}{each}/") for each in inner]
+            inner[:] = [each for each, path in below
+                        if path.startswith(prefix) or prefix.startswith(path)]  # fmt: skip
+            for name in names:
+                if f"{at}{name}".startswith(prefix):
+                    with suppress(FileNotFoundError):  # a solve that runs has just moved it
+                        found[f"{at}{name}"] = os.stat(f"{folder}/{name}").st_size
         return dict(sorted(found.items()))
 
     def delete(self, name: str) -> None:
@@ -118,7 +117,7 @@ class Folder:
         return path
 
 
-class Memory:
+class Memory(Storage):
     """Objects in this process only: what a worker writes where it does not share the table's
     folder, and what it was sent of it. Temporary places are files without a name."""
 
@@ -126,12 +125,9 @@ class Memory:
         self.objects = dict(objects)
         self._files: list[IO[bytes]] = []
 
-    def put(self, name: str, content: bytes | Path) -> None:
-        self.objects[name] = content if isinstance(content, bytes) else content.read_bytes()
-
     def put_all(self, contents: Mapping[str, bytes | Path]) -> None:
         for name, content in contents.items():
-            self.put(name, content)
+            self.objects[name] = content if isinstance(content, bytes) else content.read_bytes()
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
         if name not in self.objects:
@@ -139,7 +135,8 @@ class Memory:
         return bytes(self.objects[name][start:stop])
 
     def list(self, prefix: str = "") -> dict[str, int]:
-        return {name: len(at) for name, at in self.objects.items() if name.startswith(prefix)}
+        found = {name: len(at) for name, at in self.objects.items() if name.startswith(prefix)}
+        return dict(sorted(found.items()))
 
     def delete(self, name: str) -> None:
         self.objects.pop(name, None)
@@ -158,28 +155,15 @@ class Memory:
             self._files.pop().close()
 
 
+def _unless_gone(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        raise error
+
+
 def attempt() -> str:
     """A name for one attempt at anything: no other process of any host has it."""
     host = socket.gethostname().replace("/", "-")
     return f"{host}-{os.getpid()}-{os.urandom(4).hex()}-{next(_attempts)}"
-
-
-def list_folder(path: Path) -> list[os.DirEntry[str]]:
-    """What stands in a folder."""
-    with os.scandir(path) as entries:
-        return list(entries)
-
-
-def read_exactly(handle: int, start: int, stop: int, path: Path) -> bytes:
-    """Bytes [start, stop) of an open file. Raises CorruptTableError where there are fewer."""
-    pieces, at = [], start
-    while at < stop:
-        piece = os.pread(handle, stop - at, at)
-        if not piece:
-            raise CorruptTableError(f"{path}: ends at byte {at} and should have {stop}")
-        pieces.append(piece)
-        at += len(piece)
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def forget(path: Path) -> None:
@@ -192,13 +176,9 @@ def forget(path: Path) -> None:
 
 def flush_folder(folder: Path) -> None:
     """Flush a folder's names to the disk (where the system can)."""
-    try:
+    with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass
-    finally:
-        os.close(handle)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

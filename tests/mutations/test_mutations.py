@@ -110,7 +110,7 @@ def test_a_fault_dies_of_a_test_that_sees_it(tmp_path: Path) -> None:
     """One in how files are read, and the test of that; another test passes beside it."""
     copy = Copy(tmp_path / "copy", tmp_path / "temporary")
     shutil.rmtree(copy.compiled, ignore_errors=True)
-    faults = (m for m in mutations(ROOT) if m.function == "read_exactly")
+    faults = (m for m in mutations(ROOT) if m.function == "Folder.read")
     fault = next(m for m in faults if m.kind == "comparison")
     tests = ["tests/cluster/table/test_storage.py"]
     assert copy.dies(fault, tests)
