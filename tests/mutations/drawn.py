@@ -141,8 +141,11 @@ class _Places(ast.NodeVisitor):
         self.name = self.name if self.scope else ""
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if not self.scope and isinstance(node.target, ast.Name):
+            self.name = node.target.id
         if node.value is not None:
             self.visit(node.value)
+        self.name = self.name if self.scope else ""
 
     def visit_If(self, node: ast.If) -> None:
         if not (isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):

@@ -68,8 +68,8 @@ def test_a_place_keeps_its_lot_when_other_lines_change(checkout: Path) -> None:
 
 
 def test_constants_set_as_a_tuple_are_each_their_own(checkout: Path) -> None:
-    (checkout / "solver/example.py").write_text("FIRST, SECOND = 0, 1\n")
-    assert {m.name for m in mutations(checkout)} == {"FIRST", "SECOND"}
+    (checkout / "solver/example.py").write_text("FIRST, SECOND = 0, 1\nTHIRD: int = 2\n")
+    assert {m.name for m in mutations(checkout)} == {"FIRST", "SECOND", "THIRD"}
 
 
 def test_a_compiled_function_has_the_tests_of_who_calls_it() -> None:

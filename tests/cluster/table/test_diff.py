@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -420,6 +421,19 @@ def test_the_same_however_little_memory_there_is(
             monkeypatch.setattr(pairs, "free_memory", lambda free=free: free)
             found.append(data(one.diff(two)))
     assert found[0] == found[1] == found[2]
+
+
+def test_a_tier_is_kept_in_memory_if_it_just_fits() -> None:
+    table = table_in_memory(PYL, **SMALL)
+    part = table.full
+    assert part is not None
+    number = max(part.tier_of_number)
+    rows = part.layout.rows(part.tier_of_number[number])
+    cache = pairs.TierCache(table, Lock())
+    for short in (1, 0):
+        cache.memory = rows * 3 * np.dtype(part.layout.payoff_type).itemsize - short
+        tier = cache._tier(part, number)
+        assert (tier is None) if short else (tier is not None and tier.shape == (rows, 3))
 
 
 def test_stored_margins_change_nothing(

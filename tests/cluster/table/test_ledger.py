@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from luckbase.cluster.table.folder import ask_name, shard_name
+from luckbase.cluster.table.folder import LINES, ask_name, read_ledger, shard_name
 from luckbase.cluster.table.ledger import (
     FileEntry,
     Goal,
@@ -21,6 +21,8 @@ from luckbase.cluster.table.ledger import (
     from_text,
     seal,
 )
+from luckbase.cluster.table.storage import Folder
+from luckbase.solver.errors import CorruptTableError
 
 HEAD = Head(3, "pig", "tiny", "0" * 64, {}, 1)
 
@@ -103,3 +105,15 @@ def test_goals_are_kept_by_their_numbers_in_whatever_order_they_are_read() -> No
     for n, goal in enumerate(goals, 1):
         ledger.add(goal)
         assert [one.number for one in ledger.goals] == sorted(g.number for g in goals[:n])
+
+
+def test_a_line_that_is_not_as_it_was_written_is_refused_by_its_number(tmp_path: Path) -> None:
+    """Or counts as not written, and is said, where the table is to be mended."""
+    storage, good = Folder(tmp_path), as_text(HEAD, file("tiers/a.parquet"))
+    changed = as_text(HEAD, file("tiers/b.parquet")).replace("tiers/b", "tiers/c")
+    storage.put(f"{LINES}1.jsonl", (good + changed).encode())
+    with pytest.raises(CorruptTableError, match=r"1\.jsonl.*line 2"):
+        read_ledger(storage, tmp_path, head=HEAD)
+    ledger = read_ledger(storage, tmp_path, head=HEAD, lenient=True)
+    assert list(ledger.files) == ["tiers/a.parquet"]
+    assert len(ledger.damage) == 1 and "line 2" in ledger.damage[0]
