@@ -92,16 +92,13 @@ def _settings_of(
 
 
 def _draw(where: str, suffix: str, found: Comparison, names: Sequence[Any]) -> None:
-    from luckbase.cluster.table.files import whole_file
     from luckbase.jobs.plots import draw
 
     boards = [name.board for name in names]
     if boards[0] == boards[1]:
         boards = [f"{name.board} ({name.solve_id})" for name in names]
     drawn = draw(found.picture.heatmap(f"{boards[1]} in place of {boards[0]}"), suffix)
-    with whole_file(where) as file:
-        file.write(drawn)
-    terminal.say(f"{where}: where decisions moved, {words.size(len(drawn))}")
+    terminal.say(f"{where}: where decisions moved, {terminal.write_file(where, drawn)}")
 
 
 def _print(found: Comparison, names: Sequence[Any], groups: int) -> None:

@@ -64,17 +64,8 @@ def chart(
     if out == "-":
         sys.stdout.write(_written(made, suffix, sys.stdout).decode())
     else:
-        size = _write_file(out, _written(made, suffix))
+        size = terminal.write_file(out, _written(made, suffix))
         terminal.say(f"{out}: {kind.shows}, {size}")
-
-
-def _write_file(path: str, content: bytes) -> str:
-    """Write a file, all of it or nothing; returns its size in words."""
-    from luckbase.cluster.table.files import whole_file
-
-    with whole_file(path) as file:
-        file.write(content)
-    return words.size(len(content))
 
 
 def _suffix(kind: Kind, kinds: Sequence[Kind], as_csv: bool, out: str) -> str:
@@ -138,7 +129,7 @@ def graph(
     if out == "-":
         print(drawn.dot.source, end="")
         return
-    _write_file(out, _rendered(drawn.dot, suffix, out))
+    terminal.write_file(out, _rendered(drawn.dot, suffix, out))
     nodes = words.many(len(drawn.diagram.nodes), "position")
     terminal.say(f"{nodes}, {words.many(len(drawn.diagram.edges), 'edge')}: {out}")
 

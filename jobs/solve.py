@@ -224,15 +224,18 @@ def _say_search(solved: SolvedSearch) -> None:
             f"{words.many(solved.shards, 'shard')}, "
             f"overlap {solved.overlap:.2f} (states solved over distinct states)"
         )
-    each = solved.bytes / max(solved.rows, 1)
-    say(f"  size         {words.size(solved.bytes)}, {each:.1f} bytes a state, Parquet")
     a_state = solved.bytes_a_state
-    while_solving = f", {a_state:.0f} bytes a state while solving" if a_state else ""
-    say(f"  memory       {words.size(solved.peak_memory)} at most{while_solving}")
+    _say_size(solved, 1, f", {a_state:.0f} bytes a state while solving" if a_state else "")
     precision = ledger.precision(solved.goal.part)
     decided = precision == ledger.error(solved.goal.part)
     where = "" if decided else " where all decisions below are told, and not all are"
     say(f"  accuracy     payoffs within {precision:.1e}{where}")
+
+
+def _say_size(solved: SolvedSearch | SolvedTiers, digits: int, more: str = "") -> None:
+    each = solved.bytes / max(solved.rows, 1)
+    say(f"  size         {words.size(solved.bytes)}, {each:.{digits}f} bytes a state, Parquet")
+    say(f"  memory       {words.size(solved.peak_memory)} at most{more}")
 
 
 def _say_time(solved: Solved, more: str = "") -> None:
@@ -259,9 +262,7 @@ def _say_tiers(solved: SolvedTiers) -> None:
         f"  speed        {rate / 1e6:.1f} M states/s end to end, "
         f"{kernel / 1e6:.0f} M states/s a core in the kernel"
     )
-    each = solved.bytes / solved.rows
-    say(f"  size         {words.size(solved.bytes)}, {each:.2f} bytes a state, Parquet")
-    say(f"  memory       {words.size(solved.peak_memory)} at most")
+    _say_size(solved, 2)
     say(f"  accuracy     payoffs within {ledger.error('tiers'):.1e}")
     if solved.tally:
         counted = (f"{name} {number:.3g}" for name, number in solved.tally.items())

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from luckbase.cluster.words import count, counted, duration, many
+from luckbase.cluster.words import count, counted, duration, many, size
 from luckbase.jobs import process
 from luckbase.solver.errors import SearchLimitError
 
@@ -47,6 +47,15 @@ def print_json(*parts: Any) -> None:
     for part in parts:
         said |= part if isinstance(part, Mapping) else part.as_json()
     print(json.dumps(said), flush=True)
+
+
+def write_file(path: str, content: bytes) -> str:
+    """Write a file, all of it or nothing; returns its size in words."""
+    from luckbase.cluster.table.files import whole_file
+
+    with whole_file(path) as file:
+        file.write(content)
+    return size(len(content))
 
 
 def shown(path: Path) -> str:

@@ -23,12 +23,8 @@ from luckbase.cluster.machine import memory_limit
 from luckbase.cluster.table.find import Status, is_table, status_of
 from luckbase.cluster.table.folder import HEAD
 from luckbase.cluster.table.table import StoredTable, open_table
-from luckbase.solver.errors import (
-    CorruptTableError,
-    LuckbaseError,
-    MissingTableError,
-    StaleTableError,
-)
+from luckbase.solver import errors
+from luckbase.solver.errors import LuckbaseError
 
 OPEN_TABLES = 6
 """Tables that stay open; as many may be in use."""
@@ -91,7 +87,7 @@ class TablePool:
                 self._list_again()
             found = self._listed.get(id)
         if found is None or not is_table(found.path):
-            raise MissingTableError(
+            raise errors.MissingTableError(
                 f"'{id[:60]}' is no table here; GET /api/tables lists those that are"
             )
         return found
@@ -150,7 +146,7 @@ class TablePool:
                 try:
                     if strict and table.origin.stale:
                         why = "; ".join(table.origin.stale[:3])
-                        raise StaleTableError(f"{id}: this table is stale: {why}")
+                        raise errors.StaleTableError(f"{id}: this table is stale: {why}")
                     return question(table)
                 except LuckbaseError as error:
                     error.fields = table.game.fields.names  # type: ignore[attr-defined]
@@ -170,13 +166,13 @@ class TablePool:
         table, sound = self._take(id, stamp) or self._open(entry), True
         try:
             yield table
-        except (CorruptTableError, OSError) as error:
+        except (errors.CorruptTableError, OSError) as error:
             sound = False
             if not is_table(entry.path):
-                raise MissingTableError(f"{id}: is not there any more") from None
+                raise errors.MissingTableError(f"{id}: is not there any more") from None
             if isinstance(error, OSError):
                 why = f"{id}: can not be read: {error.strerror or error}"
-                raise CorruptTableError(why) from None
+                raise errors.CorruptTableError(why) from None
             raise
         finally:
             with self._lock:

@@ -27,15 +27,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from luckbase.cluster import words
-from luckbase.cluster.table import FORMAT
+from luckbase.cluster.table import FORMAT, find
 from luckbase.cluster.table.files import whole_file
-from luckbase.cluster.table.find import (
-    Question,
-    Summary,
-    action_names,
-    opening_answers,
-    summary_of,
-)
+from luckbase.cluster.table.find import Question, Summary
 from luckbase.cluster.table.folder import solver_version
 from luckbase.jobs.plots import PagePicture, for_page
 from luckbase.jobs.web.pictures import STYLE as SCENE_STYLE
@@ -112,7 +106,11 @@ def report_on(of: Table, sample: int | None = 10_000, *, verify: bool = True) ->
     stands in the report.
     """
     verdict = of.verify(sample) if verify else None
-    summary, questions, (charts, why_none) = summary_of(of), opening_answers(of), _charts(of)
+    summary, questions, (charts, why_none) = (
+        find.summary_of(of),
+        find.opening_answers(of),
+        _charts(of),
+    )
     before = [
         *_head(of, summary, verdict), *_questions(of, questions), *_board(of, summary, questions)
     ]  # fmt: skip
@@ -198,7 +196,7 @@ def _questions(of: Table, questions: Sequence[Question]) -> Iterator[str]:
             yield table(heads, [["the start", *(f"{x:z.7f}" for x in value)]])
     if questions:
         yield head
-        names = action_names(questions)
+        names = find.action_names(questions)
         if names:
             yield f"<p>The {escape(of.game.payoff_name)} of who acts:</p>"
         heads = ["the player up is" if names else "", "state", *names, "best"]

@@ -23,14 +23,9 @@ from luckbase.cluster.table.moves import Addressed, Moves, Outcome, address, mov
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.http import ApiRequest, StateParams, TableParams, Truth, whole
 from luckbase.jobs.web.pictures import drawing
+from luckbase.solver import errors
 from luckbase.solver.charts import Curves, Heatmap, Listing
-from luckbase.solver.errors import (
-    LuckbaseError,
-    OptionError,
-    SearchLimitError,
-    StateError,
-    TableError,
-)
+from luckbase.solver.errors import LuckbaseError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.result import Array2, Flat, Result, WholeNumbers, WholeNumbers2
 
@@ -88,8 +83,8 @@ def _moves(table: StoredTable, state: Mapping[str, str]) -> Moves:
     """What can happen at a state; one above the table is searched, within a page's patience."""
     try:
         return moves(table, state, tables.SEARCH_STATES)
-    except SearchLimitError:
-        raise SearchLimitError(
+    except errors.SearchLimitError:
+        raise errors.SearchLimitError(
             f"{words.fields(state)} is above this table, and a search down to it meets more than "
             f"{tables.SEARCH_STATES:,} states; this one goes on further: "
             f"luckbase query {table.path} {words.fields(state)}"
@@ -136,7 +131,7 @@ def main_line(table: StoredTable, request: ApiRequest[LineParams]) -> MainLine:
     while len(line) < request.params.most:
         try:
             there = _moves(table, state)
-        except (TableError, SearchLimitError) as error:
+        except (errors.TableError, errors.SearchLimitError) as error:
             if not line:
                 raise
             return MainLine(line, str(error))

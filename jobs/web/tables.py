@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,14 +16,8 @@ from luckbase.jobs.web.http import ApiRequest, QueryParams, TableParams
 from luckbase.solver.board.model import canonical
 from luckbase.solver.charts import Kind
 from luckbase.solver.errors import LuckbaseError, MissingTableError
-from luckbase.solver.game.capabilities import (
-    Charts,
-    Layout,
-    agent_seconds,
-    agents_of,
-    check_agent,
-    detailed,
-)
+from luckbase.solver.game import capabilities
+from luckbase.solver.game.capabilities import Charts, Layout
 from luckbase.solver.game.fields import MAX_VALUE, Field
 from luckbase.solver.game.game import Game
 from luckbase.solver.policy.evaluate import OPTIMAL, RANDOM
@@ -188,17 +181,18 @@ def info(listed: TableSummary, table: StoredTable) -> TableInfo:
 def opponents(game: Game) -> list[str]:
     """Who may be played against: the game's own agents that its board can have, and that a request
     can wait for, after those of every game."""
-    return [OPTIMAL, RANDOM, *filter(partial(plays, game), agents_of(detailed(game)))]
+    own = capabilities.agents_of(capabilities.detailed(game))
+    return [OPTIMAL, RANDOM, *(name for name in own if plays(game, name))]
 
 
 def plays(game: Game, name: str) -> bool:
     """Whether one of the game's own agents is such a one."""
-    whole = detailed(game)
+    whole = capabilities.detailed(game)
     try:
-        check_agent(whole, name)
+        capabilities.check_agent(whole, name)
     except LuckbaseError:
         return False
-    return agent_seconds(whole, name) <= AGENT_SECONDS
+    return capabilities.agent_seconds(whole, name) <= AGENT_SECONDS
 
 
 def label(name: str) -> str:

@@ -106,7 +106,7 @@ def test_a_full_disk_in_a_ray_worker_is_known_by_its_cause(
 def test_a_full_disk_under_another_command_says_so_too(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("luckbase.jobs.draw._write_file", full)
+    monkeypatch.setattr("luckbase.jobs.terminal.write_file", full)
     assert run(["graph", str(BOARDS / "jackpot/tiny.toml"), "--out", "x.dot"]) == 1
     assert "the disk is full; make room, then again: luckbase graph" in capsys.readouterr().err
 
