@@ -281,5 +281,10 @@ def run(pool: TablePool, listener: socket.socket, host: str, page: str | None) -
     screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if page is not None and (screen or not sys.platform.startswith("linux")):
         threading.Timer(0.3, webbrowser.open, [page]).start()
-    with listener, suppress(KeyboardInterrupt):  # which uvicorn raises when it has ended
-        uvicorn.Server(config).run(sockets=[listener])
+    server = uvicorn.Server(config)
+    try:
+        with listener:
+            server.run(sockets=[listener])
+    except KeyboardInterrupt:
+        if not server.should_exit:  # else it has ended, and raises once more what ended it
+            raise
