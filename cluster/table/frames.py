@@ -19,7 +19,7 @@ A `grid` is a table over two of its columns, the others fixed:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -28,13 +28,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.answer import Answer, EveryAction, answer_at
+from luckbase.cluster.table.answer import Answer, answer_at
 from luckbase.cluster.table.columns import names_of
 from luckbase.cluster.table.parquet import nullable, payoff_columns
 from luckbase.cluster.table.parts import PIECE
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
+from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import nearest, shorten
 
 if TYPE_CHECKING:
@@ -54,10 +55,12 @@ class More:
 
 def answered(table: Lookup, frame: Any, more: More) -> Any:
     """The frame with payoffs (`cluster.table.table.Table.values`)."""
-    read = taken(frame)
-    said = state_columns(table.game, read)
-    states = table.game.canonical_states(said)
-    columns = (_with_actions if more.actions else _answers)(table, said, states, more)
+    read = Frame(frame)
+    inputs = state_columns(table.game, read)
+    states = table.game.canonical_states(inputs)
+    columns = _answers(table, inputs, states, more)
+    if more.solve_id:
+        columns["solve_id"] = pa.array([table.origin.solve_id] * len(states), pa.string())
     for name in read.names:
         if name in columns:
             raise OptionError(
@@ -69,153 +72,104 @@ def answered(table: Lookup, frame: Any, more: More) -> Any:
 
 def all_answers(table: Lookup, frame: Any) -> Iterator[Answer]:
     """The answer to each state of a frame, in its order (`cluster.table.table.Table.ask_all`)."""
-    said = state_columns(table.game, taken(frame))
-    states = table.game.canonical_states(said)
-    every = _actions_of(table, said, states)
+    inputs = state_columns(table.game, Frame(frame))
+    states = table.game.canonical_states(inputs)
+    every, found = table.every_action(states, inputs)
+    _check_found(table, states, found)
     for start in range(0, len(states), PIECE):
         described = table.game.fields.describe_all(states[start : start + PIECE])
         for x, state in enumerate(described, start):
             yield answer_at(every, x, table.origin, state)
 
 
-def _actions_of(table: Lookup, said: Ints, states: Ints) -> EveryAction:
-    """Every action of all states. Raises StateError, with the row."""
-    every, found = table.every_action(states, said)
+def _check_found(table: Lookup, states: Ints, found: NDArray[np.bool_]) -> None:
     if not found.all():
-        x = int(np.flatnonzero(~found)[0])
+        x = int(np.argmin(found))
         raise StateError(f"row {x + 1}: is {table.why_outside(states[x])}")
-    return every
 
 
-def _with_actions(table: Lookup, said: Ints, states: Ints, more: More) -> dict[str, pa.Array]:
-    """The columns of the payoffs, of the decision and of every action."""
-    every = _actions_of(table, said, states)
+def _answers(table: Lookup, inputs: Ints, states: Ints, more: More) -> dict[str, pa.Array]:
+    """The columns of the payoffs, and of what else is wanted of the decisions."""
     names = payoff_columns(table.game)
-    columns = {name: nullable(every.values[:, i]) for i, name in enumerate(names)}
-    columns |= names_of(table.game, every).of(every)
-    if more.solve_id:
-        columns["solve_id"] = pa.array([table.origin.solve_id] * len(states), pa.string())
-    return columns
-
-
-def states_of(game: Game, frame: Any) -> Ints:
-    """The canonical states (n, fields) of a frame. Raises StateError, OptionError."""
-    return game.canonical_states(state_columns(game, taken(frame)))
-
-
-def _answers(table: Lookup, said: Ints, states: Ints, more: More) -> dict[str, pa.Array]:
+    if more.actions:
+        every, found = table.every_action(states, inputs)
+        _check_found(table, states, found)
+        columns = {name: nullable(every.values[:, i]) for i, name in enumerate(names)}
+        return columns | names_of(table.game, every).of(every)
     values, found = table.lookup_or_backup(states)
-    if not found.all():
-        x = int(np.flatnonzero(~found)[0])
-        raise StateError(f"row {x + 1}: is {table.why_outside(states[x])}")
-    names = payoff_columns(table.game)
+    _check_found(table, states, found)
     columns = {name: pa.array(values[:, i]) for i, name in enumerate(names)}
     if more.best or more.margin or more.toss_up:
-        actions, margins, ties = table.best_of(states, said)
-        columns |= {"best": pa.array(actions, pa.string())} if more.best else {}
-        if more.margin:
-            columns["margin"] = nullable(margins)
-        columns |= {"toss_up": pa.array(ties)} if more.toss_up else {}
-    if more.solve_id:
-        columns["solve_id"] = pa.array([table.origin.solve_id] * len(states), pa.string())
+        best, margins, ties = table.best_of(states, inputs)
+        decisions = {
+            "best": pa.array(best, pa.string()), "margin": nullable(margins),
+            "toss_up": pa.array(ties),
+        }  # fmt: skip
+        columns |= {name: column for name, column in decisions.items() if getattr(more, name)}
     return columns
 
 
 # --- kinds of frames ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Frame:
-    """A frame of any kind. cells: those of the column of a name, an array of whole numbers or a
-    list; with_columns: a frame of the same kind that has Arrow columns behind its own."""
+    """What a person gives as a frame. Raises OptionError for a kind that is none of four."""
 
-    names: Sequence[Hashable]
-    rows: int
-    cells: Callable[[str], Any]
-    with_columns: Callable[[dict[str, Any]], Any]
+    def __init__(self, frame: Any) -> None:
+        self.frame, self.kind = frame, type(frame).__module__.partition(".")[0]
+        """The frame; the package that it is of, "builtins" for a list of dicts."""
+        self.names: list[Hashable]
+        if isinstance(frame, list) and all(isinstance(row, dict) for row in frame):
+            self.names = list(dict.fromkeys(name for row in frame for name in row))
+        elif isinstance(frame, pa.Table):
+            try:
+                self.names = list(frame.column_names)
+            except UnicodeDecodeError:
+                raise OptionError("states: the name of a column is not text in UTF-8") from None
+        elif (self.kind == "pandas" and hasattr(frame, "columns")) or (
+            self.kind == "polars" and hasattr(frame, "to_arrow") and hasattr(frame, "columns")
+        ):
+            self.names = list(frame.columns)
+        else:
+            raise OptionError(
+                f"states: a frame of type {type(frame).__name__} is none of pandas.DataFrame, "
+                "polars.DataFrame (of a LazyFrame collect() it), pyarrow.Table and a list of dicts"
+            )
 
+    def cells(self, name: str) -> Any:
+        """The cells of a column: an array of whole numbers, or a list."""
+        if isinstance(self.frame, list):
+            return [row.get(name) for row in self.frame]
+        column = self.frame[name]
+        if self.kind == "pyarrow":
+            return _cells(name, column)
+        in_pandas = self.kind == "pandas"
+        if str(column.dtype).lower() != "object":  # polars' would be their addresses
+            with suppress(pa.ArrowException, TypeError):  # Arrow has no such type
+                arrow = pa.array(column, from_pandas=True) if in_pandas else column.to_arrow()
+                return _cells(name, arrow)
+        if in_pandas:
+            return column.astype(object).where(column.notna(), None).tolist()
+        return column.to_list()
 
-def taken(frame: Any) -> Frame:
-    """What a person gives as a frame. Raises OptionError for another kind."""
-    module = type(frame).__module__.partition(".")[0]
-    if isinstance(frame, pa.Table):
-        return _arrow(frame)
-    if module == "pandas" and hasattr(frame, "columns"):
-        return _pandas(frame)
-    if module == "polars" and hasattr(frame, "to_arrow") and hasattr(frame, "columns"):
-        return _polars(frame)
-    if isinstance(frame, list) and all(isinstance(row, dict) for row in frame):
-        return _dicts(frame)
-    raise OptionError(
-        f"states: a frame of type {type(frame).__name__} is none of pandas.DataFrame, "
-        "polars.DataFrame (of a LazyFrame collect() it), pyarrow.Table and a list of dicts"
-    )
-
-
-def _arrow(frame: pa.Table) -> Frame:
-    def with_columns(columns: dict[str, Any]) -> pa.Table:
-        found = frame
-        for name, column in columns.items():
-            found = found.append_column(name, column)
-        return found
-
-    try:
-        names = frame.column_names
-    except UnicodeDecodeError:
-        raise OptionError("states: the name of a column is not text in UTF-8") from None
-    return Frame(names, len(frame), lambda name: _cells(name, frame[name]), with_columns)
-
-
-def _pandas(frame: Any) -> Frame:
-    def objects(column: Any) -> list[Any]:
-        found: list[Any] = column.astype(object).where(column.notna(), None).tolist()
-        return found
-
-    def with_columns(columns: dict[str, Any]) -> Any:
-        return frame.assign(**{
-            name: column.to_pandas().to_numpy() for name, column in columns.items()
-        })  # fmt: skip
-
-    cells = _cells_by(frame, lambda column: pa.array(column, from_pandas=True), objects)
-    return Frame(list(frame.columns), len(frame), cells, with_columns)
-
-
-def _polars(frame: Any) -> Frame:
-    def with_columns(columns: dict[str, Any]) -> Any:
+    def with_columns(self, columns: dict[str, Any]) -> Any:
+        """A frame of the same kind that has Arrow columns behind its own."""
+        frame = self.frame
+        if isinstance(frame, list):
+            rows = pa.table(columns).to_pylist()
+            return [row | more for row, more in zip(frame, rows, strict=True)]
+        if self.kind == "pyarrow":
+            for name, column in columns.items():
+                frame = frame.append_column(name, column)
+            return frame
+        if self.kind == "pandas":
+            arrays = {name: column.to_pandas().to_numpy() for name, column in columns.items()}
+            return frame.assign(**arrays)
         import polars
 
         return frame.with_columns(
             polars.Series(name, polars.from_arrow(column)) for name, column in columns.items()
         )
-
-    cells = _cells_by(frame, lambda column: column.to_arrow(), lambda column: column.to_list())
-    return Frame(frame.columns, len(frame), cells, with_columns)
-
-
-def _cells_by(
-    frame: Any, to_arrow: Callable[[Any], Any], objects: Callable[[Any], list[Any]]
-) -> Callable[[str], Any]:
-    """The cells of a column by its Arrow type; its Python objects where Arrow has no such type."""
-
-    def cells(name: str) -> Any:
-        column = frame[name]
-        if str(column.dtype).lower() != "object":  # polars' would be their addresses
-            with suppress(pa.ArrowException, TypeError):
-                return _cells(name, to_arrow(column))
-        return objects(column)
-
-    return cells
-
-
-def _dicts(frame: list[dict[str, Any]]) -> Frame:
-    def with_columns(columns: dict[str, Any]) -> list[dict[str, Any]]:
-        added = {name: column.to_pylist() for name, column in columns.items()}
-        return [
-            row | {name: column[x] for name, column in added.items()} for x, row in enumerate(frame)
-        ]
-
-    names = list(dict.fromkeys(name for row in frame for name in row))
-    return Frame(names, len(frame), lambda name: [row.get(name) for row in frame], with_columns)
 
 
 _kinds = pa.types
@@ -243,7 +197,8 @@ def state_columns(game: Game, frame: Frame) -> Ints:
         cells[name] = None
     for name in cells:
         cells[name] = frame.cells(str(name)) if name in known else None
-    return game.fields.read_columns({str(name): each for name, each in cells.items()}, frame.rows)
+    by_name = {str(name): each for name, each in cells.items()}
+    return game.fields.read_columns(by_name, len(frame.frame))
 
 
 def _cells(name: str, column: Any) -> Any:
@@ -269,31 +224,30 @@ def _says_numbers(type_: pa.DataType) -> bool:
 
 
 def roots_of(game: Game, start: Any) -> Ints | None:
-    """Canonical states (m, fields): of a mapping, a list of them, a frame (`cluster.table.frames`),
-    or an array of canonical states; None where nothing is given. Raises StateError, OptionError."""
+    """Canonical states (m, fields): of a mapping, a list of them, a frame, or an array of canonical
+    states; None where nothing is given. Raises StateError, OptionError."""
     if start is None:
         return None
     if isinstance(start, Mapping):
         start = [start]
     if isinstance(start, np.ndarray):
-        found = _of_array(game, start)
+        width = game.field_count
+        if start.dtype.kind not in "iu" or not start.size or start.shape[-1:] != (width,):
+            raise StateError(
+                f"start: an array of {start.dtype} {start.shape} is no array of canonical states, "
+                f"int64 (n, {width})"
+            )
+        found = game.canonical_states(game.fields.values(start))
     elif isinstance(start, list | tuple):
         found = np.array([game.parse(one) for one in start]).reshape(-1, game.field_count)
     else:
-        found = states_of(game, start)
+        found = game.canonical_states(state_columns(game, Frame(start)))
     if not len(found):
         raise StateError(f"start: has no state; write one as {game.fields.example}")
     return found
 
 
-def _of_array(game: Game, start: Ints) -> Ints:
-    if start.dtype.kind not in "iu" or not start.size or start.shape[-1:] != (game.field_count,):
-        raise StateError(
-            f"start: an array of {start.dtype} {start.shape} is no array of canonical states, "
-            f"int64 (n, {game.field_count})"
-        )
-    return game.canonical_states(game.fields.values(start))
-
+# --- a table over two columns --------------------------------------------------------------------
 
 MAX_CELLS = 40_000
 GRID_PIECE = 4_000
@@ -407,40 +361,25 @@ def _cell_numbers(
     (n,) by their names, and who decides (n,)."""
     game = table.game
     states, sound = game.known_states(values)
+    places = np.flatnonzero(sound)
     numbers, best = np.full(len(values), np.nan), np.full(len(values), -1, np.int16)
     acts = np.zeros(len(values), np.int8)
     names: dict[str, int] = {}
     for start in range(0, len(states), GRID_PIECE):
-        here = states[start : start + GRID_PIECE]
-        at = np.flatnonzero(sound)[start : start + GRID_PIECE]
+        here, at = (each[start : start + GRID_PIECE] for each in (states, places))
         payoffs, there = table.lookup_or_backup(here)
-        held = there & (table.owners(here) >= 0)
-        said: list[str | None] = [None] * len(here)
-        margins = np.full(len(here), np.nan)
-        if held.any():
-            own = np.flatnonzero(held)
-            if colour == "margin":
-                found, margins[own], _ = table.best_of(here[own])
-            else:
-                found = table.stored_best(here[own])
-            for x, name in zip(own.tolist(), found, strict=True):
-                said[x] = name
-        codes = [-1 if name is None else names.setdefault(name, len(names)) for name in said]
-        best[at] = codes
-        acts[at] = np.where(best[at] >= 0, _actors(game, here), 0)
+        own = np.flatnonzero(table.owners(here) >= 0)
         if colour == "margin":
-            numbers[at] = margins
-        elif colour == "best":
-            numbers[at] = np.where(best[at] >= 0, best[at], np.nan)
+            found, numbers[at[own]], _ = table.best_of(here[own])
         else:
-            numbers[at] = np.where(
-                there, payoffs[:, int(colour.removeprefix("value_")) - 1], np.nan
-            )
+            found = table.stored_best(here[own])
+        for x, name in zip(at[own].tolist(), found, strict=True):
+            best[x] = -1 if name is None else names.setdefault(name, len(names))
+        decided = best[at] >= 0
+        acts[at] = np.where(decided, expand(game, here).actors + 1, 0)
+        if colour == "best":
+            numbers[at] = np.where(decided, best[at], np.nan)
+        elif colour != "margin":
+            player = int(colour.removeprefix("value_")) - 1
+            numbers[at] = np.where(there, payoffs[:, player], np.nan)
     return numbers, best, acts, tuple(names)
-
-
-def _actors(game: Game, states: Ints) -> Ints:
-    """(n,) who decides, from 1; 0 nobody, or both at once."""
-    from luckbase.solver.search.expand import expand
-
-    return np.asarray(expand(game, states).actors + 1)

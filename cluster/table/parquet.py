@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -46,41 +47,32 @@ def _check(content: bytes) -> bytes:
     return hashlib.sha256(content).digest()[:8]
 
 
-def _footer_size(handle: int, size: int, path: Path) -> int:
-    tail = os.pread(handle, _TAIL, max(0, size - _TAIL))
-    length = int.from_bytes(tail[:4], "little") + _TAIL
-    if tail[4:] != b"PAR1" or length > size:
-        raise CorruptTableError(f"{path}: is not Parquet")
-    return length
-
-
 def group_starts(about: Any) -> list[int]:
     """The byte at which each row group of a file begins; 0 for the first."""
-    starts = []
-    for number in range(about.num_row_groups):
+    starts = [0]
+    for number in range(1, about.num_row_groups):
         group = about.row_group(number)
-        offsets = [
-            offset
-            for column in (group.column(i) for i in range(group.num_columns))
-            for offset in (column.dictionary_page_offset, column.data_page_offset)
-            if offset
-        ]
-        starts.append(min(offsets))
-    return [0, *starts[1:]]
+        columns = [group.column(i) for i in range(group.num_columns)]
+        pages = [(c.dictionary_page_offset, c.data_page_offset) for c in columns]
+        starts.append(min(offset for offsets in pages for offset in offsets if offset))
+    return starts[: about.num_row_groups]
 
 
 def seal_file(path: Path) -> tuple[int, int, str]:
     """(bytes, bytes of the footer, checks) of a Parquet file, as the ledger keeps them."""
     with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        footer = _footer_size(file.fileno(), size, path)
-        raw = os.pread(file.fileno(), footer, size - footer)
+        handle, size = file.fileno(), os.fstat(file.fileno()).st_size
+        tail = os.pread(handle, _TAIL, max(0, size - _TAIL))
+        footer = int.from_bytes(tail[:4], "little") + _TAIL
+        if tail[4:] != b"PAR1" or footer > size:
+            raise CorruptTableError(f"{path}: is not Parquet")
+        raw = os.pread(handle, footer, size - footer)
         starts = group_starts(pq.read_metadata(pa.BufferReader(raw)))
         checks = [_check(raw)]
         for start, stop in zip(starts, [*starts[1:], size - footer], strict=True):
             digest = hashlib.sha256()
             for at in range(start, stop, _READ):
-                digest.update(os.pread(file.fileno(), min(_READ, stop - at), at))
+                digest.update(os.pread(handle, min(_READ, stop - at), at))
             checks.append(digest.digest()[:8])
     return size, footer, base64.b64encode(b"".join(checks)).decode()
 
@@ -309,9 +301,12 @@ def payoff_columns(game: Game) -> list[str]:
 def numbers_of(column: Any, missing: float = np.nan) -> NDArray[Any]:
     """The numbers (n,) of a column, or of a chunk of one; missing: instead of null. They may not be
     written to where they are the column's own memory."""
-    if isinstance(column, pa.Array):
-        return _numbers(column, missing)
-    parts = [_numbers(chunk, missing) for chunk in column.chunks]
+    parts = []
+    for chunk in [column] if isinstance(column, pa.Array) else column.chunks:
+        if chunk.null_count:
+            instead = np.full(1, missing, chunk.type.to_pandas_dtype())
+            chunk = pc.coalesce(chunk, column_of(instead)[0])
+        parts.append(np.from_dlpack(chunk))
     if len(parts) == 1:
         return parts[0]
     return np.concatenate(parts) if parts else np.empty(0, column.type.to_pandas_dtype())
@@ -320,19 +315,6 @@ def numbers_of(column: Any, missing: float = np.nan) -> NDArray[Any]:
 def number_rows(read: Any, names: Sequence[str]) -> NDArray[Any]:
     """The numbers (n, k) of these columns of a table, row by row."""
     return np.stack([numbers_of(read.column(name)) for name in names], axis=1)
-
-
-def _numbers(array: pa.Array, missing: float) -> NDArray[Any]:
-    kind, rows = np.dtype(array.type.to_pandas_dtype()), len(array)
-    if not rows:
-        return np.empty(0, kind)
-    bits, content = array.buffers()
-    found = np.frombuffer(content, kind, rows, array.offset * kind.itemsize)
-    if not array.null_count:
-        return found
-    there = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
-    there = there[array.offset : array.offset + rows].astype(bool)
-    return np.where(there, found, kind.type(missing))
 
 
 def column_of(values: NDArray[Any], gone: NDArray[np.bool_] | None = None) -> pa.Array:
@@ -353,8 +335,8 @@ def nullable(values: Floats) -> pa.Array:
 
 def labelled(column: Any) -> tuple[NDArray[np.int16], tuple[str, ...]]:
     """(codes (n,), -1 for null; labels) of a column of names, read dictionary-coded."""
-    array = column.combine_chunks() if hasattr(column, "combine_chunks") else column
-    if hasattr(array, "num_chunks"):
+    array = column.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
         array = array.chunk(0)
     codes = numbers_of(array.indices, -1).astype(np.int16)
     return codes, tuple(str(name) for name in array.dictionary.to_pylist())
@@ -362,17 +344,14 @@ def labelled(column: Any) -> tuple[NDArray[np.int16], tuple[str, ...]]:
 
 def texts_of(texts: Sequence[str]) -> pa.Array:
     """A column of texts."""
-    ends, content = _joined([text.encode() for text in texts])
-    buffers = [None, pa.py_buffer(ends.astype(np.int32)), content]
-    return pa.Array.from_buffers(pa.string(), len(texts), buffers)
+    return bytes_of([text.encode() for text in texts]).cast(pa.string())
 
 
 def bytes_of(contents: Sequence[bytes]) -> pa.Array:
     """A column of bytes."""
-    ends, content = _joined(contents)
-    return pa.Array.from_buffers(
-        pa.large_binary(), len(contents), [None, pa.py_buffer(ends), content]
-    )
+    ends = np.cumsum([0, *map(len, contents)], dtype=np.int64)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(contents))]
+    return pa.Array.from_buffers(pa.large_binary(), len(contents), buffers)
 
 
 def lists_of(arrays: Sequence[NDArray[Any]], kind: Any) -> pa.Array:
@@ -382,9 +361,3 @@ def lists_of(arrays: Sequence[NDArray[Any]], kind: Any) -> pa.Array:
     return pa.LargeListArray.from_arrays(
         column_of(ends), column_of(numbers.astype(kind, copy=False))
     )
-
-
-def _joined(contents: Sequence[bytes]) -> tuple[NDArray[np.int64], Any]:
-    """Where each begins, and the end of all; all together."""
-    ends = np.cumsum([0, *map(len, contents)], dtype=np.int64)
-    return ends, pa.py_buffer(b"".join(contents))
