@@ -288,7 +288,7 @@ def _reached(table: Lookup, start: Any) -> Ints:
     walk = walk_profile(
         game, roots.reshape(-1, game.field_count), everybody, np.iinfo(np.int32).max
     )
-    alive = [piece.keys[piece.counts > 0] for piece in walk]  # who is over leads nowhere
+    alive = [piece.keys[~piece.over] for piece in walk]  # who is over leads nowhere
     found: Ints = unpack_all(game.bits, np.sort(np.concatenate(alive)))
     return found
 

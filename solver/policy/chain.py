@@ -32,9 +32,8 @@ Tarjan (1972) for the components; Haddad and Monmege (2018) for proofs by a tabl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numba import types
@@ -71,24 +70,10 @@ MAX_STATES = 20_000_000
 _i1, _i4, _f1, _f2 = types.int64[::1], types.int32[::1], types.float64[::1], types.float64[:, ::1]
 
 
-class Piece(NamedTuple):
-    """Some states of a chain, all as `Chain` has it; counts: int64 (n,), the edges of each."""
-
-    keys: Keys
-    counts: Ints
-    children: NDArray[np.int32]
-    chances: Floats
-    actions: Ints
-    rewards: Floats
-    choices: Ints
-    payoffs: Floats
-    actors: Ints
-    takers: Ints
-
-
 @dataclass(frozen=True)
 class Chain:
-    """What a profile can come to from a root: n states, the root first, m edges.
+    """What a profile can come to from a root: n states, the root first, m edges; or a piece of it,
+    children by their numbers in the whole.
 
     A state has edges first[x] .. first[x + 1], none where the game is over.
     """
@@ -220,7 +205,7 @@ def _back_up_all(  # noqa: PLR0913  # arrays
 
 def expand_profile(
     game: Game, keys: Keys, deciders: Sequence[Decider | None], numbering: Numbering
-) -> Piece:
+) -> Chain:
     """Where a profile goes from the states with these keys; children get their numbers."""
     states = unpack_all(game.bits, keys)
     edges = expand(game, states)
@@ -254,9 +239,9 @@ def expand_profile(
     payoffs = np.zeros((len(states), game.players))
     payoffs[over] = edges.rewards[edges.first[:-1][over]]
     children = numbering.enter(pack_all(game.bits, np.ascontiguousarray(edges.children[kept])))
-    counts = np.bincount(owner[kept], minlength=len(states))
-    return Piece(
-        keys, counts, children, weights[kept], actions[kept], edges.rewards[kept],
+    first = np.searchsorted(owner[kept], np.arange(len(states) + 1))
+    return Chain(
+        game, keys, first, children, weights[kept], actions[kept], edges.rewards[kept],
         choices[group][kept], payoffs, actors, takers,
     )  # fmt: skip
 
@@ -292,7 +277,7 @@ def _fix_jointly(
 
 def walk_profile(
     game: Game, roots: Ints, deciders: Sequence[Decider | None], max_states: int = MAX_STATES
-) -> Iterator[Piece]:
+) -> Iterator[Chain]:
     """`explore_profile` a piece at a time: some new states, and where they lead."""
     numbering, done = Numbering(), 0
     roots = np.ascontiguousarray(roots).reshape(-1, game.field_count)
@@ -316,9 +301,14 @@ def explore_profile(
 
     Raises SearchLimitError, OptionError as `asking`.
     """
-    pieces = zip(*walk_profile(game, roots, deciders, max_states), strict=True)
-    keys, counts, *columns = map(np.concatenate, pieces)
-    return Chain(game, keys, np.concatenate([[0], np.cumsum(counts)]), *columns)
+    pieces = list(walk_profile(game, roots, deciders, max_states))
+    columns = {
+        field.name: np.concatenate([getattr(piece, field.name) for piece in pieces])
+        for field in fields(Chain)[1:]
+    }
+    counts = np.concatenate([np.diff(piece.first) for piece in pieces])
+    columns["first"] = np.concatenate([[0], np.cumsum(counts)])
+    return Chain(game, **columns)
 
 
 def _ordered(first: Ints, children: NDArray[np.int32]) -> tuple[NDArray[np.int32], list[list[int]]]:

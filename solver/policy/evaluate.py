@@ -287,10 +287,10 @@ def _advance(edges, seed, start, at, steps, returns, most):
         at[i], steps[i] = x, step
 
 
-def _cumulated(chances: Floats, counts: Ints) -> Floats:
-    """The chances of each state's edges, so many of each, added up from its first edge on."""
-    total: Floats = np.concatenate([[0.0], np.cumsum(chances)])
-    found: Floats = total[1:] - np.repeat(total[np.cumsum(counts) - counts], counts)
+def _cumulated(chain: Chain) -> Floats:
+    """The chances of each state's edges, added up from its first edge on."""
+    total: Floats = np.concatenate([[0.0], np.cumsum(chain.chances)])
+    found: Floats = total[1:] - np.repeat(total[chain.first[:-1]], np.diff(chain.first))
     return found
 
 
@@ -333,11 +333,8 @@ class _Plays:
 
 def simulate(chain: Chain, games: int, seed: int = 0, threads: int = 1) -> Simulation:
     """Play `games` games of a profile. Raises StateError where a play does not end."""
-    counts = np.diff(chain.first)
-    edges = _Edges(
-        chain.first, counts.astype(np.int32), chain.children, _cumulated(chain.chances, counts),
-        chain.rewards,
-    )  # fmt: skip
+    size = np.diff(chain.first).astype(np.int32)
+    edges = _Edges(chain.first, size, chain.children, _cumulated(chain), chain.rewards)
 
     def play(start: int) -> Floats:
         plays = _Plays(chain.game.players, seed, start, min(start + BLOCK, games))
@@ -386,9 +383,9 @@ class _Expanded:
         self._make_room()
         edges = self.edges
         edges.children[here], edges.rewards[here] = piece.children, piece.rewards
-        edges.cumulated[here] = _cumulated(piece.chances, piece.counts)
-        edges.first[numbers] = here.start + np.cumsum(piece.counts) - piece.counts
-        edges.size[numbers], self.payoffs[numbers] = piece.counts, piece.payoffs
+        edges.cumulated[here] = _cumulated(piece)
+        edges.first[numbers] = here.start + piece.first[:-1]
+        edges.size[numbers], self.payoffs[numbers] = np.diff(piece.first), piece.payoffs
 
 
 def simulate_on_the_way(
