@@ -1,17 +1,9 @@
 """Charts as data: what a game says of its whole table at a glance, for `jobs` to print or draw.
 
 The capability `solver.game.capabilities.Charts` lists a game's charts and makes each of payoffs
-that it asks for::
-
-    lookup = table.probe                                # states (n, fields) -> payoffs (n, players)
-    game.need(Charts).make("chart", lookup, ChartRequest({"mine": "0", "yours": "87"})).lines
-    ('(0,87) .0661453 - 33 44 100',)
-
-A `Listing` is a chart to read: lines for people, the same as rows for machines. A `Heatmap` is a
-picture of numbers over two axes, `Curves` of numbers over one; their numbers are rows too.
-
-Nothing here knows how a picture is drawn. In a notebook a picture is shown by who can draw it,
-which `luckbase.open` enters in `DRAWN_BY`, and as text where nobody can.
+that it asks for: a `Listing` is a chart to read, a `Heatmap` a picture of numbers over two axes,
+`Curves` of numbers over one. The numbers of each are rows for machines, too. Nothing here knows how
+a picture is drawn.
 """
 
 from __future__ import annotations
@@ -40,8 +32,8 @@ DECIMALS = 10
 SHOWN_ROWS = 30
 """Of a list, in a notebook."""
 DRAWN_BY: dict[str, str] = {}
-"""Who draws in a notebook, ``module:function``: "png" the bytes of a PNG of a picture, "html" an
-element of a page of a scene. Imported when something is shown."""
+"""Who draws in a notebook, ``module:function``, as `luckbase.open` enters it: "png" the bytes of a
+PNG of a picture, "html" an element of a page of a scene. Imported when something is shown."""
 
 FULL, START, STATES = "full", "start", "states"
 

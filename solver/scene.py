@@ -1,14 +1,10 @@
 """A state drawn as the game looks, as data: what a person would see on the table.
 
 A game with the capability `Drawing` (`solver.game.capabilities`) makes a `Scene` of a state; of any
-other a plain one is made of its fields (`plain_scene`)::
-
-    scene_of(game, {"open": "1,2,5", "dice": "3,4"}).title
-    'rolled 3 and 4'
-
-A scene is shapes on a sheet of `wide` by `high` units, x to the right and y down, and the same in
-words for those who do not see it. A shape has no colour but a role, one of `ROLES`: whoever draws
-it says how roles look, in the light, in the dark and in grey. What later shapes cover is hidden.
+other a plain one is made of its fields (`plain_scene`). A scene is shapes on a sheet of `wide` by
+`high` units, x to the right and y down, and the same in words for those who do not see it. A shape
+has no colour but a role, one of `ROLES`: whoever draws it says how roles look, in the light, in the
+dark and in grey. What later shapes cover is hidden.
 """
 
 from __future__ import annotations

@@ -5,15 +5,7 @@ a type `Lanes`, LLVM's <8 x double>, with the operations that the kernels need. 
 functions only and becomes what the processor has: one AVX-512 register, two of AVX2, four of SSE2.
 
 ``+ - * /`` are lane by lane and each rounded once: no fused multiply-add, so the bits are the same
-on any processor. A comparison with a NaN is false.
-
-    load(array, i)               the lanes array[i] .. array[i + 7] of a flat float64 array
-    store(array, i, a)           the reverse
-    splat(number)                the number in every lane
-    gather(array, i, steps, at)  lane l is array[i + steps[at + l]]; steps int64, flat
-    greater(a, b), least(a, b)   the greater, the lesser; b where one is NaN
-    where_less(a, b, x, y)       x where a < b, else y
-    less(a, b)                   an int64 whose bit l says whether a < b in lane l
+on any processor. A comparison with a NaN is false. Arrays are flat, float64, and int64 of steps.
 """
 
 from __future__ import annotations
@@ -130,7 +122,7 @@ def _choose(comparison):
     return intrinsic(typed)
 
 
-greater, least = _choose(">"), _choose("<")
+greater, least = _choose(">"), _choose("<")  # the second where one is NaN
 
 
 @intrinsic

@@ -13,21 +13,18 @@ children in G. One depth-first search finds and solves it (`search`):
    Bellman equation (`solver.search.bellman`): its edges are still in the frame, so no edge is ever
    kept, and none is expanded twice. Several states go to `solver.search.cycles`.
 
-A state takes 8 bytes for its key, 8 a payoff, 8 for its best action, 8 for its margin, 1 for who
-acts, 4 for its place on the stack and 16 for its place in the hash table: 69 for three players.
-Margins and who acts are written once and never read here, so they stand apart: key and payoffs keep
-their 32 bytes. The sums are taken in the order of the edges and the members of a component in the
-order of their keys, so a state's bits depend on the game alone: not on the roots, nor on who else
-was solved before.
+Sums are taken in the order of the edges and the members of a component in the order of their keys,
+so a state's bits depend on the game alone: not on the roots, nor on who else was solved before. A
+state takes 69 bytes for three players. Margins and who acts are written once and never read here,
+so they stand apart: key and payoffs keep their 32 bytes, half a cache line.
 
 `search` is one piece, on arrays that are borrowed (`solver.search.expand`): split into ten
-functions that hand on what they were given, it took 1.45 times as long. Nothing is sliced in it: a
-slice costs two atomic counts. Measured on Press Your Luck at $250, 16 edges a state, 1.4 million
-states, one core: about 1.0 us a state, of which 0.2 are the rules, 0.1 packing the keys, and most
-of the rest cache misses of the hash table and of the children's rows. What helped: the look-ups of
-a state in three short loops (1.45 times as fast as one loop); the payoffs beside the key; expanding
-a state's new children together before the first is visited, as they have most of their own children
-in common (1.1).
+functions that hand on what they were given, it took 1.45 times as long, and a slice costs two
+atomic counts. Measured on Press Your Luck at $250, 16 edges a state, 1.4 million states, one core:
+about 1.0 us a state, of which 0.2 are the rules, 0.1 packing the keys, and most of the rest cache
+misses. What helped: the look-ups of a state in three short loops (1.45 times as fast as one loop);
+expanding a state's new children together before the first is visited, as they have most of their
+own children in common (1.1).
 
 Source: Tarjan, Depth-first search and linear graph algorithms (1972).
 """
