@@ -391,19 +391,6 @@ def answer_at(
 # --- from a step of the rules --------------------------------------------------------------------
 
 
-def of_some(first: Ints, kept: NDArray[np.bool_]) -> tuple[Ints, Ints]:
-    """(first (n + 1,), which of the k) of n states with k actions, those of others left out."""
-    counts = np.diff(first)
-    at = np.flatnonzero(np.repeat(kept, counts))
-    return np.concatenate([[0], np.cumsum(counts * kept)]), at
-
-
-def numbered(game: Game, actions: Ints) -> tuple[tuple[str, ...], Ints]:
-    """The names of actions (k,), and which of them each has (k,)."""
-    known, named = np.unique(actions, return_inverse=True)
-    return tuple(game.action_name(int(action)) for action in known), named
-
-
 def own_payoffs(q: ActionValues, actors: Ints) -> Floats:
     """(k,) every action's payoff to who acts, from 0; to player 1 where nobody does (-1)."""
     own: Floats = q.values[np.arange(len(q.states)), np.maximum(actors, 0)[q.states]]
@@ -426,12 +413,15 @@ def from_rules(
     margins = np.maximum(own[taken] - np.maximum.reduceat(others, starts), 0.0)
     over = edges.terminal
     acts = (edges.actors >= 0) & ~over
-    first, rows = of_some(q.first, acts)
-    names, named = numbered(game, q.actions[rows])
+    counts = np.diff(q.first)
+    rows = np.flatnonzero(np.repeat(acts, counts))
+    known, named = np.unique(q.actions[rows], return_inverse=True)
     return EveryAction(
-        first, names, named, q=q.values[rows], values=values,
+        np.concatenate([[0], np.cumsum(counts * acts)]),
+        tuple(game.action_name(int(action)) for action in known), named, q=q.values[rows],
+        values=values,
         to_act=np.where(acts, edges.actors + 1, 0), best=np.where(acts, taken - starts, -1),
-        margins=np.where(acts & (np.diff(q.first) > 1), margins, np.nan),
+        margins=np.where(acts & (counts > 1), margins, np.nan),
         ties=acts & (np.add.reduceat(level.astype(np.int64), starts) > 1),
         errors=np.where(over, 0.0, error), bids=no_bids(len(over)),
     )  # fmt: skip

@@ -3,13 +3,12 @@
 Both tables are read once, a piece at a time (`cluster.table.pairs`), several pieces at once on
 several cores: payoffs and best actions are compared, it is counted where the states stand among the
 groups that people care about (`solver.search.expand.classify`), and where the best actions differ
-it is worked out what that costs. What pieces show is taken together in their order, so
-nothing depends on how large they are.
+it is worked out what that costs. What pieces show is taken together in their order, so nothing
+depends on how large they are. In memory are some pieces, what stands on lines of the tier at hand
+(without tiers: of all), and, where only what can come up is compared, all these states.
 
 Boards may differ (that is what the question is); states are matched by their fields in people's
-units, so a state that is not on the other board's grid counts as missing. In memory are some
-pieces, what stands on lines of the tier at hand (without tiers: of all), and, where only what can
-come up is compared, all these states.
+units, so a state that is not on the other board's grid counts as missing.
 """
 
 from __future__ import annotations
@@ -53,6 +52,9 @@ from luckbase.cluster.table.pairs import (
     Pair,
     Priced,
     Prices,
+    coded,
+    names_of,
+    numbered,
 )
 from luckbase.cluster.table.parquet import nullable
 from luckbase.solver.errors import OptionError
@@ -163,7 +165,8 @@ class OnLines(NamedTuple):
 
 class _Seen(NamedTuple):
     """What one pair shows. payoffs: how many differ; largest: by how much. groups, cells: decisions
-    by code. at: of the changed ones the group and the cell, int64 (n,), -1 for none."""
+    by code. at: of the changed ones the group and the cell, int64 (n,), -1 for none. names: of
+    their best actions."""
 
     pair: Pair
     payoffs: int
@@ -175,41 +178,44 @@ class _Seen(NamedTuple):
     changed: Changed
     priced: Priced
     at: tuple[Ints, Ints]
+    names: Sequence[str]
 
 
 def _look(prices: Prices, groups: Groups, slack: float, pair: Pair) -> _Seen:
     """Look at a pair; several threads may."""
-    game, n = prices.second.table.game, len(pair.best[0])
+    (first, second), game = pair.sides, prices.second.table.game
+    n, names = len(first.best), numbered(())
+    best = [np.append(coded(side.labels, names), -1)[side.best] for side in pair.sides]
     gap = np.zeros(n)
-    for mine, theirs in zip(*(values.T for values in pair.values), strict=True):
+    for mine, theirs in zip(first.values.T, second.values.T, strict=True):
         np.maximum(gap, np.abs(np.subtract(mine, theirs, dtype=np.float64)), out=gap)
-    beyond, moved = gap > slack, pair.best[0] != pair.best[1]
+    beyond, moved = gap > slack, best[0] != best[1]
     still, quiet = beyond & ~moved, Quiet()
     if still.any():
         x = int(np.argmax(np.where(still, gap, -1.0)))
-        state = game.describe(pair.states[1](np.array([x]))[0])
+        state = game.describe(second.states(np.array([x]))[0])
         quiet = Quiet(int(still.sum()), float(gap[x]), state)
     at = np.flatnonzero(moved)
-    margins = np.full(len(at), np.nan) if pair.margins is None else pair.margins[at]
+    margins = np.full(len(at), np.nan) if first.margins is None else first.margins[at]
     changed = Changed(
-        pair.states[0](at), pair.states[1](at), pair.best[0][at], pair.best[1][at], gap[at], margins
+        first.states(at), second.states(at), best[0][at], best[1][at], gap[at], margins
     )
-    stand = classify(game, pair.states[1](np.arange(n)), groups)
+    stand = classify(game, second.states(np.arange(n)), groups)
     cells = cells_of(groups, stand.x, stand.y)
     decided = stand.groups >= 0
     on = np.flatnonzero(stand.thresholds >= 0)
     which, taken = stand.thresholds[on], np.zeros((len(on), 2), bool)
     for t in np.unique(which).tolist():
-        kind = np.array([*(groups.thresholds[t].takes(name) for name in pair.names), False])
+        kind = np.array([*map(groups.thresholds[t].takes, names_of(names)), False])
         here = which == t
         for i in (0, 1):
-            taken[here, i] = kind[pair.best[i][on[here]]]
+            taken[here, i] = kind[best[i][on[here]]]
     return _Seen(
         pair, int(beyond.sum()), float(gap.max(initial=0.0)), quiet,
         np.bincount(stand.groups[decided], minlength=groups.count),
         np.bincount(cells[decided] + 1, minlength=groups.cells + 1)[1:],
         OnLines(which, stand.at[on], stand.lines[on], taken), changed,
-        prices.priced(changed, pair.names), (stand.groups[at], cells[at]),
+        prices.priced(changed, names_of(names)), (stand.groups[at], cells[at]), names_of(names),
     )  # fmt: skip
 
 
@@ -247,7 +253,7 @@ class _Tally:
 
     def take(self, seen: _Seen) -> None:
         """Take in what a pair shows."""
-        pair, states = seen.pair, len(seen.pair.best[0])
+        pair, states = seen.pair, len(seen.pair.sides[0].best)
         if pair.tier is not None and pair.tier != self._tier:
             self.thresholds.close()
             self._tier = pair.tier
@@ -268,7 +274,7 @@ class _Tally:
     def _take_changed(self, seen: _Seen) -> None:
         changed, priced, (groups, cells) = seen.changed, seen.priced, seen.at
         if self.write is not None:
-            self.write(changed, priced, seen.pair.names)
+            self.write(changed, priced, seen.names)
         moved, tied = priced.kind == MOVED, priced.kind == TOSS_UP
         self.kinds += np.bincount(priced.kind, minlength=4)
         self.by_group.take(groups, priced.cost, moved)
@@ -276,7 +282,7 @@ class _Tally:
         np.add.at(self.toss_ups, groups[tied & (groups >= 0)], 1)
         worst = float(np.max(priced.cost, where=tied, initial=0.0))
         self.toss_ups_worst = max(self.toss_ups_worst, worst)
-        best, names = np.stack([changed.best_first, changed.best_second], axis=1), seen.pair.names
+        best, names = np.stack([changed.best_first, changed.best_second], axis=1), seen.names
 
         def named(codes: Ints) -> tuple[str | None, str | None]:
             first, second = (names[code] if code >= 0 else None for code in codes.tolist())

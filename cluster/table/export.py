@@ -2,16 +2,11 @@
 Excel's .xlsx, Parquet, Arrow, JSON lines. A row group is in memory at a time.
 
 The columns are those of the files (`cluster.table.format`), the same for all parts: what a part
-does not have is null (a search has no constant columns of a tier, the full table no `status`), and
-the last one, ``part``, says which part a row stands in. Where parts differ in a type, the wider one
-is taken; names and sets are text.
-
-With every action there are more (`cluster.table.columns`), before ``part``: `toss_up` and
-the payoffs of each action, worked out from the rows' children as for a question; `margin`, to its
-full precision, replaces what is stored. Rows are first filtered by what is stored, and nothing is
-worked out for a row that is not wanted, or for a column that nobody asked for. Where a game does
-not list its actions, their names are those of the rows that are wanted, found by going through
-their states once before.
+does not have is null, and the last one, ``part``, says which part a row stands in. With every
+action there are more (`cluster.table.columns`), worked out from the rows' children as for a
+question. Rows are first filtered by what is stored, and nothing is worked out for a row that is not
+wanted, or for a column that nobody asked for. Where a game does not list its actions, their names
+are those of the rows that are wanted, found by going through their states once before.
 """
 
 from __future__ import annotations

@@ -3,14 +3,6 @@
 A state is answered by the part that holds it: the full table first, then what lies below the roots
 of searches, then the parts of searches that ended at another table. What no part holds is worked
 out: one step of the rules where all its children are there, else a search down to what is.
-
-From the state's children every one is expanded and merged by key until it is over or the table
-holds it (`solver.search.explore`); the table's payoffs of those are looked up at once, and the rest
-is backward induction by the rules (`solver.search.game_graph`). So an answer above the frontier is
-as exact as the table below it: its payoffs are means of the table's, within the same bound; but for
-decisions that are closer than the table's precision tells. They count as tied, and the earlier
-action is taken; what the others get there is another action's. Where a search met such decisions, a
-second one, between bounds, says how far off its payoffs may be.
 """
 
 from __future__ import annotations
@@ -280,6 +272,12 @@ class Lookup:
     ) -> tuple[Answer, Floats]:  # fmt: skip
         """The answer to one canonical state (fields,) above the table's frontier, and the payoffs
         (m, players) of its children.
+
+        Every child is expanded, and theirs, until it is over or the table holds it; those payoffs
+        are looked up at once, and the rest is backward induction. So the answer is as exact as the
+        table, but for decisions that are closer than its precision tells: they count as tied, the
+        earlier action is taken, and what the others get there is another action's. Where the search
+        met such decisions, a second one, between bounds, says how far off its payoffs may be.
 
         max_states: how many the search may meet; a million take about 90 MB and 2 s. inputs: the
         state as a person gave it, values (1, fields), for the names of their bids.

@@ -1,22 +1,8 @@
 """The states that two tables have in common, a piece at a time, what each says of them, and what it
-costs to keep a decision of the first where their best actions differ.
+costs to keep a decision of the first where their best actions differ (`Prices`).
 
 The states of the table with fewer are looked up in the other; files whose rows are the same states
 in the same order are read side by side, several pieces at once on several cores.
-
-At a state x whose best action is a in the first table and b in the second, with the payoffs q of
-the second to the player who decides::
-
-    cost(x) = q(x, b) - q(x, a)  >= 0
-
-Every action of x is worked out from its children, in the second table for the cost, and in the
-first to know which were as good as a (not where its stored margin says that none was). Where some
-action is best in both tables, as far as they can tell, the decision did not move: a toss-up. Where
-there is none, it did, whichever of two that are level a table names.
-
-A million states of a move have ten million children, which lie in a few tiers and all over these.
-`TierPart.lookup` sorts them and reads each row group once a call; in a `TierCache` a tier is read
-once, whole, and a child costs a place in an array.
 """
 
 from __future__ import annotations
@@ -24,7 +10,6 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
@@ -63,26 +48,16 @@ CLEAR = 4.0
 """A stored margin of so many tolerances says that no other action is as good."""
 
 
-@dataclass(frozen=True)
-class Pair:
-    """n states that both tables hold."""
+class Pair(NamedTuple):
+    """n states that both tables hold. rows: that were looked at, in the table with fewer; only: of
+    these, that the first and that the second table alone holds. sides: the n rows of each table.
+    tier: all that belongs to one tier of the table with fewer comes together; None without tiers.
+    """
 
     rows: int
-    """That were looked at, in the table with fewer."""
     only: tuple[int, int]
-    """Of these, that the first and that the second table alone holds."""
-    states: tuple[Callable[[Ints], Ints], Callable[[Ints], Ints]]
-    """Give the states (k, fields) at numbers (k,) below n, as the first and the second game has
-    them."""
-    values: tuple[Floats, Floats]
-    """float (n, players) of each table."""
-    best: tuple[Ints, Ints]
-    """int64 (n,) of each, into `names`, -1 for none."""
-    names: Sequence[str]
-    margins: Floats | None = None
-    """float (n,), the first table's, where it has them."""
+    sides: tuple[Rows, Rows]
     tier: int | None = None
-    """All that belongs to one tier of the table with fewer comes together; None without tiers."""
 
 
 Pairs = Iterator[Pair | Callable[[], Pair]]
@@ -139,8 +114,8 @@ def all_pairs(first: Lookup, second: Lookup) -> Pairs:
         for entry in part.entries:
             same = alike.get((entry.tier, entry.first_key, entry.rows, entry.row_group_rows))
             if same is not None and isinstance(other, TierPart) and part.stands_alike(entry, other):
-                sides = (part, entry), (other, same)
-                yield from _side_by_side(sides[::-1] if swapped else sides)
+                files = (part, entry), (other, same)
+                yield from _side_by_side(files[::-1] if swapped else files)
             else:
                 for rows in part.scan([entry]):
                     yield _look_up((first, second), swapped, rows, entry.tier)
@@ -151,7 +126,7 @@ def drawn_pairs(first: Lookup, second: Lookup, sample: int, seed: int) -> Pairs:
     swapped = rows_of(second) < rows_of(first)
     small = second if swapped else first
     for states in small.draw(sample, seed):
-        yield _look_up((first, second), swapped, _rows_at(small, states))
+        yield _look_up((first, second), swapped, _rows(small, states, small.probe(states)))
 
 
 def listed_pairs(first: Lookup, second: Lookup, states: Ints) -> Pairs:
@@ -162,8 +137,9 @@ def listed_pairs(first: Lookup, second: Lookup, states: Ints) -> Pairs:
         held = first.holds(here), np.zeros(len(here), bool)
         held[1][known] = second.holds(theirs)
         only = int((held[0] & ~held[1]).sum()), int((held[1] & ~held[0]).sum())
-        pair = _look_up((first, second), False, _rows_at(first, here[held[0] & held[1]]))
-        yield replace(pair, rows=pair.rows + sum(only), only=only)
+        both = here[held[0] & held[1]]
+        pair = _look_up((first, second), False, _rows(first, both, first.probe(both)))
+        yield pair._replace(rows=pair.rows + sum(only), only=only)
 
 
 # --- side by side --------------------------------------------------------------------------------
@@ -182,64 +158,52 @@ def _side_by_side(files: tuple[File, File]) -> Pairs:
 
 
 def _read_side_by_side(files: tuple[File, File], span: range) -> Pair:
-    names = numbered(())
-    values, best, states, margins = [], [], [], None
-    for i, (part, entry) in enumerate(files):
-        file = part.groups.reopen(part.entries.index(entry))
-        wanted = [*part.columns, "best"]
-        if i == 0 and "margin" in file.names:
-            wanted.append("margin")
-        read = file.read_all(list(span), wanted)
-        file.close()
-        values.append(number_rows(read, part.columns))
-        codes, labels = labelled(read.column("best").unify_dictionaries())
-        best.append(np.append(coded(labels, names), -1)[codes])
-        if "margin" in read.column_names:
-            margins = numbers_of(read.column("margin"))
-        first = entry.first_row + span[0] * entry.row_group_rows
-        states.append(partial(_states_from, part, part.tier_of_number[entry.tier], first))
-    tier = files[0][1].tier
-    return Pair(
-        len(values[0]), (0, 0), (states[0], states[1]), (values[0], values[1]), (best[0], best[1]),
-        names_of(names), margins, tier,
+    first, second = _read(*files[0], span, "margin"), _read(*files[1], span)
+    return Pair(len(first.values), (0, 0), (first, second), files[0][1].tier)
+
+
+def _read(part: TierPart, entry: FileEntry, span: range, *more: str) -> Rows:
+    """Row groups of a file, with more columns where they are stored."""
+    file = part.groups.reopen(part.entries.index(entry))
+    wanted = [*part.columns, "best", *(name for name in more if name in file.names)]
+    read = file.read_all(list(span), wanted)
+    file.close()
+    best, labels = labelled(read.column("best").unify_dictionaries())
+    tier, start = part.tier_of_number[entry.tier], entry.first_row + span[0] * entry.row_group_rows
+    return Rows(
+        lambda at: part.layout.states_at(tier, start + at), number_rows(read, part.columns), best,
+        labels, numbers_of(read.column("margin")) if "margin" in wanted else None,
     )  # fmt: skip
-
-
-def _states_from(part: TierPart, tier: Any, first: int, at: Ints) -> Ints:
-    return part.layout.states_at(tier, first + at)
 
 
 # --- looked up -----------------------------------------------------------------------------------
 
 
-def _rows_at(table: Lookup, states: Ints) -> Rows:
-    """The rows of canonical states (n, fields) that a table holds."""
+def _rows(table: Lookup, states: Ints, values: Floats) -> Rows:
+    """Of canonical states (n, fields) that a table holds, with these payoffs (n, players)."""
     names = numbered(())
-    best = coded(table.stored_best(states), names).astype(np.int16)
-    return Rows(states.__getitem__, table.probe(states), best, names_of(names))
+    best = coded(table.stored_best(states) if len(states) else (), names).astype(np.int16)
+    return Rows(states.__getitem__, values, best, names_of(names))
 
 
 def _look_up(
     tables: tuple[Lookup, Lookup], swapped: bool, rows: Rows, tier: int | None = None
 ) -> Pair:
-    """The pair of stored rows: the other table is looked up state by state."""
+    """The pair of rows of the table with fewer: the other one is looked up state by state."""
     small, large = tables[::-1] if swapped else tables
     n, players = len(rows.values), small.game.players
-    mine, names = rows.states(np.arange(n)), numbered(rows.labels)
+    mine = rows.states(np.arange(n))
     theirs, held = large.game.known_states(small.game.fields.values(mine))
     values, found = np.empty((0, players)), np.zeros(0, bool)
     if held.any():
         values, found = large.lookup(theirs)
     held[held] = found
-    mine, theirs = mine[held], theirs[found]
-    best = coded(large.stored_best(theirs) if len(theirs) else (), names)
-    sides = [
-        (n - len(mine), mine.__getitem__, rows.values[held, :players],
-         rows.best[held].astype(np.int64)),
-        (0, theirs.__getitem__, values[found], best),
-    ]  # fmt: skip
-    only, states, payoffs, codes = zip(*sides[:: -1 if swapped else 1], strict=True)
-    return Pair(n, only, states, payoffs, codes, names_of(names), None, tier)
+    own = Rows(mine[held].__getitem__, rows.values[held, :players], rows.best[held], rows.labels)
+    other = _rows(large, theirs[found], values[found])
+    alone = n - int(held.sum())
+    if swapped:
+        return Pair(n, (0, alone), (other, own), tier)
+    return Pair(n, (alone, 0), (own, other), tier)
 
 
 def numbered(names: Sequence[str]) -> dict[str | None, int]:
@@ -330,8 +294,20 @@ NOTHING_PRICED = Priced(np.empty(0, np.int8), np.empty(0, np.int64), *(np.empty(
 
 
 class Prices:
-    """Prices decisions of the first table by the second; several threads may ask. reading: the lock
-    of whoever reads from the tables."""
+    """Prices decisions of the first table by the second; several threads may ask.
+
+    At a state x whose best action is a in the first table and b in the second, with the payoffs q
+    of the second to the player who decides::
+
+        cost(x) = q(x, b) - q(x, a)  >= 0
+
+    Every action of x is worked out from its children, in the second table for the cost, and in the
+    first to know which were as good as a (not where its stored margin says that none was). Where
+    some action is best in both tables, as far as they can tell, the decision did not move: a
+    toss-up. Where there is none, it did, whichever of two that are level a table names.
+
+    reading: the lock of whoever reads from the tables.
+    """
 
     def __init__(self, first: Lookup, second: Lookup) -> None:
         self.reading = Lock()
@@ -407,8 +383,12 @@ class _Actions:
 
 
 class TierCache:
-    """A table whose tiers are kept in memory, up to so many bytes; several threads may ask.
-    reading: the lock of whoever reads from the table itself."""
+    """A table whose tiers are kept in memory, whole, up to so many bytes; several threads may ask.
+
+    A million states of a move have ten million children, which lie in a few tiers and all over
+    these: here a tier is read once, and a child costs a place in an array. reading: the lock of
+    whoever reads from the table itself.
+    """
 
     def __init__(self, table: Lookup, reading: Lock) -> None:
         self.table, self.memory, self._reading = table, free_memory() // SHARE, reading

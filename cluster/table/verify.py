@@ -6,11 +6,9 @@ tiers, rows and keys that the rules and the board ask for.
 
 **Values.** The Bellman residual of rows: the payoff recomputed from the rules (not the kernel) over
 the stored payoffs of the children, minus the stored payoff, largest over players. Of tied actions
-any one that the stored payoffs agree with will do. Its own payoff and those of the children are
-each off by the file's error at most (what float32 rounds off is in it; what the rules themselves
-cut off shows in no residual), so twice that is allowed, and no less than what the sums of one step
-lose in float64; above it is a fault. Above a rounded table it is the error where all decisions are
-told: those that are not are ties.
+any one that the stored payoffs agree with will do. What is allowed is `bellman.most_residual` of
+the file's error, without what the rules themselves cut off, which shows in no residual. Above a
+rounded table it is the error where all decisions are told: those that are not are ties.
 """
 
 from __future__ import annotations

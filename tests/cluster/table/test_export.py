@@ -31,7 +31,7 @@ import luckbase
 from luckbase.cluster.table import export
 from luckbase.solver.errors import CorruptTableError, OptionError
 from tests.cluster.table.many_tables import KINDS, TINY, kept, made
-from tests.cluster.table.test_actions import assert_row_says, is_of_an_action
+from tests.cluster.table.test_answer import assert_row_says, is_of_an_action
 from tests.places import ROOT
 
 
