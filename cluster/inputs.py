@@ -4,7 +4,7 @@ and the tables of a play: those that play in it, and the one that prices it."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
@@ -17,9 +17,10 @@ from luckbase.cluster.table.find import find_table, table_of, table_used
 from luckbase.cluster.table.ledger import SEARCH, TIERS
 from luckbase.cluster.words import many
 from luckbase.solver import load_board, load_game
-from luckbase.solver.board.file import as_words
+from luckbase.solver.board.file import as_words, path_of, read_toml
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import (
+    BoardError,
     MemoryLimitError,
     MissingTableError,
     OptionError,
@@ -70,6 +71,23 @@ def board_of(board: Board | str | os.PathLike[str], /, **options: object) -> Boa
         name = next(iter(options))
         raise OptionError(f"{name}: the board is there already; give options to load_board")
     return board
+
+
+def is_job(path: Path) -> bool:
+    """Whether a file is a job, not a board: it lists boards and names no game."""
+    if not path.is_file():
+        return False  # nor is a pipe, which can be read but once
+    try:
+        data = read_toml(path, "")
+    except BoardError:
+        return False
+    return "board" in data and "game" not in data
+
+
+def is_many(names: Sequence[str]) -> bool:
+    """Whether more is meant than one board file. Raises OptionError for an empty name."""
+    paths = [path_of(name) for name in names]
+    return len(names) > 1 or any(path.is_dir() or is_job(path) for path in paths)
 
 
 def start_of(game: Game, start: Any) -> Ints:

@@ -66,7 +66,7 @@ def solve(
     Prints the table's directory on stdout. Of several boards all are read first; one that can not
     be read or solved stops no other, and the exit code is 1.
     """
-    from luckbase.cluster.batch.requests import is_many
+    from luckbase.cluster.inputs import is_many
 
     # What stands after --from a=1 ends up among the boards.
     fields = [word for word in boards if start is not None and "=" in word]

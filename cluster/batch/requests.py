@@ -25,6 +25,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
+from luckbase.cluster.inputs import is_job
 from luckbase.cluster.table.files import is_special
 from luckbase.cluster.words import check_folder
 from luckbase.solver.board.file import (
@@ -135,17 +136,6 @@ class Job(Section):
         return {name: value for name, value in every.items() if value is not None}
 
 
-def is_job(path: Path) -> bool:
-    """Whether a file is a job, not a board: it lists boards and names no game."""
-    if not path.is_file():
-        return False  # nor is a pipe, which can be read but once
-    try:
-        data = read_toml(path, "")
-    except BoardError:
-        return False
-    return "board" in data and "game" not in data
-
-
 def read_job(path: Path) -> Job:
     """Read and check a job file. Raises JobError, one sentence."""
     where = show_path(path)
@@ -172,12 +162,6 @@ def _beside(job: Path, name: str) -> Path:
     path = job.parent / Path(name).expanduser()
     folder = Path(os.path.realpath(path if path.is_dir() else path.parent))
     return folder if path.is_dir() else folder / path.name
-
-
-def is_many(names: Sequence[str]) -> bool:
-    """Whether more is meant than one board file. Raises OptionError for an empty name."""
-    paths = [path_of(name) for name in names]
-    return len(names) > 1 or any(path.is_dir() or is_job(path) for path in paths)
 
 
 def requests_for(

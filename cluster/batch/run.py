@@ -24,12 +24,11 @@ from luckbase.cluster.batch.requests import (
     BoardName,
     BoardRequest,
     board_files,
-    is_job,
     read_request,
     relative_path,
     requests_for,
 )
-from luckbase.cluster.inputs import has_full_table, roots_of, solved
+from luckbase.cluster.inputs import has_full_table, is_job, roots_of, solved
 from luckbase.cluster.machine import free_disk
 from luckbase.cluster.run.driver import complete_ledger, memory_budget
 from luckbase.cluster.run.options import Options, SolveOptions

@@ -13,11 +13,10 @@ import luckbase
 from luckbase.cluster.batch.requests import (
     board_files,
     files_of,
-    is_job,
-    is_many,
     read_job,
     requests_for,
 )
+from luckbase.cluster.inputs import is_job, is_many
 from luckbase.solver.errors import JobError
 from tests.cluster.batch.boards import BOARDS, JACKPOT, pig, press, put
 
