@@ -166,7 +166,7 @@ def test_hosts_that_are_made_of_something_else_are_left_out_by_name(
     host without the token does not come in."""
     other = tmp_path / "other"
     shutil.copytree(ROOT / "luckbase", other / "luckbase", ignore=shutil.ignore_patterns("*.pyc"))
-    rules = other / "luckbase/solver/games/press_your_luck/rules.py"
+    rules = other / "luckbase/solver/games/press_your_luck/game.py"
     rules.write_text(rules.read_text() + "\nraise ImportError('other code')\n")
     lacking = tmp_path / "lacking/pyarrow-1.0.0.dist-info"
     lacking.mkdir(parents=True)

@@ -32,9 +32,14 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Agents
 from luckbase.solver.game.game import Agent, Game
-from luckbase.solver.games.goofspiel import rules
 from luckbase.solver.games.goofspiel.board import Rules
-from luckbase.solver.games.goofspiel.game import options_of
+from luckbase.solver.games.goofspiel.game import (
+    DECK,
+    UPCARD,
+    as_seen_by,
+    make_all_canonical,
+    options_of,
+)
 from luckbase.solver.games.goofspiel.layout import Layers, layers_of
 from luckbase.solver.policy.evaluate import Policy
 from luckbase.solver.search.bellman import evaluate, strategies_of
@@ -45,7 +50,7 @@ from luckbase.solver.sentences import setting
 def match(game: Game, player: int, state: Ints, actions: list[int]) -> int:
     """The upcard's equal, else the lowest card above it, else the lowest card."""
     check(game, "match")
-    enough = [k for k, action in enumerate(actions) if action + 1 >= state[rules.UPCARD]]
+    enough = [k for k, action in enumerate(actions) if action + 1 >= state[UPCARD]]
     return enough[0] if enough else 0
 
 
@@ -73,9 +78,9 @@ def _decide(
     options = options_of(game)
     _check_lead(options, objective)
     table = solved(options.cards, objective)
-    mine = rules.as_seen_by(options, player, states)
+    mine = as_seen_by(options, player, states)
     seen = np.ascontiguousarray(mine[:, : table.game.field_count])  # points: no lead
-    rules.make_all_canonical(table.game.numbers.ints, seen)
+    make_all_canonical(table.game.numbers.ints, seen)
     different, which = np.unique(seen, axis=0, return_inverse=True)
     strategies = strategies_at(table, different)
     return [strategies[x] for x in which.reshape(-1)]
@@ -87,8 +92,8 @@ def _one_then(
     """As `_decide`, but for the lowest card on the highest upcard of the first move."""
     cards = options_of(game).cards
     strategies = _decide(objective, game, player, states, actions)
-    first = states[:, rules.DECK] == (1 << cards) - 1
-    for x in np.flatnonzero(first & (states[:, rules.UPCARD] == cards)):
+    first = states[:, DECK] == (1 << cards) - 1
+    for x in np.flatnonzero(first & (states[:, UPCARD] == cards)):
         strategies[x] = np.eye(len(actions[x]))[0]
     return strategies
 

@@ -34,9 +34,8 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Charts, Drawing, detailed, simplify
 from luckbase.solver.game.fields import members
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.goofspiel import rules
 from luckbase.solver.games.goofspiel.board import Rules as Options
-from luckbase.solver.games.goofspiel.game import HANDS, options_of
+from luckbase.solver.games.goofspiel.game import DECK, HANDS, LEAD, MINE, UPCARD, options_of
 from luckbase.solver.matrix_game import simplex as matrix_game
 from luckbase.solver.scene import CHANCE, GONE, QUIET, UP, Box, Scene, Shape, Words, listed
 from luckbase.solver.search.bellman import evaluate, solved_games
@@ -50,7 +49,7 @@ KINDS = (
     ),
     Kind("upcard", "the first move: the chance of each bid by upcard", picture=True),
 )
-LEAD = Kind("lead", "the chance to finish ahead over the lead", picture=True)
+OVER_LEAD = Kind("lead", "the chance to finish ahead over the lead", picture=True)
 """Only where the lead counts."""
 SEEN = 1e-6
 """The chance above which a card is bid."""
@@ -66,7 +65,7 @@ class MoveCharts(Charts):
     def __init__(self, game: Game) -> None:
         self.game, self.options = game, options_of(game)
         self.win = self.options.objective == "win"
-        self.kinds = (*KINDS, LEAD) if self.win else KINDS
+        self.kinds = (*KINDS, OVER_LEAD) if self.win else KINDS
 
     def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:
         request.refuse_reachable("charts of Goofspiel are of one move")
@@ -114,16 +113,16 @@ class MoveCharts(Charts):
         words = [fields] if fields else self._stages()
         self.game.parse(words[0])  # or its sentence
         stages = [self.game.fields.read(each) for each in words]
-        gone = [self.options.points - sum(members(int(stage[rules.DECK]))) for stage in stages]
+        gone = [self.options.points - sum(members(int(stage[DECK]))) for stage in stages]
         leads = np.arange(-max(gone), max(gone) + 1)
         curves = []
         for stage, most in zip(stages, gone, strict=True):
             there = np.abs(leads) <= most
             values = np.tile(stage, (there.sum(), 1))
-            values[:, rules.LEAD] = leads[there]
+            values[:, LEAD] = leads[there]
             chances = np.full(len(leads), np.nan)
             chances[there] = lookup(self.game.canonical_states(values))[:, 0]
-            cards = members(int(stage[rules.DECK]))
+            cards = members(int(stage[DECK]))
             label = f"{many(len(cards), 'card')} left: {','.join(map(str, cards))}"
             curves.append(Curve(label, f"cards_{len(cards)}", chances))
         middle = curves[len(curves) // 2]
@@ -194,15 +193,15 @@ def first_bids(game: Game, lookup: Lookup, words: Mapping[str, object] | None = 
     """
     own = detailed(game)  # in the cards that were named
     values = own.fields.read(words or game.describe(game.needed_start()))
-    if values[rules.UPCARD]:
+    if values[UPCARD]:
         raise StateError("upcard: a chart is of every card of the deck; leave it out")
     if words:
         game.parse(words)  # or its sentence
-    hand, deck = (members(int(values[at])) for at in (rules.MINE, rules.DECK))
+    hand, deck = (members(int(values[at])) for at in (MINE, DECK))
     if not deck:
         raise StateError("deck: no card is left to turn up")
     states = np.repeat(own.fields.numbers(values), len(deck), axis=0)
-    states[:, rules.UPCARD] = deck
+    states[:, UPCARD] = deck
     edges = expand(own, states)
     q = evaluate(edges, lookup(simplify(game, edges.children)))
     ((_, solved),) = solved_games(q, np.arange(len(deck)))  # all of one shape
@@ -260,8 +259,8 @@ def drawing(game: Game) -> Drawing:
 
 def draw(options: Options, values: Ints) -> Scene:
     """The other's hand on top, mine below; values (fields,)."""
-    mine, theirs, deck = (members(int(values[i])) for i in range(rules.UPCARD))
-    upcard, most = int(values[rules.UPCARD]), options.cards
+    mine, theirs, deck = (members(int(values[i])) for i in range(UPCARD))
+    upcard, most = int(values[UPCARD]), options.cards
     wide = max(most, MIN_CARDS) * (CARD + GAP) + GAP
     left = (wide - most * (CARD + GAP) + GAP) / 2
     shapes: list[Shape] = []
@@ -283,7 +282,7 @@ def draw(options: Options, values: Ints) -> Scene:
         title = f"the {upcard} is turned up; both bid"
         about.append(f"The {upcard} is turned up.")
     if options.objective == "win":
-        lead = int(values[rules.LEAD])
+        lead = int(values[LEAD])
         leads = f"player {1 if lead > 0 else 2} leads by {abs(lead)}"
         shapes.append(Words(leads if lead else "level", wide - GAP, 15 + ROW, 16, "end"))
         about.append(f"{leads.capitalize()}." if lead else "Both are level.")

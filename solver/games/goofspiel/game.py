@@ -1,12 +1,25 @@
-"""Goofspiel bound to a board: its rules.
+"""The rules of Goofspiel, once: the transition, the fields, the rules on a board.
+
+A state is my hand, their hand, the deck with the upcard in it, the upcard (0 before it is turned)
+and, where the objective is winning, the lead. Bids are only compared, so hands are canonical on the
+lowest ranks that keep who beats whom (a pattern): a hand is a bit mask, bit i the i-th rank from
+below. A board with `keep_cards` leaves them as they are, bit i the card i + 1. The deck is a bit
+mask, bit k - 1 the card k. The lead is my points minus theirs, stored with the points of a full
+deck added, so that no number is negative.
+
+* No cards: over. For points nothing is left to be paid; for winning the payoff is 1, 1/2 or 0.
+* No upcard: each card of the deck is turned up with the same chance.
+* Else both bid: row and column of the joint action are the ranks of the two cards, from 0. The
+  higher one takes the upcard's points, as a reward (points) or into the lead (winning).
+
+For winning, a lead of more than the deck's points decides the game, and then nothing else matters:
+such a state is the empty one with a lead of 1 or -1.
 
 The fields are ``mine=1,2,5 theirs=2,3,4 deck=1,4,5 upcard=4 lead=0``: no `upcard` before it is
-turned; the upcard stands in `deck`; `lead`, my points minus theirs, only where the objective is
-winning.
+turned; the upcard stands in `deck`; `lead` only where the objective is winning. A canonical state
+does not say which cards were asked for; an answer in the cards of the person comes from `view`.
 
-Hands are canonical on their lowest ranks, so a state does not say which cards were asked for; an
-answer in the cards of the person comes from `agents`. On a board with `keep_cards` they keep
-their cards, for agents who look at them, and there is no table.
+Source: docs/sources.md#rhoads-and-bartholdi-2012, sections 2 and 3.
 """
 
 from __future__ import annotations
@@ -15,6 +28,7 @@ from collections.abc import Mapping
 from functools import partial
 from math import comb
 
+import numba as nb
 import numpy as np
 
 from luckbase.solver.game.arrays import Ints
@@ -30,14 +44,153 @@ from luckbase.solver.game.capabilities import (
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups
-from luckbase.solver.game.rules import JOINT, Numbers, Rules, Unavailable
-from luckbase.solver.games.goofspiel import rules
+from luckbase.solver.game.rules import (
+    CHANCE,
+    JOINT,
+    SIMULTANEOUS,
+    TERMINAL,
+    TRANSITION_TYPE,
+    Numbers,
+    Rules,
+    Unavailable,
+)
 from luckbase.solver.games.goofspiel.board import GoofspielBoard
 from luckbase.solver.games.goofspiel.board import Rules as Options
 from luckbase.solver.njit import njit
 from luckbase.solver.sentences import many
 
 HERE = __package__
+MAX_CARDS = 16
+"""The most cards a side."""
+MINE, THEIRS, DECK, UPCARD, LEAD = 0, 1, 2, 3, 4
+"""Where the fields stand in a state; for points there is no LEAD."""
+CARDS, WIN, ALL_POINTS, KEEP_CARDS = 0, 1, 2, 3
+"""Where the board's whole numbers stand; ALL_POINTS is what stored leads are above the lead."""
+
+
+@njit(nb.int64(nb.int64), cache=True)
+def size_of(mask):
+    """How many bits are set."""
+    count = 0
+    while mask:
+        mask &= mask - 1
+        count += 1
+    return count
+
+
+@njit(nb.int64(nb.int64), cache=True)
+def points_of(deck):
+    """The points of all cards in a deck."""
+    total, k = 0, 1
+    while deck:
+        total += k * (deck & 1)
+        deck >>= 1
+        k += 1
+    return total
+
+
+@njit(nb.void(nb.int64[::1], nb.int64[::1]), cache=True)
+def make_canonical(ints, state):
+    """Hands on their lowest ranks, unless cards are kept; for winning, a decided game is the empty
+    one. In place."""
+    if not ints[KEEP_CARDS]:
+        state[MINE], state[THEIRS] = lowest_ranks(state[MINE], state[THEIRS])
+    if ints[WIN]:
+        lead = state[LEAD] - ints[ALL_POINTS]
+        if abs(lead) > points_of(state[DECK]):
+            state[:LEAD] = 0
+            state[LEAD] = ints[ALL_POINTS] + (1 if lead > 0 else -1)
+
+
+@njit(TRANSITION_TYPE, cache=True)
+def transition(board, state, edges):  # noqa: C901  # the rules, in the order in which they are told
+    """The edges of a state, by the contract in `solver.game.rules`."""
+    ints = board.ints
+    children, weights, actions, rewards, about = edges
+    mine, theirs, deck, upcard = state[MINE], state[THEIRS], state[DECK], state[UPCARD]
+    if mine == 0:
+        about[0], about[1] = TERMINAL, -1
+        if ints[WIN]:
+            lead = state[LEAD] - ints[ALL_POINTS]
+            rewards[0, 0] = 0.5 + 0.5 * ((lead > 0) - (lead < 0))
+            rewards[0, 1] = 1.0 - rewards[0, 0]
+        else:
+            rewards[0, 0] = rewards[0, 1] = 0.0
+        return 0
+    n = 0
+    if upcard == 0:
+        about[0], about[1] = CHANCE, -1
+        size = size_of(deck)
+        for k in range(1, ints[CARDS] + 1):
+            if deck >> (k - 1) & 1:
+                children[n] = state
+                children[n, UPCARD] = k
+                weights[n], actions[n] = 1.0 / size, 0
+                rewards[n, 0] = rewards[n, 1] = 0.0
+                n += 1
+        return n
+    about[0], about[1] = SIMULTANEOUS, -1
+    for x in range(ints[CARDS]):
+        if not mine >> x & 1:
+            continue
+        for y in range(ints[CARDS]):
+            if not theirs >> y & 1:
+                continue
+            won = upcard * ((x > y) - (x < y))
+            children[n] = state
+            children[n, MINE], children[n, THEIRS] = mine ^ (1 << x), theirs ^ (1 << y)
+            children[n, DECK], children[n, UPCARD] = deck ^ (1 << (upcard - 1)), 0
+            rewards[n, 0] = rewards[n, 1] = 0.0
+            if ints[WIN]:
+                children[n, LEAD] += won
+            else:
+                rewards[n, 0], rewards[n, 1] = won, -won
+            make_canonical(ints, children[n])
+            weights[n], actions[n] = 1.0, x * JOINT + y
+            n += 1
+    return n
+
+
+@njit(nb.void(nb.int64[::1], nb.int64[:, ::1]), cache=True)
+def make_all_canonical(ints, states):
+    """`make_canonical` of states (n, fields). In place."""
+    for i in range(states.shape[0]):
+        make_canonical(ints, states[i])
+
+
+def as_seen_by(options: Options, player: int, states: Ints) -> Ints:
+    """States (…, fields) in the words of a player, from 0; the way back as well."""
+    seen = np.array(states, np.int64)
+    if player == 1:
+        seen[..., [MINE, THEIRS]] = seen[..., [THEIRS, MINE]]
+        if options.objective == "win":
+            seen[..., LEAD] = 2 * options.points - seen[..., LEAD]
+    return seen
+
+
+@njit(nb.types.UniTuple(nb.int64, 2)(nb.int64, nb.int64), cache=True, nogil=True)
+def lowest_ranks(mine, theirs):
+    """The same pattern on the lowest ranks: without the ranks that nobody holds."""
+    low_mine = low_theirs = 0
+    bit, both = 1, mine | theirs
+    while both:
+        rank = both & -both
+        both ^= rank
+        if mine & rank:
+            low_mine |= bit
+        if theirs & rank:
+            low_theirs |= bit
+        bit <<= 1
+    return low_mine, low_theirs
+
+
+def sizes_of(masks: Ints) -> Ints:
+    """How many cards each mask has, in the shape of `masks`."""
+    return sum((masks >> k & 1 for k in range(MAX_CARDS)), np.zeros_like(masks))
+
+
+# --- bound to a board ----------------------------------------------------------------------------
+
 HANDS = ("mine", "theirs", "deck")
 NO_CARDS = Unavailable(
     "keep_cards: a table holds who beats whom and not the cards, which change no value; write false"
@@ -57,7 +210,7 @@ def goofspiel(board: GoofspielBoard) -> Rules:
     return Rules(
         fields=fields,
         players=2,
-        transition=rules.transition,
+        transition=transition,
         numbers=Numbers(ints, np.zeros(1)),
         max_edges=cards**2,
         actions=action_name,
@@ -91,7 +244,7 @@ def view(game: Game) -> View:
     hand is `mine`."""
     return View(
         lambda: keeping(game, False), lambda: keeping(game, True), partial(simplify, game),
-        partial(rules.as_seen_by, options_of(game)), choice_names,
+        partial(as_seen_by, options_of(game)), choice_names,
     )  # fmt: skip
 
 
@@ -107,7 +260,7 @@ def keeping(game: Game, cards: bool) -> Game:
 def simplify(game: Game, states: Ints) -> Ints:
     """States (n, fields) on their lowest ranks, from states that keep the cards."""
     simple = np.array(states, np.int64, order="C")
-    rules.make_all_canonical(game.numbers.ints, simple)
+    make_all_canonical(game.numbers.ints, simple)
     return simple
 
 
@@ -130,17 +283,19 @@ def states_below(options: Options, state: Ints) -> float:
     that: of 28 such states of 7 and 8 cards, 0.4 to 2.5 times what was counted, but for one of 40
     states.
     """
-    cards, left, total = options.cards, rules.size_of(int(state[rules.MINE])), 0.0
+    from luckbase.solver.games.goofspiel.kernel import pattern_count  # brings the kernel
+
+    cards, left, total = options.cards, size_of(int(state[MINE])), 0.0
     for size in range(left + 1):
         decks = comb(left, size)
-        hands = min(decks**2, 2 * rules.pattern_count(cards, size))
+        hands = min(decks**2, 2 * pattern_count(cards, size))
         leads = 1.0
         if options.objective == "win":  # three ways a round but for the first, which the hands
             # tell, and no more than the mean deck or what is gone can be worth
             reach = min(size, left - size) * (cards + 1) / 2
             leads = min(3.0 ** max(0, left - size - 1), 2 * reach + 1)
         total += decks * hands * leads * (1 + size)
-    return total if state[rules.MINE] == state[rules.THEIRS] else total / 3
+    return total if state[MINE] == state[THEIRS] else total / 3
 
 
 def action_name(action: int) -> str:
@@ -150,8 +305,8 @@ def action_name(action: int) -> str:
 
 def canonical(options: Options, ints: Ints, states: Ints, refuse: Refuse) -> Ints:
     """Canonical states: hands on their lowest ranks; a game that is decided is the empty one."""
-    sizes = rules.sizes_of(states[:, : rules.UPCARD])
-    for i, name in ((rules.THEIRS, "theirs"), (rules.DECK, "deck")):
+    sizes = sizes_of(states[:, :UPCARD])
+    for i, name in ((THEIRS, "theirs"), (DECK, "deck")):
         refuse(
             sizes[:, i] != sizes[:, 0],
             lambda x, i=i, name=name: (
@@ -159,27 +314,27 @@ def canonical(options: Options, ints: Ints, states: Ints, refuse: Refuse) -> Int
                 "both hands and the deck have as many"
             ),
         )
-    deck, upcard = states[:, rules.DECK], states[:, rules.UPCARD]
+    deck, upcard = states[:, DECK], states[:, UPCARD]
     absent = (upcard > 0) & (deck >> np.maximum(upcard - 1, 0) & 1 == 0)
     refuse(absent, lambda x: f"upcard: {upcard[x]} is not in the deck; it still stands in deck")
     if options.objective == "win":
-        gone = options.points - np.array([rules.points_of(each) for each in deck], np.int64)
-        lead = states[:, rules.LEAD] - options.points
+        gone = options.points - np.array([points_of(each) for each in deck], np.int64)
+        lead = states[:, LEAD] - options.points
         over = sizes[:, 0] == 0
         refuse(
             (np.abs(lead) > gone) & ~over,
             lambda x: f"lead: {lead[x]} is more than the {gone[x]} points that are gone",
         )
-    rules.make_all_canonical(ints, states)
+    make_all_canonical(ints, states)
     return states
 
 
 @njit(GROUP_TYPE, cache=True, nogil=True)
-def group(board, state, actor, out, rest):  # type: ignore[no-untyped-def]
+def group(board, state, actor, out, rest):
     """The group of a state, by the contract in `solver.game.groups`."""
-    cards = rules.size_of(state[rules.MINE])
-    out[2], out[3] = cards, rules.points_of(state[rules.DECK])
-    return cards * board.ints[0] + state[rules.UPCARD]
+    cards = size_of(state[MINE])
+    out[2], out[3] = cards, points_of(state[DECK])
+    return cards * board.ints[0] + state[UPCARD]
 
 
 def groups(game: Game) -> Groups:

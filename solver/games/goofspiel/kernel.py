@@ -1,13 +1,36 @@
 """The kernels of Goofspiel: they fill patterns of a layer from the layer below.
 
 With f the value of a state for player one, j cards, upcard k, and the bids r, c that differ
-(`rules.bids`), for points and, with the lead d, for winning::
+(`bids`), for points and, with the lead d, for winning::
 
     A[r, c] = k wins[r, c] + f(children[r, c], P - k)           f of the swapped: -f
     A[r, c] = f(children[r, c], P - k, d + k wins[r, c])        f of the swapped: 1 - f(.., -d)
     f(pattern, P) = 1/j sum over k in P of the value of A
 
 A lead beyond the deck's points counts 1, or 0 on the other side.
+
+**Patterns.** Bids are compared and never added, so two hands V (mine) and Y (theirs) of j cards
+each matter only through their pattern: the ranks that occur, from low to high, each "mine only"
+(A), "theirs only" (B) or "both" (C). It is a Delannoy path from (0, 0) to (j, j). With t ties it
+has 2j - t steps, and needs as many ranks: it occurs if 2j - t <= N. A pattern is a pair of bit
+masks, bit i for the i-th rank from below; gaps, ranks that nobody holds, are skipped everywhere.
+
+Swapping the players turns A into B and back. The **canonical** one of the two has A as its first
+step that is no tie; only the pattern of j ties is its own swap. Canonical patterns of a layer are
+numbered from 0: the j ties first, then by the number m = 0, 1, … of leading ties, then what follows
+the first A in lexicographic order, C before A before B. With::
+
+    D(a, b, r) = number of paths of a my cards and b their cards in at most r steps
+               = D(a-1, b-1, r-1) + D(a-1, b, r-1) + D(a, b-1, r-1),    D(0, 0, r >= 0) = 1
+
+the number of a pattern is the sum of the D of the branches passed by. A number with its sign bit
+says both: ``x >= 0`` the canonical pattern x, ``x < 0`` the swap of the pattern ``~x``.
+
+A **deck** is a set of cards, bit k - 1 for the card k. Decks of one size are numbered in the
+ascending order of their masks.
+
+Two of my cards with neither a tie nor one of theirs between them win, lose and leave the same: rows
+of a game are **classes**, runs of A or single C, and columns runs of B or single C.
 
 **Eights.** For points a lane is a deck: of eight neighbouring decks Q = P - k the values of the
 children stand side by side; they are gathered once and serve every card that Q does not have, the
@@ -29,10 +52,14 @@ on nothing but the pattern, so the bits of a pattern do not depend on who solves
 
 from __future__ import annotations
 
+from functools import cache
+from itertools import product
+
 import numba as nb
 import numpy as np
 
-from luckbase.solver.games.goofspiel.rules import MAX_CARDS, bids, unrank_pattern
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.games.goofspiel.game import MAX_CARDS, MINE, THEIRS, size_of
 from luckbase.solver.matrix_game.eight_games import (
     GAMES,
     INDICES,
@@ -48,6 +75,7 @@ from luckbase.solver.matrix_game.eight_games import (
 )  # fmt: skip
 from luckbase.solver.matrix_game.lanes import load, splat, store
 from luckbase.solver.matrix_game.simplex import SOLVE_GAME, WORK, typed
+from luckbase.solver.njit import njit
 
 MEMORY = 6
 """Supports remembered a place. At 11 cards one leaves 50 games in a hundred to the simplex, two 30,
@@ -66,9 +94,155 @@ _KEY, _HITS, _SUPPORT, _RECORD = 0, 1, 2, 2 + SUPPORT
 _PLACE = 1 + MEMORY * _RECORD
 
 _n, _f, _i1, _f1 = nb.int64, nb.float64, nb.int64[::1], nb.float64[::1]
+_pair = nb.types.UniTuple(nb.int64, 2)
 _f2, _i2, _i3 = nb.float64[:, ::1], nb.int64[:, ::1], nb.int64[:, :, ::1]
 ALONE_TYPE = nb.types.FunctionType(SOLVE_GAME)
 """`simplex.solve_game`, which is passed down as `alone`."""
+
+
+# --- patterns ------------------------------------------------------------------------------------
+
+
+@cache
+def path_counts() -> Ints:
+    """D, int64 (a, b, r), a and b 0 to 17, r 0 to 16 (module docstring): the last a and the last b
+    are a border of zeros, for an index of -1."""
+    d = np.zeros((MAX_CARDS + 2, MAX_CARDS + 2, MAX_CARDS + 1), np.int64)
+    d[0, 0] = 1
+    for a, b in product(range(MAX_CARDS + 1), repeat=2):
+        if a or b:
+            d[a, b, 1:] = d[a - 1, b - 1, :-1] + d[a - 1, b, :-1] + d[a, b - 1, :-1]
+    return d
+
+
+def pattern_count(cards: int, size: int) -> int:
+    """How many canonical patterns two hands of `size` cards out of `cards` have."""
+    d = path_counts()
+    return 1 + sum(
+        int(d[size - m - 1, size - m, cards - m - 1]) for m in range(min(size, cards - 1))
+    )
+
+
+@njit(_n(_i3, _n, _n, _n, _n), cache=True, nogil=True)
+def rank_pattern(d, cards, size, mine, theirs):
+    """The number of the pattern of two hands of `size` cards; ``~number`` if it is the swap."""
+    a = b = size
+    left, index, swapped, tied = cards, 1, False, True
+    both = mine | theirs
+    while both:
+        bit = both & -both
+        both ^= bit
+        left -= 1
+        if tied:
+            if mine & theirs & bit:
+                index += d[a - 1, b, left]
+            else:
+                tied = False
+                if theirs & bit:
+                    swapped = True
+                    mine, theirs = theirs, mine
+        elif not mine & theirs & bit:
+            index += d[a - 1, b - 1, left]
+            if theirs & bit:
+                index += d[a - 1, b, left]
+        a -= mine & bit != 0
+        b -= theirs & bit != 0
+    if tied:
+        return 0
+    return ~index if swapped else index
+
+
+@njit(_pair(_i3, _n, _n, _n), cache=True, nogil=True)
+def unrank_pattern(d, cards, size, index):
+    """(mine, theirs): the lowest ranks that have the canonical pattern `index`."""
+    every = (1 << size) - 1
+    if index == 0:
+        return every, every
+    mine = theirs = 0
+    a = b = size
+    left, rest, bit, tied = cards, index - 1, 1, True
+    while a or b:
+        left -= 1
+        ties, alone = d[a - 1, b - 1, left], d[a - 1, b, left]
+        if tied:
+            is_mine, is_theirs = True, rest >= alone
+            tied = is_theirs
+            rest -= alone if is_theirs else 0
+        elif rest < ties:
+            is_mine = is_theirs = True
+        else:
+            is_mine, is_theirs = rest < ties + alone, rest >= ties + alone
+            rest -= ties if is_mine else ties + alone
+        if is_mine:
+            mine, a = mine | bit, a - 1
+        if is_theirs:
+            theirs, b = theirs | bit, b - 1
+        bit <<= 1
+    return mine, theirs
+
+
+@njit(_n(_n, _n, _i1), cache=True, nogil=True)
+def classes(own, other, bits):
+    """Write the lowest bit of each class of `own` cards into `bits`; returns how many."""
+    count, joins = 0, False
+    both = own | other
+    while both:
+        bit = both & -both
+        both ^= bit
+        if own & bit:
+            tie = other & bit != 0
+            if tie or not joins:
+                bits[count] = bit
+                count += 1
+            joins = not tie
+        else:
+            joins = False
+    return count
+
+
+@njit(
+    _pair(_i3, _n, _n, _n, _n, _i2, _i2),
+    cache=True,
+    nogil=True,
+)
+def bids(d, cards, size, mine, theirs, children, wins):
+    """The game of distinct bids: (rows, columns).
+
+    children[r, c] is the pattern left in the layer below, with its sign bit; wins[r, c] is 1 where
+    my bid is higher, 0 at a tie, -1 where theirs is. Both int64, (16, 16) at least; written.
+    """
+    my_bits, their_bits = np.empty(MAX_CARDS, np.int64), np.empty(MAX_CARDS, np.int64)
+    rows, columns = classes(mine, theirs, my_bits), classes(theirs, mine, their_bits)
+    for r in range(rows):
+        for c in range(columns):
+            x, y = my_bits[r], their_bits[c]
+            children[r, c] = rank_pattern(d, cards, size - 1, mine ^ x, theirs ^ y)
+            wins[r, c] = (x > y) - (x < y)
+    return rows, columns
+
+
+@njit(nb.types.UniTuple(_i1, 2)(_i3, _n, _i2), cache=True)
+def pattern_numbers(d, cards, states):
+    """int64 (n,), (n,): how many cards the hands of states (n, fields) have, and their pattern,
+    with its sign bit."""
+    sizes, numbers = np.empty(len(states), np.int64), np.empty(len(states), np.int64)
+    for i in range(len(states)):
+        mine, theirs = states[i, MINE], states[i, THEIRS]
+        sizes[i] = size_of(mine)
+        numbers[i] = rank_pattern(d, cards, sizes[i], mine, theirs)
+    return sizes, numbers
+
+
+@njit(_i2(_i3, _n, _n, _i1), cache=True)
+def hands_of(d, cards, size, numbers):
+    """int64 (n, 2): my hand and theirs of canonical patterns (n,)."""
+    found = np.empty((numbers.size, 2), np.int64)
+    for i in range(numbers.size):
+        found[i] = unrank_pattern(d, cards, size, numbers[i])
+    return found
+
+
+# --- the games that wait -------------------------------------------------------------------------
 
 
 @typed(nb.types.Tuple((_f1, _i1))(_n))

@@ -26,18 +26,25 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any, ClassVar
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints, coded_sets, set_text
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game, Stopped, load_game
-from luckbase.solver.games.goofspiel import rules
 from luckbase.solver.games.goofspiel.board import GoofspielBoard
-from luckbase.solver.games.goofspiel.kernel import COUNTS, GAP, solve_for_points, solve_for_winning
+from luckbase.solver.games.goofspiel.game import DECK, LEAD, UPCARD, points_of, sizes_of
+from luckbase.solver.games.goofspiel.kernel import (
+    COUNTS,
+    GAP,
+    hands_of,
+    path_counts,
+    pattern_count,
+    pattern_numbers,
+    solve_for_points,
+    solve_for_winning,
+)
 from luckbase.solver.matrix_game.simplex import solve_game
-from luckbase.solver.njit import njit
 from luckbase.solver.sentences import many
 
 GAMES_A_CALL = 5_000_000
@@ -128,7 +135,7 @@ class Layers(Layout[int]):
             if stop():
                 raise Stopped
             piece = values[at : at + step]
-            pattern = (solve_game, rules.path_counts(), self.cards, tier, first + at, below)
+            pattern = (solve_game, path_counts(), self.cards, tier, first + at, below)
             if self.win:
                 columns = under.columns, layer.columns
                 solve_for_winning(*pattern, *upcards, *columns, piece, CLOSED_WINNING, stats)
@@ -177,7 +184,7 @@ class Layers(Layout[int]):
         the other are the same two in the other order (`swapped`).
         """
         states, sizes, number = self._patterns(states)
-        deck, upcard = states[:, rules.DECK], states[:, rules.UPCARD]
+        deck, upcard = states[:, DECK], states[:, UPCARD]
         tier = np.where(sizes == 0, -1, np.where(upcard > 0, 0, sizes))
         row = np.full(len(states), -1, np.int64)
         ranks = deck_ranks(self.cards)
@@ -186,7 +193,7 @@ class Layers(Layout[int]):
             of = ranks[deck[at]]
             column = layer.first[of] + layer.reach[of]
             if self.win:
-                lead = states[at, rules.LEAD] - self.points
+                lead = states[at, LEAD] - self.points
                 column = column + np.where(number[at] < 0, -lead, lead)
             row[at] = np.maximum(number[at], ~number[at]) * layer.width + column
         return tier, row
@@ -199,12 +206,12 @@ class Layers(Layout[int]):
     def _patterns(self, states: Ints) -> tuple[Ints, Ints, Ints]:
         """States (n, fields), the size of their hands and their pattern with its sign bit (n,)."""
         states = np.ascontiguousarray(states, np.int64).reshape(-1, self.game.field_count)
-        return states, *pattern_numbers(rules.path_counts(), self.cards, states)
+        return states, *pattern_numbers(path_counts(), self.cards, states)
 
     def _hands(self, tier: int, numbers: Ints) -> Ints:
         """The hands (n, 2) of canonical patterns (n,) of a layer."""
         numbers = np.ascontiguousarray(numbers)
-        hands: Ints = hands_of(rules.path_counts(), self.cards, tier, numbers)
+        hands: Ints = hands_of(path_counts(), self.cards, tier, numbers)
         return hands
 
     def states_at(self, tier: int, rows: Ints) -> Ints:
@@ -212,14 +219,14 @@ class Layers(Layout[int]):
         number, column = np.divmod(np.asarray(rows, np.int64), layer.width)
         of = np.searchsorted(layer.first, column, side="right") - 1
         states = np.zeros((len(number), self.game.field_count), np.int64)
-        states[:, : rules.DECK] = self._hands(tier, number)
-        states[:, rules.DECK] = layer.decks[of]
+        states[:, :DECK] = self._hands(tier, number)
+        states[:, DECK] = layer.decks[of]
         if self.win:
-            states[:, rules.LEAD] = column - layer.first[of] - layer.reach[of] + self.points
+            states[:, LEAD] = column - layer.first[of] - layer.reach[of] + self.points
         return states
 
     def why_outside(self, state: Ints) -> str | None:
-        if not state[rules.UPCARD]:
+        if not state[UPCARD]:
             return None
         return "not a row of the table, whose states have no upcard; a query works it out"
 
@@ -285,15 +292,15 @@ class Layer:
 def layer_of(cards: int, win: bool, size: int) -> Layer:
     """The layer of hands and decks of `size` out of `cards` cards, 0 included."""
     decks = decks_of(cards, size)
-    points = np.array([rules.points_of(deck) for deck in decks], np.int64)
+    points = np.array([points_of(deck) for deck in decks], np.int64)
     reach = np.minimum(points, cards * (cards + 1) // 2 - points) * win
     first = np.concatenate([[0], np.cumsum(2 * reach + 1)])
-    return Layer(size, rules.pattern_count(cards, size), decks, reach, first)
+    return Layer(size, pattern_count(cards, size), decks, reach, first)
 
 
 def decks_of(cards: int, size: int) -> Ints:
     """The masks of all decks of `size` cards, (C(cards, size),), ascending."""
-    return np.flatnonzero(rules.sizes_of(np.arange(1 << cards)) == size)
+    return np.flatnonzero(sizes_of(np.arange(1 << cards)) == size)
 
 
 @lru_cache(maxsize=4)
@@ -304,29 +311,6 @@ def deck_ranks(cards: int) -> Ints:
         decks = decks_of(cards, size)
         ranks[decks] = np.arange(len(decks))
     return ranks
-
-
-@njit(
-    nb.types.UniTuple(nb.int64[::1], 2)(nb.int64[:, :, ::1], nb.int64, nb.int64[:, ::1]), cache=True
-)
-def pattern_numbers(d, cards, states):
-    """int64 (n,), (n,): how many cards the hands of states (n, fields) have, and their pattern,
-    with its sign bit."""
-    sizes, numbers = np.empty(len(states), np.int64), np.empty(len(states), np.int64)
-    for i in range(len(states)):
-        mine, theirs = states[i, rules.MINE], states[i, rules.THEIRS]
-        sizes[i] = rules.size_of(mine)
-        numbers[i] = rules.rank_pattern(d, cards, sizes[i], mine, theirs)
-    return sizes, numbers
-
-
-@njit(nb.int64[:, ::1](nb.int64[:, :, ::1], nb.int64, nb.int64, nb.int64[::1]), cache=True)
-def hands_of(d, cards, size, numbers):
-    """int64 (n, 2): my hand and theirs of canonical patterns (n,)."""
-    found = np.empty((numbers.size, 2), np.int64)
-    for i in range(numbers.size):
-        found[i] = rules.unrank_pattern(d, cards, size, numbers[i])
-    return found
 
 
 @lru_cache(maxsize=32)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Coded
-from luckbase.solver.games.goofspiel import rules
+from luckbase.solver.games.goofspiel import kernel
+from luckbase.solver.games.goofspiel.game import lowest_ranks
 from luckbase.solver.games.goofspiel.layout import deck_ranks, decks_of
 from luckbase.solver.matrix_game import simplex as matrix_game
 from luckbase.solver.search.expand import expand
@@ -29,7 +30,7 @@ from tests.solver.games.goofspiel import (
     solved,
 )
 
-D = rules.path_counts()
+D = kernel.path_counts()
 
 
 def subsets(cards: int, size: int) -> list[frozenset[int]]:
@@ -43,12 +44,12 @@ def subsets(cards: int, size: int) -> list[frozenset[int]]:
 def test_patterns_and_numbers_round_trip(data: st.DataObject) -> None:
     cards = data.draw(st.integers(1, 16))
     size = data.draw(st.integers(1, cards))
-    number = data.draw(st.integers(0, rules.pattern_count(cards, size) - 1))
-    mine, theirs = rules.unrank_pattern(D, cards, size, number)
+    number = data.draw(st.integers(0, kernel.pattern_count(cards, size) - 1))
+    mine, theirs = kernel.unrank_pattern(D, cards, size, number)
     assert mine.bit_count() == theirs.bit_count() == size
     assert mine | theirs < 1 << cards
-    assert rules.rank_pattern(D, cards, size, mine, theirs) == number
-    assert rules.rank_pattern(D, cards, size, theirs, mine) == (~number if number else 0)
+    assert kernel.rank_pattern(D, cards, size, mine, theirs) == number
+    assert kernel.rank_pattern(D, cards, size, theirs, mine) == (~number if number else 0)
 
 
 @given(st.integers(1, 16), st.data())
@@ -56,18 +57,18 @@ def test_hands_keep_their_pattern_on_their_lowest_ranks(cards: int, data: st.Dat
     size = data.draw(st.integers(1, cards))
     hand = st.permutations(range(cards)).map(lambda order: sum(1 << i for i in order[:size]))
     mine, theirs = data.draw(hand), data.draw(hand)
-    number = rules.rank_pattern(D, cards, size, mine, theirs)
-    low = rules.lowest_ranks(mine, theirs)
+    number = kernel.rank_pattern(D, cards, size, mine, theirs)
+    low = lowest_ranks(mine, theirs)
     canonical = low if number >= 0 else low[::-1]
-    assert rules.unrank_pattern(D, cards, size, max(number, ~number)) == canonical
+    assert kernel.unrank_pattern(D, cards, size, max(number, ~number)) == canonical
 
 
 def test_every_pair_of_hands_has_one_of_the_patterns_counted() -> None:
     for cards in range(1, 7):
         for size in range(1, cards + 1):
             hands = [mask(hand) for hand in subsets(cards, size)]
-            found = {rules.rank_pattern(D, cards, size, v, y) for v in hands for y in hands}
-            count = rules.pattern_count(cards, size)
+            found = {kernel.rank_pattern(D, cards, size, v, y) for v in hands for y in hands}
+            count = kernel.pattern_count(cards, size)
             assert found == set(range(count)) | {~i for i in range(1, count)}
 
 
