@@ -296,7 +296,7 @@ class Pool:
         """An array of this shape, a view of a buffer that `give` takes back; what stands in it is
         anything. Raises OSError where the disk is full."""
         size = int(np.prod(shape))
-        fitting = [i for i, b in enumerate(self._free) if size <= b.size <= max(1, ROOMY * size)]
+        fitting = [i for i, b in enumerate(self._free) if size <= b.size <= ROOMY * size]
         if fitting:
             buffer = self._free.pop(min(fitting, key=lambda i: self._free[i].size))
         else:

@@ -338,12 +338,13 @@ def test_a_long_list_says_how_many_lines_are_left_and_which_command_prints_them(
 def test_a_picture_of_one_cell_has_its_number() -> None:
     one = figure(heatmap(1, 1), "s", "c", Detail())
     assert json.loads(re.findall(r'numbers">(.*?)</script>', one)[0])["values"] == [[0]]
+    assert "The same in a file: <code>c</code>" in one and "Every" not in one
 
 
 def test_the_table_of_a_picture_is_thinned_and_right() -> None:
     html = figure(heatmap(50, 40), "s", "c", Detail(cells=100))
     rows = re.findall(r'<th scope="row">(\d+)</th>(.*?)</tr>', html)
-    assert len(rows) <= 10
+    assert len(rows) <= 10 and "Every 5th row and column; all: " in html
     for y, cells in rows:
         found = [float(x) for x in re.findall(r"<td>([\d.]+)</td>", cells)]
         every = -(-50 // len(found))
