@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pytest
 
 import luckbase
+from luckbase.cluster import inputs
 from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress
 from luckbase.jobs.app import run
@@ -504,6 +505,16 @@ def test_graph_is_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 # --- opening -----------------------------------------------------------------------------------
+
+
+def test_a_table_of_exactly_the_limit_is_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    with luckbase.open(PIG, in_memory=True) as table:
+        rows = table.rows
+    monkeypatch.setattr(inputs, "MAX_IN_MEMORY", rows)
+    luckbase.open(PIG, in_memory=True).close()
+    monkeypatch.setattr(inputs, "MAX_IN_MEMORY", rows - 1)
+    with pytest.raises(luckbase.errors.MemoryLimitError, match="too many to keep in memory"):
+        luckbase.open(PIG, in_memory=True)
 
 
 def test_a_board_without_a_table_is_solved_in_memory_only_when_asked(tmp_path: Path) -> None:

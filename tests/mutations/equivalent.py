@@ -65,6 +65,8 @@ PLACES: dict[tuple[str, str, str], str] = {
      "edges = Lotteries(c.children, c.weights, c.actions, np.empty((0, 1))) # nothing is paid",
      "edges = Lotteries(c.children, c.weights, c.actions, np.empty((0, 2))) # nothing is paid",
      ): "of no rows the width is read by nobody",
+    ("cluster/search/boundary.py", "return one if len(one[0]) else other",
+     "return one if len(one[1]) else other"): "as many payoffs as keys",
 }  # fmt: skip
 """(file, lines before, lines after) -> why that is the same."""
 
