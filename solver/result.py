@@ -40,8 +40,7 @@ _IN_PLACE = Field(json_schema_extra={_FLAT: True})
 PythonOnly = Annotated[T, ANY_TYPE, Field(exclude=True)]
 """A field that is not in the JSON."""
 IfAny = Annotated[
-    T | None,
-    Field(exclude_if=lambda value: value is None, json_schema_extra={_IF_ANY: True}),
+    T | None, Field(exclude_if=lambda value: value is None, json_schema_extra={_IF_ANY: True})
 ]
 """A field that is left out of the JSON where it is None."""
 OrNull = Annotated[T, PlainSerializer(lambda value: value or None, return_type=T | None)]

@@ -65,7 +65,7 @@ game without what is dominated."""
 AT_ONCE = 256
 """Games whose ranges are worked out together."""
 
-SOLVE_GAME = types.Tuple((_f, _f, _n, _n))(_f2, _n, _n, _b, _f1, _f1, _f3)
+SOLVE_GAME = types.Tuple((_f, _f, _n))(_f2, _n, _n, _b, _f1, _f1, _f3)
 """The signature of `solve_game`: engines take it as an argument, for it is long to compile, and
 most games have no use for it."""
 
@@ -238,16 +238,13 @@ def tableau(a, m, n, t, labels):
     return p, q
 
 
-@typed(_n(_f2, _n, _n, _f2, _f2))
+@typed(types.void(_f2, _n, _n, _f2, _f2))
 def simplex(a, m, n, t, labels):
-    """Solve a game (m, n) by Dantzig's rule; returns the pivots.
-
-    t, labels: `tableau`, written. It may give up; the gap will tell.
-    """
+    """Solve a game (m, n) by Dantzig's rule. t, labels: `tableau`, written. It may give up; the gap
+    will tell."""
     p, q = tableau(a, m, n, t, labels)
-    pivots = 0
-    while pivots < 50 + 10 * (m + n):
-        if pivots:
+    for step in range(50 + 10 * (m + n)):
+        if step:
             q, cost = -1, 1e-14
             for c in range(n):
                 if t[m, c] > cost:
@@ -264,8 +261,6 @@ def simplex(a, m, n, t, labels):
                 break
         pivot(t, m, n, p, q)
         labels[0, p], labels[1, q] = labels[1, q], labels[0, p]
-        pivots += 1
-    return pivots
 
 
 @typed(_pair(_f, _f))
@@ -302,7 +297,7 @@ def quotient(t, t_low, u, u_low):
     return high, low - (high - first)
 
 
-@typed(_n(_f2, _n, _n, _f2, _f2, _f2))
+@typed(types.void(_f2, _n, _n, _f2, _f2, _f2))
 def careful_simplex(a, m, n, t, low, labels):  # noqa: C901  # Bland's rule, in pairs of numbers
     """The same by Bland's rule, which can not cycle, with 32 digits: t + low is the tableau.
 
@@ -310,8 +305,7 @@ def careful_simplex(a, m, n, t, low, labels):  # noqa: C901  # Bland's rule, in 
     """
     tableau(a, m, n, t, labels)
     low[: m + 1, : n + 1] = 0.0
-    pivots = 0
-    while pivots < 5000:
+    for _ in range(5000):
         q = -1
         for c in range(n):
             if t[m, c] > 1e-20 and (q < 0 or labels[1, c] < labels[1, q]):
@@ -343,8 +337,6 @@ def careful_simplex(a, m, n, t, low, labels):  # noqa: C901  # Bland's rule, in 
                 t[r, q], low[r, q] = less_product(0.0, 0.0, u, u_low, v, v_low)
         t[p, q], low[p, q] = v, v_low
         labels[0, p], labels[1, q] = labels[1, q], labels[0, p]
-        pivots += 1
-    return pivots
 
 
 @typed(types.void(_n, _n, _f2, _f2, _f1, _f1))
@@ -407,7 +399,7 @@ def lottery(weights, n, places, x):
 
 @typed(SOLVE_GAME)
 def solve_game(a, rows, columns, dominance, x, y, work):  # noqa: C901  # three attempts, one after the other
-    """One game: (value, gap, pivots, fallbacks), its strategies written into x and y.
+    """One game: (value, gap, fallbacks), its strategies written into x and y.
 
     a: float64 (rows, columns) or larger. dominance: whether to look for it. x, y: float64, as long
     as the game at least. work: scratch, float64 `WORK`.
@@ -417,7 +409,7 @@ def solve_game(a, rows, columns, dominance, x, y, work):  # noqa: C901  # three 
     r, c = saddle_point(a, rows, columns)
     if r >= 0:
         x[r] = y[c] = 1.0
-        return a[r, c], 0.0, 0, 0
+        return a[r, c], 0.0, 0
     keep_rows, keep_columns = np.arange(rows), np.arange(columns)
     m, n = rows, columns
     if dominance:
@@ -431,16 +423,16 @@ def solve_game(a, rows, columns, dominance, x, y, work):  # noqa: C901  # three 
     for r in range(m):
         for c in range(n):
             game[r, c] = (a[keep_rows[r], keep_columns[c]] - low) * scale
-    value, gap, pivots, fallbacks = np.nan, np.inf, 0, 0
+    value, gap, fallbacks = np.nan, np.inf, 0
     u, v, own_x, own_y = np.zeros(m), np.zeros(n), np.zeros(rows), np.zeros(columns)
     for attempt in range(3):  # the tableau, its basis solved anew, Bland's rule with 32 digits
         if attempt == 0:
-            pivots = simplex(game, m, n, t, labels)
+            simplex(game, m, n, t, labels)
         elif attempt == 1:
             refine(game, m, n, digits, labels, u, v)
         else:
             fallbacks = 1
-            pivots += careful_simplex(game, m, n, t, digits, labels)
+            careful_simplex(game, m, n, t, digits, labels)
         if attempt != 1:
             read_strategies(m, n, t, labels, u, v)
         lottery(u, m, keep_rows, own_x)
@@ -452,20 +444,17 @@ def solve_game(a, rows, columns, dominance, x, y, work):  # noqa: C901  # three 
             y[:columns] = own_y
         if gap <= fine:
             break
-    return value, max(gap, 0.0), pivots, fallbacks
+    return value, max(gap, 0.0), fallbacks
 
 
 # --- many games ---------------------------------------------------------------------------------
 
 
-@typed(types.void(_f3, _f1, _f2, _f2, _f1, _i1, types.boolean[::1]))
-def _solve(batch, values, x, y, gaps, pivots, fallbacks):
-    work = np.zeros(WORK)
-    for i in range(batch.shape[0]):
-        values[i], gaps[i], pivots[i], fell = solve_game(
-            batch[i], batch.shape[1], batch.shape[2], True, x[i], y[i], work
-        )  # fmt: skip
-        fallbacks[i] = fell > 0
+@typed(types.void(_f3, _f1, _f2, _f2, _f1))
+def _solve(batch, values, x, y, gaps):
+    (n, rows, columns), work = batch.shape, np.zeros(WORK)
+    for i in range(n):
+        values[i], gaps[i], _ = solve_game(batch[i], rows, columns, True, x[i], y[i], work)
 
 
 @dataclass(frozen=True)
@@ -474,16 +463,13 @@ class Solutions:
 
     values: float64 (n,), in the unit of the entries, within gap / 2 of the truth. row_strategies:
     float64 (n, rows), column_strategies: float64 (n, columns), lotteries. gaps: float64 (n,), how
-    far the bounds that the two strategies prove lie apart. pivots: int64 (n,). fallbacks: bool
-    (n,), whether Bland's rule was called in.
+    far the bounds that the two strategies prove lie apart.
     """
 
     values: NDArray[np.float64]
     row_strategies: NDArray[np.float64]
     column_strategies: NDArray[np.float64]
     gaps: NDArray[np.float64]
-    pivots: NDArray[np.int64]
-    fallbacks: NDArray[np.bool_]
 
 
 def solve(batch: NDArray[np.float64]) -> Solutions:
@@ -502,9 +488,8 @@ def solve(batch: NDArray[np.float64]) -> Solutions:
     n, rows, columns = games.shape
     values, gaps = np.empty(n), np.empty(n)
     x, y = np.zeros((n, rows)), np.zeros((n, columns))
-    pivots, fallbacks = np.zeros(n, np.int64), np.zeros(n, np.bool_)
-    _solve(games, values, x, y, gaps, pivots, fallbacks)
-    return Solutions(values, x, y, gaps, pivots, fallbacks)
+    _solve(games, values, x, y, gaps)
+    return Solutions(values, x, y, gaps)
 
 
 def all_ranges(games: NDArray[np.float64]) -> NDArray[np.float64]:

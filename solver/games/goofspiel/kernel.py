@@ -299,7 +299,7 @@ def solve_waiting(alone, f, z, rows, columns, count, tolerance, out, stats):  # 
             for c in range(columns):
                 game[r, c] = f[WAITING + (r * columns + c) * 8 + lane]
         x, y = np.empty(rows), np.empty(columns)
-        value, gap, _, fallbacks = alone(game, rows, columns, False, x, y, work)
+        value, gap, fallbacks = alone(game, rows, columns, False, x, y, work)
         out[z[_TARGETS + lane]] += value
         stats[ALONE] += 1
         stats[FALLBACKS] += fallbacks
