@@ -557,7 +557,7 @@ class Graph:
         if room > len(old.best):
             self._store = Store(
                 met.slots, met.rows, met.rows.view(np.float64), grown(old.best, room),
-                grown(old.margins, room, np.nan), grown(old.actors, room),
+                grown(old.margins, room, np.nan), grown(old.actors, room, 0),
             )  # fmt: skip
             self._path = self._path._replace(stack=grown(self._path.stack, room))
 

@@ -145,13 +145,14 @@ def look_up(slots, rows, wanted, numbers):
         numbers[i] = slots[find_from(slots, rows, wanted[i], home(wanted[i], mask))]
 
 
-def grown(array: NDArray[Any], length: int, fill: float = 0) -> NDArray[Any]:
-    """The array with room for so many, at least twice as long where it has to grow; filled up."""
+def grown(array: NDArray[Any], length: int, fill: float | None = None) -> NDArray[Any]:
+    """The array with room for so many, at least twice as long where it has to grow; fill: what is
+    written there, if anything."""
     if length <= len(array):
         return array
-    longer = np.zeros((max(length, 2 * len(array), 1 << 12), *array.shape[1:]), array.dtype)
+    longer = np.empty((max(length, 2 * len(array), 1 << 12), *array.shape[1:]), array.dtype)
     longer[: len(array)] = array
-    if fill:
+    if fill is not None:
         longer[len(array) :] = fill
     return longer
 
