@@ -28,7 +28,7 @@ from luckbase.solver.errors import (
     TableError,
 )
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Layout, hints, layout_of, plain, simplify
+from luckbase.solver.game.capabilities import Layout, hints, plain, simplify
 from luckbase.solver.game.game import Game
 from luckbase.solver.sentences import option
 
@@ -166,7 +166,7 @@ def in_memory(board_or_path: Any, start: Any, options: Mapping[str, object]) -> 
 
     game = plain(game_of(board_or_path, **options))
     if start is None and has_full_table(game):
-        layout = layout_of(game)
+        layout = game.need(Layout)
         rows = sum(map(layout.rows, layout.tiers()))
         if rows > MAX_IN_MEMORY:
             raise MemoryLimitError(

@@ -45,9 +45,9 @@ def load_layout(board: Board) -> Layout[Any]:
 
     Raises OptionError where it has none; else as `load_game`.
     """
-    from luckbase.solver.game.capabilities import layout_of
+    from luckbase.solver.game.capabilities import Layout
 
-    return layout_of(load_game(board))
+    return load_game(board).need(Layout)
 
 
 _LOCATORS = "NUMBA_CACHE_LOCATOR_CLASSES"

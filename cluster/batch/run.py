@@ -42,7 +42,7 @@ from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_game
 from luckbase.solver.board.file import path_of
 from luckbase.solver.errors import LuckbaseError, MissingTableError, TableError
-from luckbase.solver.game.capabilities import layout_of
+from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import ANY_TYPE, AsText, Flat, PythonOnly, Result, Rounded
 from luckbase.solver.sentences import option
@@ -145,7 +145,7 @@ def _plan_full_table(
         if ledger is not None:
             files |= {entry.name for entry in ledger.of_part(TIERS)}
             return Due(request, "complete", (), table)
-    layout = layout_of(game)
+    layout = game.need(Layout)
     plan = make_plan(layout, options.slots)
     state, why, whole = _state(game, table, options, plan.files)
     have = files if options.force else files | whole

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from luckbase.cluster.words import many
 from luckbase.solver.board.model import rules_identity
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.capabilities import agents_of, check_agent, plain
+from luckbase.solver.game.capabilities import agents_of, own_agents, plain
 from luckbase.solver.policy.evaluate import (
     BEST_RESPONSE,
     OPTIMAL,
@@ -103,7 +103,7 @@ def opponents(
             )
         plays = _player(game, agent, opener, argument)
         if isinstance(agent, str) and agent in agents_of(game):
-            check_agent(game, agent)
+            own_agents(game).check(game, agent)
         decide: Decider | None = None
         if isinstance(plays, Policy):
             decide = plays.decide

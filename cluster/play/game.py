@@ -26,7 +26,7 @@ from luckbase.cluster import words
 from luckbase.cluster.play.agents import AgentLike, Opener, no_tables, opponents
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import as_seen_by, choice_names, detailed
+from luckbase.solver.game.capabilities import detailed, view_of
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.policy.chain import Decider
@@ -116,8 +116,9 @@ def matrix_game_of(game: Game, state: Ints, edges: Expanded, table: Lookup) -> M
     total, solved = float(q.values[0].sum()), matrix_game.solve(game_of_pairs[None])
     x, y = solved.row_strategies[0], solved.column_strategies[0]
     value, named = float(solved.values[0]), words.typed(game.describe(state))
+    names = view_of(game).choice_names
     return MatrixGameState(
-        (choice_names(game, named, 0, len(x)), choice_names(game, named, 1, len(y))),
+        (names(named, 0, len(x)), names(named, 1, len(y))),
         (rows, columns), (x, y), (game_of_pairs @ y, total - x @ game_of_pairs),
         (value, total - value), float(solved.gaps[0]),
     )  # fmt: skip
@@ -161,7 +162,7 @@ class Play:
         self.state = np.ascontiguousarray(state)
         self.edges: Expanded = expand(self.game, self.state.reshape(1, -1))
         self._matrix_game: MatrixGameState | None = None
-        seen = as_seen_by(self.game, self.person, self.state)
+        seen = view_of(self.game).as_seen_by(self.person, self.state)
         self.shown: dict[str, Any] = self.game.describe(seen)
 
     @property
@@ -385,7 +386,7 @@ def begin(
         root = game.needed_start()
     else:
         state = start if isinstance(start, np.ndarray) else game.parse(start)
-        root = as_seen_by(game, seat - 1, state)
+        root = view_of(game).as_seen_by(seat - 1, state)
     others = opponents(game, how.get("against"), how.get("opener", no_tables))
     seats = [
         Seat(f"player {i + 1 + (i + 1 >= seat)} ({name})", decide)

@@ -25,7 +25,7 @@ from pydantic import Field
 from luckbase.cluster import words
 from luckbase.solver.board.model import changed_options, rules_identity
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import choice_names
+from luckbase.solver.game.capabilities import view_of
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import SIMULTANEOUS
 from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
@@ -516,7 +516,7 @@ def _bids_at(game: Game, q: ActionValues, both: Ints, inputs: Ints) -> tuple[Bid
             name
             for state in game.fields.describe_all(game.fields.numbers(inputs[at]))
             for player, own in enumerate((rows, columns))
-            for name in choice_names(game, state, player, own)
+            for name in view_of(game).choice_names(state, player, own)
         ]
         known = dict.fromkeys(names)
         places = {name: i for i, name in enumerate(known)}

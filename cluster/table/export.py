@@ -41,7 +41,7 @@ from luckbase.cluster.table.parquet import column_of, numbers_of
 from luckbase.cluster.table.parts import Batch, Part
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import choice_names
+from luckbase.solver.game.capabilities import view_of
 from luckbase.solver.game.rules import JOINT, SIMULTANEOUS
 from luckbase.solver.result import Result
 from luckbase.solver.search.expand import expand
@@ -247,7 +247,9 @@ def _names(table: Lookup, where: Where, stored: pa.Schema) -> ActionNames:
                     pairs = edges.actions[edges.first[x] : edges.first[x + 1]]
                     state = game.describe(states[x])
                     for player, own in enumerate((pairs // JOINT, pairs % JOINT)):
-                        choices.update(choice_names(game, state, player, len(np.unique(own))))
+                        choices.update(
+                            view_of(game).choice_names(state, player, len(np.unique(own)))
+                        )
     return ActionNames(game, in_order(game, actions), in_order(game, choices))
 
 

@@ -26,7 +26,7 @@ from luckbase.cluster import words
 from luckbase.cluster.table.answer import Action, Answer
 from luckbase.solver.errors import MissingTableError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import outcome_names
+from luckbase.solver.game.capabilities import drawing
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.result import Flat, IfAny, Number, PythonOnly, Result
@@ -182,7 +182,7 @@ class _Below:
         order = sorted(merged.values(), key=lambda each: (-each[1], each[0]))
         cases = equal_cases(tuple(weights))
         children = edges.children[[k for k, _ in order]]
-        names = outcome_names(self.game, numbers, int(edges.actions[here.start]), children)
+        names = drawing(self.game).outcome_names(numbers, int(edges.actions[here.start]), children)
         return tuple(
             self._outcome(k, chance, cases, name or "")
             for (k, chance), name in zip(order, names, strict=True)

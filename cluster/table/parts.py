@@ -29,7 +29,7 @@ from luckbase.cluster.table.parquet import (
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Coded, Floats, Ints
-from luckbase.solver.game.capabilities import Layout, layout_of
+from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import SIMULTANEOUS
 from luckbase.solver.search.bellman import ActionValues, chosen, evaluate, final_payoffs, payoffs_of
@@ -352,7 +352,7 @@ class TierPart(Part):
     @cached_property
     def layout(self) -> Layout[Any]:
         """The game's tiers."""
-        return layout_of(self.game)
+        return self.game.need(Layout)
 
     @cached_property
     def tier_of_number(self) -> dict[int, Any]:

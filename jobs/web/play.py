@@ -29,7 +29,7 @@ from luckbase.jobs.web import tables
 from luckbase.jobs.web.http import ApiRequest, TableParams, state_in, whole
 from luckbase.jobs.web.pictures import drawing
 from luckbase.solver.errors import MissingTableError, OptionError
-from luckbase.solver.game.capabilities import agents_of, as_seen_by, simplify
+from luckbase.solver.game.capabilities import agents_of, simplify, view_of
 from luckbase.solver.result import Number, Result
 from luckbase.solver.sentences import nearest, shorten
 
@@ -146,7 +146,7 @@ def game_view(table: StoredTable, request: ApiRequest[TableParams]) -> GameView:
     _check_priced(table, play)
     said, asks = _replay(play, game.moves)
     hints = play.offers() if asks and game.hints else None
-    state = as_seen_by(play.game, play.person, play.state)
+    state = view_of(play.game).as_seen_by(play.person, play.state)
     own = words.typed(play.game.describe(state))
     bare = simplify(table.game, play.state.reshape(1, -1))
     value, known = table.lookup_or_backup(bare)

@@ -189,10 +189,10 @@ def plays(game: Game, name: str) -> bool:
     """Whether one of the game's own agents is such a one."""
     whole = capabilities.detailed(game)
     try:
-        capabilities.check_agent(whole, name)
+        capabilities.own_agents(whole).check(whole, name)
     except LuckbaseError:
         return False
-    return capabilities.agent_seconds(whole, name) <= AGENT_SECONDS
+    return capabilities.own_agents(whole).seconds(whole, name) <= AGENT_SECONDS
 
 
 def label(name: str) -> str:

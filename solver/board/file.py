@@ -11,6 +11,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,10 @@ def read_board(path: Path, settings: Mapping[str, str] = {}) -> Board:
     except _Fault as fault:
         sentence, location = str(fault), fault.location
     asked = location in [model.options()[option] for option in settings]
-    if asked or (settings and _is_right(model, path.stem, data)):
+    if settings and not asked:
+        with suppress(_Fault):  # without the settings it is right
+            asked = _validated(model, path.stem, data) is not None
+    if asked:
         said = " ".join(setting(name, shorten(text, 30)) for name, text in settings.items())
         raise OptionError(f"{where} with {said}: {sentence}")
     raise BoardError(f"{where}: {sentence}")
@@ -125,23 +129,10 @@ def _with_setting(
             return changed  # not a section: validation will say so
         inner[section] = dict(inner.get(section, {}))
         inner = inner[section]
-    inner[key] = _setting(text)
-    return changed
-
-
-def _setting(text: str) -> object:
-    """The value that a setting's text stands for: a truth value, a whole number, or text."""
+    inner[key] = int(text) if re.fullmatch(r"[+-]?[0-9]{1,30}", text) else text
     if text in ("true", "false"):
-        return text == "true"
-    return int(text) if re.fullmatch(r"[+-]?[0-9]{1,30}", text) else text
-
-
-def _is_right(model: type[Board], name: str, data: Mapping[str, Any]) -> bool:
-    try:
-        _validated(model, name, data)
-    except _Fault:
-        return False
-    return True
+        inner[key] = text == "true"
+    return changed
 
 
 def _validated(model: type[Board], name: str, data: Mapping[str, Any]) -> Board:
@@ -251,16 +242,12 @@ def read_toml(path: Path, where: str) -> dict[str, Any]:
     except RecursionError:
         raise BoardError(f"{where}: is nested too deeply for a board file") from None
     except ValueError as error:  # tomllib's own errors, and numbers of thousands of digits
-        raise BoardError(f"{where}: {_toml_fault(str(error))}") from None
-
-
-def _toml_fault(message: str) -> str:
-    """tomllib's message with its line in front: "line 3: not TOML: ... (column 6)"."""
-    found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL)
-    if found:
-        reason, line, column = found.groups()
-        return f"line {line}: not TOML: {shorten(reason, 100)} (column {column})"
-    return f"not TOML: {shorten(message, 100)}"
+        message = str(error)
+        found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL)
+        if found is None:
+            raise BoardError(f"{where}: not TOML: {shorten(message, 100)}") from None
+        why = f"not TOML: {shorten(found[1], 100)} (column {found[3]})"
+        raise BoardError(f"{where}: line {found[2]}: {why}") from None
 
 
 def _sibling(path: Path) -> str:

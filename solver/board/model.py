@@ -19,6 +19,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, ClassVar, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
@@ -59,7 +60,7 @@ class Board(Section):
 
     game: str
     name: str  # the stem of the file; not a key in it
-    title: str = ""
+    title: str = option("")
     _source: Source | None = PrivateAttr(default=None)
 
     def __eq__(self, other: object) -> bool:
@@ -108,7 +109,11 @@ def canonical(board: Board) -> dict[str, Any]:
 
 def board_hash(board: Board) -> str:
     """The SHA-256 of the canonical form written as compact ASCII JSON, in 64 hexadecimal digits."""
-    text = json.dumps(canonical(board), sort_keys=True, separators=(",", ":"))
+    return _digest(canonical(board))
+
+
+def _digest(form: Any) -> str:
+    text = json.dumps(form, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
@@ -142,9 +147,6 @@ def _sorted(value: Any) -> Any:
     return value
 
 
-DIGITS = 12
-
-
 def rules_form(board: Board) -> dict[str, Any]:
     """The canonical form of the board without the options of reach: what changes a payoff."""
     form = canonical(board)
@@ -159,8 +161,7 @@ def rules_form(board: Board) -> dict[str, Any]:
 
 def identity_of(form: Mapping[str, Any], rules_version: int) -> str:
     """The rules identity of a `rules_form`, in 12 hexadecimal digits."""
-    text = json.dumps([form, rules_version], sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode("ascii")).hexdigest()[:DIGITS]
+    return _digest([form, rules_version])[:12]
 
 
 class _OnBoard(Protocol):
@@ -182,9 +183,7 @@ def changed_options(board: Board) -> dict[str, Any]:
         if option in type(board).reach:
             continue
         *sections, key = map(str, location)
-        inner: Any = board
-        for section in sections:
-            inner = getattr(inner, section)
+        inner: Any = reduce(getattr, sections, board)
         value, field = getattr(inner, key), type(inner).model_fields[key]
         if value != field.default:
             found[option] = value

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -64,7 +63,8 @@ class Entry:
         return made
 
 
-_entered: dict[str, Entry] = {}
+entries: dict[str, Entry] = {}
+"""The games that were entered, by name."""
 
 
 def enter(entry: Entry) -> None:
@@ -74,16 +74,7 @@ def enter(entry: Entry) -> None:
     """
     if entry.name in _here():
         raise OptionError(f"game '{entry.name}' is one of luckbase's own; take another name")
-    _entered[entry.name] = entry
-
-
-@contextmanager
-def entering() -> Iterator[dict[str, Entry]]:
-    """What is entered meanwhile."""
-    before = dict(_entered)
-    found: dict[str, Entry] = {}
-    yield found
-    found |= {name: each for name, each in _entered.items() if before.get(name) is not each}
+    entries[entry.name] = entry
 
 
 def register(name: str, board: type[Board], rules: Callable[[Any], Rules]) -> None:
@@ -94,37 +85,36 @@ def register(name: str, board: type[Board], rules: Callable[[Any], Rules]) -> No
 
 def of_file(file: GameFile) -> tuple[str, ...]:
     """The games that a file of this text has registered."""
-    entries = _entered.items()
-    return tuple(name for name, e in entries if e.file is not None and e.file.text == file.text)
+    return tuple(e.name for e in entries.values() if e.file and e.file.text == file.text)
 
 
 def names() -> tuple[str, ...]:
     """The names of all games that are known, in the order of the alphabet."""
-    return tuple(sorted({*_here(), *_installed(), *_entered}))
+    return tuple(sorted({*_here(), *_installed(), *entries}))
 
 
 def is_here(name: str) -> bool:
     """Whether the game of this name is one of this package."""
-    return name not in _entered and name in _here()
+    return name not in entries and name in _here()
 
 
 def said(name: str) -> str:
     """What an author knows a game by: its file, or its name."""
-    file = _entered[name].file if name in _entered else None
+    file = entries[name].file if name in entries else None
     return f"game {name}" if file is None else Path(file.path).name
 
 
 def known(name: str) -> bool:
     """Whether there is a game of this name."""
-    return name in _entered or name in _here() or name in _installed()
+    return name in entries or name in _here() or name in _installed()
 
 
 def find(name: str) -> Entry:
     """The game of this name. Raises OptionError for one that is not known."""
-    found = _entered.get(name) or _here().get(name)
+    found = entries.get(name) or _here().get(name)
     if found is None and name in _installed():
         loaded = _installed()[name].load()
-        found = loaded if isinstance(loaded, Entry) else _entered.get(name)
+        found = loaded if isinstance(loaded, Entry) else entries.get(name)
     if found is None:
         raise OptionError(
             f"game '{name[:60]}' is not known here; its package is not installed, or "

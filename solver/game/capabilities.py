@@ -1,18 +1,8 @@
 """What only some games have: each capability is small, named, and asked for where it is needed.
 
 `Game.need(Layout)` gives the one that a game has on its board, or refuses in a sentence; `Game.get`
-gives None. Which there are is said in `Rules.capabilities`, by board, not by class.
-
-============== ====================================================================================
-`Layout`       tiers laid out as arrays and a kernel that fills them: a full table can be solved
-`Agents`       players by name
-`Charts`       what a full table says at a glance
-`ClosedForms`  payoffs by ways that need no graph: of agents, in fractions; facts on agents
-`Drawing`      what is drawn: a state, the whole game, what chance brings in words
-`View`         what a person at the table sees, where the states of tables say less, or another's
-`SearchHints`  how a search is cut into stages, and how large it gets
-`Groups`       what people group decisions by (`solver.game.groups`)
-============== ====================================================================================
+gives None. Which there are is said in `Rules.capabilities`, by board, not by class. (What people
+group decisions by is one too: `solver.game.groups`.)
 """
 
 from __future__ import annotations
@@ -71,16 +61,16 @@ class TierKernel(ABC, Generic[T]):
         """A short name for people."""
 
     @abstractmethod
-    def shape(self, tier: T) -> tuple[int, ...]:
-        """The shape of the tier's payoffs as the kernel keeps them: float64."""
-
-    @abstractmethod
     def rows(self, tier: T) -> int:
         """How many states the tier has."""
 
-    @abstractmethod
+    def shape(self, tier: T) -> tuple[int, ...]:
+        """The shape of the tier's payoffs as the kernel keeps them, float64: here one a row."""
+        return (self.rows(tier),)
+
     def block_rows(self, tier: T) -> int:
         """Rows that a row group of the table should hold a multiple of (columns repeat in it)."""
+        return 1
 
     @abstractmethod
     def solve_tier(
@@ -142,7 +132,7 @@ class Layout(TierKernel[T], Capability):
         self.threads = 1
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return layout_of, (self.game,)
+        return Game.need, (self.game, Layout)
 
     def tier_of_number(self) -> dict[int, T]:
         """The table's tiers by number."""
@@ -208,9 +198,9 @@ class Agents(Capability):
     missing: ClassVar[str] = "has no agents of its own"
 
     by_name: Mapping[str, Any]
-    choices: Callable[[Ints, list[int]], list[int]] | None = None
-    check: Callable[[Game, str], None] | None = None
-    seconds: Callable[[Game, str], float] | None = None
+    choices: Callable[[Ints, list[int]], list[int]] = lambda state, actions: actions
+    check: Callable[[Game, str], None] = lambda game, name: None
+    seconds: Callable[[Game, str], float] = lambda game, name: 0.0
 
 
 class Charts(Capability, ABC):
@@ -265,7 +255,9 @@ class Drawing(Capability):
     missing: ClassVar[str] = "is drawn plainly"
 
     scene: Callable[[Ints], Scene] | None = None
-    outcome_names: Callable[[Ints, int, Ints], list[str | None]] | None = None
+    outcome_names: Callable[[Ints, int, Ints], list[str | None]] = lambda state, action, children: (
+        [None] * len(children)
+    )
     positions: Callable[[], Ints] | None = None
     equally_likely: int = 0
 
@@ -307,19 +299,16 @@ class Level:
 
     def __str__(self) -> str:
         """The function as a person would write it."""
-        said = "".join(_term(name, factor) for name, factor in self.falls.items())
-        said = said.removeprefix(" + ") if said.startswith(" +") else said.replace(" - ", "-", 1)
+        said = ""
+        for name, factor in self.falls.items():
+            sign = f" {'-' if factor < 0 else '+'} " if said else "-" * (factor < 0)
+            said += f"{sign}{'' if abs(factor) == 1 else f'{abs(factor)} '}{name}"
         return said if self.width == 1 else f"{said}, {self.width} values a level"
 
 
 def level_from(form: Mapping[str, Any]) -> Level:
     """The level that `as_json` said."""
     return Level(**{**form, "apart": tuple(form["apart"]), "inside": tuple(form["inside"])})
-
-
-def _term(name: str, factor: int) -> str:
-    sign, times = ("-" if factor < 0 else "+"), ("" if abs(factor) == 1 else f"{abs(factor)} ")
-    return f" {sign} {times}{name}"
 
 
 @dataclass(frozen=True)
@@ -356,74 +345,43 @@ class View(Capability):
     plain: Callable[[], Game] | None = None
     detailed: Callable[[], Game] | None = None
     simplify: Callable[[Ints], Ints] | None = None
-    as_seen_by: Callable[[int, Ints], Ints] | None = None
-    choice_names: Callable[[Mapping[str, object], int, int], list[str]] | None = None
+    as_seen_by: Callable[[int, Ints], Ints] = lambda player, state: state
+    choice_names: Callable[[Mapping[str, object], int, int], list[str]] = (
+        lambda words, player, count: [str(k) for k in range(count)]
+    )
 
 
-def layout_of(game: Game) -> Layout[Any]:
-    """The game's tiers and kernel. Raises OptionError where it has none on its board."""
-    found: Layout[Any] = game.need(Layout)
-    return found
+def own_agents(game: Game) -> Agents:
+    """The game's own agents; none if it has none."""
+    return game.get(Agents) or Agents({})
 
 
 def agents_of(game: Game) -> Mapping[str, Any]:
-    """The game's own agents by name; none if it has none."""
-    found = game.get(Agents)
-    return {} if found is None else found.by_name
+    """The game's own agents by name."""
+    return own_agents(game).by_name
 
 
-def check_agent(game: Game, name: str) -> None:
-    """Raises OptionError where the game's board can not have its agent of this name."""
-    found = game.get(Agents)
-    if found is not None and found.check is not None:
-        found.check(game, name)
-
-
-def agent_seconds(game: Game, name: str) -> float:
-    """About how long the game's agent of this name works before their first move."""
-    found = game.get(Agents)
-    return 0.0 if found is None or found.seconds is None else found.seconds(game, name)
-
-
-def choices(game: Game, state: Ints, actions: list[int]) -> list[int]:
-    """What an agent is asked to choose from at a state (fields,) with these actions."""
-    found = game.get(Agents)
-    return actions if found is None or found.choices is None else found.choices(state, actions)
+def view_of(game: Game) -> View:
+    """What a person at the table sees; the states as they are is the usual case."""
+    return game.get(View) or View()
 
 
 def plain(game: Game) -> Game:
     """The game with the same payoffs whose states leave out what changes no value."""
-    form = _view(game).plain
+    form = view_of(game).plain
     return game if form is None else form()
 
 
 def detailed(game: Game) -> Game:
     """The game whose states say all that a person at the table sees."""
-    form = _view(game).detailed
+    form = view_of(game).detailed
     return game if form is None else form()
 
 
 def simplify(game: Game, states: Ints) -> Ints:
     """The states (n, fields) of a plain game, from those of its detailed form."""
-    own = _view(game).simplify
+    own = view_of(game).simplify
     return np.ascontiguousarray(states[:, : game.field_count]) if own is None else own(states)
-
-
-def as_seen_by(game: Game, player: int, state: Ints) -> Ints:
-    """A state (fields,) in the words of a player, from 0; the way back as well."""
-    own = _view(game).as_seen_by
-    return state if own is None else own(player, state)
-
-
-def choice_names(game: Game, words: Mapping[str, object], player: int, count: int) -> list[str]:
-    """What a person calls the `count` actions, ascending, of a player (from 0) at a simultaneous
-    state that is given in words."""
-    own = _view(game).choice_names
-    return [str(k) for k in range(count)] if own is None else own(words, player, count)
-
-
-def _view(game: Game) -> View:
-    return game.get(View) or View()
 
 
 def choose_chart(game: Game, name: str | None) -> Kind:
@@ -459,10 +417,3 @@ def scene_of(game: Game, words: Mapping[str, object]) -> Scene:
     if own is None:
         return plain_scene(game.fields, values.tolist(), game.board.game)
     return own(values)
-
-
-def outcome_names(game: Game, state: Ints, action: int, children: Ints) -> list[str | None]:
-    """What people call what leads from a state (fields,) to each of the states (n, fields) that an
-    action of it leads to; None where there is no name."""
-    own = drawing(game).outcome_names
-    return [None] * len(children) if own is None else own(state, action, children)

@@ -8,22 +8,16 @@ at the edges one by one.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from luckbase.solver.board import registry
-from luckbase.solver.errors import GameError, LuckbaseError, StateError
+from luckbase.solver.errors import GameError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, line_of
-from luckbase.solver.game.rules import (
-    CHANCE,
-    DECISION,
-    JOINT,
-    SIMULTANEOUS,
-    TERMINAL,
-    room_for,
-)
+from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL, room_for
 
 WEIGHT = 1e-12
 """How far the chances of an action may be from 1 in all."""
@@ -59,22 +53,13 @@ def fault_at(game: Game, state: Ints, error: Exception | None = None) -> GameErr
     kind, actor, m = int(room.about[0]), int(room.about[1]), max(min(n, game.max_edges), 0)
     rewards = room.rewards[: max(m, 1)]
     edges = StateEdges(kind, actor, room.children[:m], room.weights[:m], room.actions[:m], rewards)
-    try:
-        check_edges(game, state, edges, n)
-    except GameError as found:
-        return found
-    return broken(game, state, "its edges break what solver.game.rules says")
+    unknown = "its edges break what solver.game.rules says", ""
+    return broken(game, state, *next(_faults(game, edges, n), unknown))
 
 
 def worth_at(game: Game, state: Ints, value: Floats) -> GameError:
     """The error of a state (fields,) that is worth more, or less, than a payoff can be."""
     return broken(game, state, f"is worth {value.tolist()}; {_range(game)}")
-
-
-def within_range(game: Game, values: Floats) -> bool:
-    """Whether payoffs (…) may be; not a number is none."""
-    low, high = span_of(game)
-    return bool(((values >= low) & (values <= high)).all())
 
 
 def span_of(game: Game) -> Floats:
@@ -86,99 +71,101 @@ def span_of(game: Game) -> Floats:
 
 def check_edges(game: Game, state: Ints, edges: StateEdges, count: int) -> None:
     """Raise GameError for what is wrong with a state's edges, `count` of them as it says."""
-    kind, actor = edges.kind, edges.actor
+    found = next(_faults(game, edges, count), None)
+    if found is not None:
+        raise broken(game, state, *found)
+
+
+Fault = tuple[str, str]
+"""What is wrong, in a sentence, and with which action; "" where it is not with one."""
+
+
+def _faults(game: Game, edges: StateEdges, count: int) -> Iterator[Fault]:
+    """What is wrong with a state's edges, the first thing first; the others come after it only if
+    it were right."""
+    kind, actor, rewards = edges.kind, edges.actor, edges.rewards
     if kind not in (TERMINAL, CHANCE, DECISION, SIMULTANEOUS):
-        raise broken(game, state, f"is of kind {kind}; expected 0 to 3 (end in over, chance, "
-                     "decision or simultaneous)")  # fmt: skip
+        expected = "expected 0 to 3 (end in over, chance, decision or simultaneous)"
+        yield f"is of kind {kind}; {expected}", ""
     if kind == TERMINAL and not count:
-        _check_payoff(game, state, edges.rewards[0])
+        low, high = span_of(game)
+        if not ((rewards[0] >= low) & (rewards[0] <= high)).all():  # not a number is in no range
+            yield f"pays {rewards[0].tolist()}; {_range(game)}", ""
         return
     if not 1 <= count <= game.max_edges:
-        raise broken(game, state, f"has {count} edges; expected 1 to {game.max_edges} (max_edges)")
+        yield f"has {count} edges; expected 1 to {game.max_edges} (max_edges)", ""
     least = 0 if kind == DECISION else -1
     if not least <= actor < game.players:
-        raise broken(game, state, f"player {actor} acts; expected {least} to {game.players - 1} "
-                     "(players count from 0)")  # fmt: skip
-    _check_actions(game, state, edges)
-    if not game.pays and edges.rewards.any():
-        raise broken(game, state, "an edge pays; expected Rules(pays=True)")
-    if not np.isfinite(edges.rewards).all():
-        raise broken(game, state, "an edge pays what is no number")
+        expected = f"expected {least} to {game.players - 1} (players count from 0)"
+        yield f"player {actor} acts; {expected}", ""
+    yield from _action_faults(game, edges)
+    if not game.pays and rewards.any():
+        yield "an edge pays; expected Rules(pays=True)", ""
+    if not np.isfinite(rewards).all():
+        yield "an edge pays what is no number", ""
     for child in edges.children:
-        _check_child(game, state, child)
+        yield from _child_faults(game, child)
 
 
-def _check_payoff(game: Game, state: Ints, payoff: Floats) -> None:
-    if not within_range(game, payoff):
-        raise broken(game, state, f"pays {payoff.tolist()}; {_range(game)}")
-
-
-def _check_actions(game: Game, state: Ints, edges: StateEdges) -> None:
+def _action_faults(game: Game, edges: StateEdges) -> Iterator[Fault]:
     kind, weights, actions = edges.kind, edges.weights, edges.actions
     starts = np.flatnonzero(np.diff(actions, prepend=actions[0] - 1))
-    groups = actions[starts]
+    groups, names = actions[starts], list[str]()
     if len(np.unique(groups)) < len(groups):
-        raise broken(game, state, "edges of one action do not stand together")
+        yield "edges of one action do not stand together", ""
     for action, own in zip(groups.tolist(), np.split(weights, starts[1:]), strict=True):
-        name, total = _name(game, state, action, kind), sum(own.tolist())
+        name, why = _name(game, action, kind)
+        names.append(name)
+        if why:
+            yield f"action {action} has no name in Rules(actions=…){why}", ""
         if not (own > 0).all():
             low = float(own[~(own > 0)][0])
-            why = f"an edge has chance {low!r}; expected above 0 (leave out what can not happen)"
-            raise broken(game, state, why, name)
+            expected = "expected above 0 (leave out what can not happen)"
+            yield f"an edge has chance {low!r}; {expected}", name
+        total = sum(own.tolist())
         if not abs(total - 1.0) <= WEIGHT + len(weights) * 2.0**-53:
-            raise broken(game, state, f"chances add up to {total:.13g}; expected 1", name)
-    _check_kind(game, state, groups, kind)
+            yield f"chances add up to {total:.13g}; expected 1", name
+    yield from _kind_faults(game, kind, groups, names)
 
 
-def _check_kind(game: Game, state: Ints, groups: Ints, kind: int) -> None:
+def _kind_faults(game: Game, kind: int, groups: Ints, names: list[str]) -> Iterator[Fault]:
     if kind == CHANCE and len(groups) > 1:
-        raise broken(game, state, f"is chance, and has {len(groups)} actions")
+        yield f"is chance, and has {len(groups)} actions", ""
     if kind == SIMULTANEOUS:
         rows, columns = len(np.unique(groups // JOINT)), len(np.unique(groups % JOINT))
         if not game.simultaneous or game.players != 2 or rows * columns != len(groups):
-            raise broken(game, state, "both choose at once: the rules must say `simultaneous`, for "
-                         "two players, and every pair of their choices must be there")  # fmt: skip
+            expected = "for two players, and every pair of their choices must be there"
+            yield f"both choose at once: the rules must say `simultaneous`, {expected}", ""
         if (np.diff(groups) <= 0).any():
-            raise broken(game, state, "the pairs of choices do not ascend")
-    elif kind == DECISION:
-        names = [_name(game, state, int(action), kind) for action in groups]
-        if len(set(names)) < len(names):
-            raise broken(game, state, f"two actions are called the same: {', '.join(names)}")
+            yield "the pairs of choices do not ascend", ""
+    if kind == DECISION and len(set(names)) < len(names):
+        yield f"two actions are called the same: {', '.join(names)}", ""
 
 
-def _name(game: Game, state: Ints, action: int, kind: int) -> str:
+def _name(game: Game, action: int, kind: int) -> tuple[str, str]:
+    """What an action is called, and why it has no name."""
     if kind != DECISION:
-        return "" if kind == CHANCE else f"{action // JOINT}, {action % JOINT}"
-    names, why = game.rules.actions, ""
+        return "" if kind == CHANCE else f"{action // JOINT}, {action % JOINT}", ""
+    names = game.rules.actions
     if not 0 <= action < (JOINT**2 if callable(names) else len(names)):
-        why = f"; expected 0 to {'…' if callable(names) else len(names) - 1}"
-    else:
-        try:
-            return game.action_name(action)
-        except Exception as error:
-            why = f": {type(error).__name__}: {error}"
-    raise broken(game, state, f"action {action} has no name in Rules(actions=…){why}")
-
-
-def _check_child(game: Game, state: Ints, child: Ints) -> None:
-    again = _canonical(game, child)
-    if isinstance(again, LuckbaseError):
-        why = f"leads to {state_text(game, child)}, which its own fields refuse: {again}"
-        raise broken(game, state, why)
-    if (child >> np.minimum(game.bits, 63) != 0).any():  # a negative number too
-        why = f"leads to {state_text(game, child)}, for which its fields' bits have no room"
-        raise broken(game, state, why)
-    if (again != child).any():
-        why = f"leads to {state_text(game, child)}, which is not canonical; that would be "
-        raise broken(game, state, why + state_text(game, again))
-
-
-def _canonical(game: Game, state: Ints) -> Ints | LuckbaseError:
+        return "", f"; expected 0 to {'…' if callable(names) else len(names) - 1}"
     try:
-        found: Ints = game.canonical_states(game.fields.values(state[None]))[0]
-        return found
+        return game.action_name(action), ""
+    except Exception as error:
+        return "", f": {type(error).__name__}: {error}"
+
+
+def _child_faults(game: Game, child: Ints) -> Iterator[Fault]:
+    leads = f"leads to {state_text(game, child)}"
+    try:
+        again = game.canonical_states(game.fields.values(child[None]))[0]
     except StateError as error:
-        return error
+        yield f"{leads}, which its own fields refuse: {error}", ""
+        return
+    if (child >> np.minimum(game.bits, 63) != 0).any():  # a negative number too
+        yield f"{leads}, for which its fields' bits have no room", ""
+    if (again != child).any():
+        yield f"{leads}, which is not canonical; that would be {state_text(game, again)}", ""
 
 
 def _line_at(game: Game, state: Ints) -> str:

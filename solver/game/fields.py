@@ -25,22 +25,22 @@ the row, from 1, where there are several.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.arrays import Coded, Ints, coded_sets
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.sentences import many, nearest, shorten
 
 MAX_VALUE = 10**9 - 1
 """The largest value of a field that says no other."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
+_BYTES = (bytes, bytearray, memoryview)
 _NUMBERS = (int, float, Decimal, np.integer, np.floating)
 _NO_NUMBERS = (bool, np.timedelta64)
 """Kinds of the above that say something else."""
@@ -122,8 +122,7 @@ class Field:
     def _parts(self, said: object) -> list[object]:
         if is_gap(said):
             return []
-        if isinstance(said, bytes | bytearray | memoryview):
-            said = self._text(said)
+        said = self._text(said)
         if isinstance(said, str):
             text = said.replace("$", "").strip()
             split = re.split(r"\s*[, ]\s*" if self.is_set else r"\s*,\s*", text)
@@ -135,16 +134,15 @@ class Field:
             return list(said)
         return [said]
 
-    def _text(self, said: bytes | bytearray | memoryview) -> str:
+    def _text(self, said: object) -> object:
+        """What somebody says; bytes as the text that they are."""
         try:
-            return bytes(said).decode()
+            return bytes(said).decode() if isinstance(said, _BYTES) else said
         except UnicodeDecodeError:
             raise StateError(f"{self.name}: '{_shown(said)}' is not text in UTF-8") from None
 
     def _number(self, part: object) -> int:
-        if isinstance(part, bytes | bytearray | memoryview):
-            part = self._text(part)
-        number = _whole(part)
+        number = _whole(self._text(part))
         if number is None:
             raise StateError(
                 f"{self.name}: '{_shown(part)}' is not a whole number of at most 9 digits"
@@ -269,6 +267,19 @@ class Fields(Sequence[Field]):
 
     def __init__(self, fields: Sequence[Field], game: str = "this game") -> None:
         self._fields, self._game = tuple(fields), game
+        each = [field for field in fields for _ in range(field.length)]
+        self.names = tuple(field.name for field in fields)
+        """The fields' names."""
+        self.columns = tuple(column for field in fields for column in field.columns)
+        """A name for each number of a state."""
+        self.bits: Ints = np.array([field.width for field in each])
+        """int64 (columns,): the bits of each number in a key."""
+        most = np.iinfo(np.int64).max  # what a number of a state can be
+        ends = [(low, min(high, most)) for low, high in (field.bounds for field in each)]
+        self.bounds: Ints = np.ascontiguousarray(np.array(ends, np.int64).reshape(-1, 2).T)
+        """int64 (2, columns): the least and the greatest of each number of a state."""
+        self._shifts = np.array([field.shift for field in each])
+        self._units = np.array([field.unit for field in each])
 
     def __getitem__(self, i: Any) -> Any:
         return self._fields[i]
@@ -276,44 +287,10 @@ class Fields(Sequence[Field]):
     def __len__(self) -> int:
         return len(self._fields)
 
-    def __iter__(self) -> Iterator[Field]:
-        return iter(self._fields)
-
-    @cached_property
-    def columns(self) -> tuple[str, ...]:
-        """A name for each number of a state."""
-        return tuple(column for field in self for column in field.columns)
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The fields' names."""
-        return tuple(field.name for field in self)
-
-    @cached_property
+    @property
     def example(self) -> str:
         """The fields that must be said as a person might write them."""
         return " ".join(field.example for field in self if field.default is None)
-
-    @cached_property
-    def bits(self) -> Ints:
-        """int64 (columns,): the bits of each number in a key."""
-        return np.array([field.width for field in self for _ in field.columns])
-
-    @cached_property
-    def bounds(self) -> Ints:
-        """int64 (2, columns): the least and the greatest of each number of a state."""
-        each = [field.bounds for field in self for _ in field.columns]
-        most = np.iinfo(np.int64).max  # what a number of a state can be
-        each = [(low, min(high, most)) for low, high in each]
-        return np.ascontiguousarray(np.array(each, np.int64).reshape(-1, 2).T)
-
-    @cached_property
-    def _shifts(self) -> Ints:
-        return np.array([field.shift for field in self for _ in field.columns])
-
-    @cached_property
-    def _units(self) -> Ints:
-        return np.array([field.unit for field in self for _ in field.columns])
 
     def read(self, words: Mapping[str, object]) -> Ints:
         """The values (columns,) of a state in words: by fields, or by columns; what is a gap is not
@@ -328,22 +305,18 @@ class Fields(Sequence[Field]):
                 raise StateError(f"unknown field '{shorten(str(name), 30)}'; {meant}")
         values: list[int] = []
         for field in self:
-            there = [column for column in field.columns if column in words]
-            if field.name not in words and there:
-                missing = [column for column in field.columns if column not in words]
-                if missing:
-                    raise StateError(f"{missing[0]} is missing; write {field.example}")
+            missing = [column for column in field.columns if column not in words]
+            if field.name in words:
+                values += field.read(words[field.name])
+            elif not missing:
                 values += field.read([words[column] for column in field.columns])
+            elif len(missing) < field.length:
+                raise StateError(f"{missing[0]} is missing; write {field.example}")
+            elif field.default is None:
+                raise StateError(f"{field.name} is missing; write {self.example}")
             else:
-                values += self._read(field, words)
+                values += [field.default] * field.length
         return np.array(values, np.int64)
-
-    def _read(self, field: Field, words: Mapping[str, object]) -> list[int]:
-        if field.name in words:
-            return field.read(words[field.name])
-        if field.default is None:
-            raise StateError(f"{field.name} is missing; write {self.example}")
-        return [field.default] * field.length
 
     def read_columns(self, cells: Mapping[str, Any], rows: int) -> Ints:
         """The values (rows, columns) of a frame: name of a field or a column -> its cells, an array
@@ -360,16 +333,15 @@ class Fields(Sequence[Field]):
             )
         refuse, parts = Refuse(2), []  # a frame of one row still has a row 1
         for field in self:
-            there = [column for column in field.columns if column in cells]
+            missing = [column for column in field.columns if column not in cells]
             if field.name in cells:
                 parts.append(_cells(field, cells[field.name], refuse))
-            elif len(there) == field.length:
+            elif not missing:
                 for column in field.columns:
                     single = Field(column, default=field.default, blank=field.blank)
                     parts.append(_cells(single, cells[column], refuse))
-            elif there or field.default is None:
-                missing = next(column for column in field.columns if column not in cells)
-                raise StateError(f"column {missing} is missing")
+            elif len(missing) < field.length or field.default is None:
+                raise StateError(f"column {missing[0]} is missing")
             else:
                 parts.append(np.full((rows, field.length), field.default))
         return np.ascontiguousarray(np.hstack(parts).astype(np.int64))
@@ -405,19 +377,6 @@ class Fields(Sequence[Field]):
             said = {name: say(row[a:b]) for name, say, a, b in spans}
             found.append({name: value for name, value in said.items() if value is not None})
         return found
-
-    def as_columns(self, numbers: Ints) -> dict[str, NDArray[np.int32]]:
-        """The values of numbers (n, columns), a column each."""
-        values = self.values(numbers)
-        return {name: values[:, i].astype(np.int32) for i, name in enumerate(self.columns)}
-
-    def as_table(self, numbers: Ints) -> dict[str, NDArray[np.int32] | Coded]:
-        """The same as a table holds them: sets as texts."""
-        sets = {field.name for field in self if field.is_set}
-        return {
-            name: coded_sets(column) if name in sets else column
-            for name, column in self.as_columns(numbers).items()
-        }
 
 
 def _cells(field: Field, cells: Any, refuse: Refuse) -> Ints:

@@ -38,11 +38,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.board import registry
-from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.board.model import Board, Source, canonical
 from luckbase.solver.board.registry import GameFile
 from luckbase.solver.errors import GameError, LuckbaseError, OptionError, StateError
-from luckbase.solver.game.arrays import Coded, Ints
+from luckbase.solver.game.arrays import Coded, Ints, coded_sets
 from luckbase.solver.game.fields import Field, Fields, Refuse
 from luckbase.solver.game.rules import Capability, Numbers, Rules, Unavailable
 from luckbase.solver.njit import cache_roots
@@ -68,11 +67,8 @@ class Game:
         self.board, self.rules = board, rules
         self.fields = Fields(rules.fields, board.game)
         self._made: dict[type[Capability], Any] = {}
-        self.transition, self.players, self.max_edges = (
-            rules.transition,
-            rules.players,
-            rules.max_edges,
-        )
+        self.transition, self.max_edges = rules.transition, rules.max_edges
+        self.players = rules.players
         self.pays, self.simultaneous = rules.pays, rules.simultaneous
         self.payoff_range, self.tie_tolerance = rules.payoff_range, rules.tie_tolerance
         self.rules_version: int = rules.version
@@ -205,11 +201,16 @@ class Game:
     def state_columns(self, states: Ints) -> dict[str, NDArray[np.int32]]:
         """Columns of states (n, fields) in people's units, named as `columns`. The inverse of
         `canonical_states`."""
-        return self.fields.as_columns(states)
+        values = self.fields.values(states)
+        return {name: values[:, i].astype(np.int32) for i, name in enumerate(self.columns)}
 
     def table_columns(self, states: Ints) -> dict[str, NDArray[np.int32] | Coded]:
         """The columns of states (n, fields) as a table has them: `state_columns`, sets as text."""
-        return self.fields.as_table(states)
+        sets = {field.name for field in self.fields if field.is_set}
+        return {
+            name: coded_sets(column) if name in sets else column
+            for name, column in self.state_columns(states).items()
+        }
 
 
 _loaded: deque[tuple[registry.Entry, Game]] = deque(maxlen=8)
@@ -253,7 +254,7 @@ def _rules(entry: registry.Entry, board: Board) -> Rules:
 
 # --- games in somebody's own file ----------------------------------------------------------------
 
-_NUMBA = re.compile(
+_NOISE = re.compile(
     r"Failed in nopython mode pipeline .*\n|\x1b\[\d*m| found for signature:\s+>>>"
     r"|Function\(<.*?>\)"
 )
@@ -303,18 +304,19 @@ def _run(file: GameFile, where: Path) -> tuple[str, ...]:
         raise OptionError(f"--game: {where}: is not a Python file; name one that ends in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # pydantic looks its models' modules up
-    with registry.entering() as entered:
-        try:
-            spec.loader.exec_module(module)
-        except (Exception, SystemExit) as error:
-            del sys.modules[name]
-            raise OptionError(f"--game: {where}{fault_in(where, error)}") from None
-    if not entered:
+    before = dict(registry.entries)
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        raise OptionError(f"--game: {where}{fault_in(where, error)}") from None
+    new = [e for name, e in registry.entries.items() if e is not before.get(name)]
+    if not new:
         raise OptionError(f"--game: {where}: registers no game; end it in luckbase.register(…)")
-    for entry in entered.values():
+    for entry in new:
         registry.enter(replace(entry, stamp=stamp(file.text), file=file))
         copyreg.pickle(entry.model(), _reduced)
-    return tuple(entered)
+    return tuple(entry.name for entry in new)
 
 
 def fault_in(where: Path, error: BaseException) -> str:
@@ -322,7 +324,7 @@ def fault_in(where: Path, error: BaseException) -> str:
     said = str(error)
     wrong = re.search(r"unexpected keyword argument '(\w+)'", said)
     if type(error).__module__.startswith("numba"):  # its own words come first, and last
-        said = re.split(r"\n\s*(?:There are|During:|File )", _NUMBA.sub("", said).strip())[0]
+        said = re.split(r"\n\s*(?:There are|During:|File )", _NOISE.sub("", said).strip())[0]
         said = re.sub(r"Edges\([^>]*?\)\)", "edges", said)
     elif isinstance(error, TypeError) and wrong is not None:
         close = get_close_matches(wrong[1], [*Rules.__annotations__, *Field.__annotations__], n=1)
@@ -360,7 +362,8 @@ def revive(file: GameFile, name: str, form: dict[str, Any], source: Source | Non
         if not where.is_file() or where.read_text(encoding="utf-8") != file.text:
             where = _written(file)
         _run(file, where)
-    return board_from_canonical(name, form).read_from(source)
+    model = registry.find(form["game"]).model()
+    return model.model_validate({**form, "name": name}).read_from(source)
 
 
 def _written(file: GameFile) -> Path:

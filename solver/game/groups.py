@@ -131,8 +131,7 @@ class Groups(Capability):
 
 def groups_of(game: Game) -> Groups:
     """What people group the game's decisions by: as it says, or by its first columns."""
-    found = game.get(Groups)
-    return by_columns(game) if found is None else found
+    return game.get(Groups) or by_columns(game)
 
 
 # --- for games that say nothing ------------------------------------------------------------------
@@ -174,13 +173,9 @@ def by_columns(game: Game) -> Groups:
         how, labels = _counted(field)
         columns.append(Grouped(name, labels))
         ints += [at, how, len(labels)]
-        plain = how == PLAIN
-        axes.append(
-            Axis(
-                name, f"{name}, {'members' if how == MEMBERS else 'bits'}" if not plain else name,
-                field.shift if plain else 0, field.unit if plain else 1, len(labels),
-            )
-        )  # fmt: skip
+        label = f"{name}{('', ', bits', ', members')[how]}"
+        low, step = (field.shift, field.unit) if how == PLAIN else (0, 1)
+        axes.append(Axis(name, label, low, step, len(labels)))
     if len(axes) == 1:
         axes.append(Axis("all", "", 0, 1, 1))
     numbers = Numbers(np.array(ints, np.int64), np.zeros(1))

@@ -58,7 +58,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numba as nb
 import numpy as np
@@ -66,8 +66,10 @@ from numba import types
 from numba.extending import register_jitable
 
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.njit import tuple_type
+
+if TYPE_CHECKING:
+    from luckbase.solver.game.fields import Field, Refuse
 
 TERMINAL, CHANCE, DECISION, SIMULTANEOUS = 0, 1, 2, 3
 JOINT = 1 << 20

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import agents_of, choices
+from luckbase.solver.game.capabilities import agents_of, own_agents
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.njit import njit, tuple_type
 from luckbase.solver.policy.chain import (
@@ -72,7 +72,7 @@ def asking(agent: Agent) -> Decider:
     def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
         found = []
         for state, own in zip(states, actions, strict=True):
-            listed = choices(game, state, own.tolist())
+            listed = own_agents(game).choices(state, own.tolist())
             answer = agent(game, player, state, list(listed))
             if isinstance(answer, int | np.integer):
                 weights = np.zeros(len(listed))

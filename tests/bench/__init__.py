@@ -247,13 +247,13 @@ def _probe(board: Path, results: Path) -> None:
     import numpy as np
 
     from luckbase import cluster, solver
-    from luckbase.solver.game.capabilities import layout_of
+    from luckbase.solver.game.capabilities import Layout
 
     solved = cluster.solve(solver.load_board(board, score_unit=500, frontier=2), results=results)
     rng = np.random.default_rng(0)
     with cluster.open_table(solved.table) as table:
         states = _random_states(table, rng, 1_000_000)
-        ordered = states[np.lexsort(layout_of(table.game).locate(states)[::-1])]
+        ordered = states[np.lexsort(table.game.need(Layout).locate(states)[::-1])]
         one = states[:200]
         cold = best_of(1, lambda: [table.probe(s[None]) for s in one]) / len(one)
         warm = best_of(3, lambda: [table.probe(s[None]) for s in one]) / len(one)

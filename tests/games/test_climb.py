@@ -26,7 +26,7 @@ BOARD = 'game = "climb"\n[rules]\nsummit = 10\nrounds = 3\n'
 @pytest.fixture(autouse=True)
 def _forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What a test enters is known to it alone."""
-    monkeypatch.setattr(registry, "_entered", dict(registry._entered))
+    monkeypatch.setattr(registry, "entries", dict(registry.entries))
     yield
 
 

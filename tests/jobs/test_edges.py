@@ -68,12 +68,12 @@ def test_a_board_that_is_not_there_is_said_beside_a_pipe(command: Command, tmp_p
 @pytest.fixture
 def climb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of results with a table of a game that is not known here."""
-    monkeypatch.setattr(registry, "_entered", dict(registry._entered))
+    monkeypatch.setattr(registry, "entries", dict(registry.entries))
     board, file = tmp_path / "hill.toml", str(ROOT / "tests/games/climb.py")
     board.write_text('game = "climb"\n[rules]\nsummit = 10\nrounds = 3\n')
     results = tmp_path / "results"
     assert run(["solve", str(board), "--game", file, "--results", str(results)]) == 0
-    monkeypatch.setattr(registry, "_entered", {})
+    monkeypatch.setattr(registry, "entries", {})
     return results
 
 

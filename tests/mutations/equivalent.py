@@ -54,7 +54,7 @@ PLACES: dict[tuple[str, str, str], str] = {
      "found: Floats = 2 * np.maximum(error, (game.max_edges + 2) * 2.0**-53 * largest)",
      "found: Floats = 2 * np.maximum(error, (game.max_edges + 3) * 2.0**-53 * largest)",
      ): "a bound of roundings, one wider",
-    ("solver/game/plugins.py",
+    ("solver/game/game.py",
      "registry.enter(replace(entry, stamp=stamp(file.text), file=file)) "
      "copyreg.pickle(entry.model(), _reduced)",
      "copyreg.pickle(entry.model(), _reduced) "

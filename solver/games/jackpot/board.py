@@ -16,11 +16,11 @@ the game, and so does the last tile. All of it stands in the rule options:
                 this house is better when it is more. A least expected sum of 11.16 is -11.16
 """
 
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
-from pydantic import Field, StrictInt, StrictStr, model_validator
+from pydantic import model_validator
 
-from luckbase.solver.board.model import Board, Section, mistake
+from luckbase.solver.board.model import Board, Section, mistake, option
 from luckbase.solver.sentences import show
 
 MAX_ROLLS = 1296
@@ -32,9 +32,9 @@ MAX_STATES = 1 << 24
 class Rules(Section):
     """The rule options (module docstring)."""
 
-    tiles: Annotated[StrictInt, Field(ge=1, le=16)] = 9
-    dice: Annotated[StrictInt, Field(ge=1, le=4)] = 2
-    sides: Annotated[StrictInt, Field(ge=2, le=20)] = 6
+    tiles: int = option(9, 1, 16)
+    dice: int = option(2, 1, 4)
+    sides: int = option(6, 2, 20)
     allowed: Literal["jackpot", "sum"] = "jackpot"
     one_die: Literal["never", "may", "must"] = "never"
     objective: Literal["shut", "sum"] = "shut"
@@ -62,20 +62,16 @@ class Rules(Section):
 
     def _never_flipped(self) -> int | None:
         """The lowest tile that no roll allows, even with all tiles down; None if there is none."""
-        least, most = self.dice, self.dice * self.sides
-        for tile in range(1, self.tiles + 1):
-            if self.allowed == "jackpot":
-                fine = tile <= self.sides or least <= tile <= most
-            else:  # alone, or a lower one with others that lift it to the least roll
-                fine = tile <= most and sum(range(1, self.tiles + 1)) >= least
-            if not fine:
-                return tile
-        return None
+        tiles, most = range(1, self.tiles + 1), self.dice * self.sides
+        if self.allowed == "jackpot":
+            flipped = {*range(1, self.sides + 1), *range(self.dice, most + 1)}
+        else:  # alone, or a lower one with others that lift it to the least roll
+            flipped = {*range(1, most + 1)} if sum(tiles) >= self.dice else set()
+        return min({*tiles} - flipped, default=None)
 
 
 class JackpotBoard(Board):
     """A board of Jackpot or Shut the Box: [rules] and nothing else."""
 
     game: Literal["jackpot"]
-    title: StrictStr = ""
     rules: Rules = Rules()

@@ -33,6 +33,7 @@ from itertools import product
 import numpy as np
 from numba import types
 
+from luckbase.solver.game import rules
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
     Agents,
@@ -45,14 +46,7 @@ from luckbase.solver.game.capabilities import (
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups
-from luckbase.solver.game.rules import (
-    CHANCE,
-    DECISION,
-    TERMINAL,
-    TRANSITION_TYPE,
-    Numbers,
-    Rules,
-)
+from luckbase.solver.game.rules import Numbers, Rules
 from luckbase.solver.games.jackpot.board import JackpotBoard
 from luckbase.solver.games.jackpot.board import Rules as Options
 from luckbase.solver.njit import njit
@@ -142,7 +136,7 @@ def roll(ints, reals, state, dice, children, weights, actions, edge):
     return edge
 
 
-@njit(TRANSITION_TYPE, cache=True)
+@njit(rules.TRANSITION_TYPE, cache=True)
 def transition(board, state, edges):  # noqa: C901  # the rules, in the order in which they are told
     """The edges of a state, by the contract in `solver.game.rules`.
 
@@ -151,7 +145,7 @@ def transition(board, state, edges):  # noqa: C901  # the rules, in the order in
     ints, reals = board
     children, weights, actions, rewards, about = edges
     open_tiles = state[OPEN]
-    about[0], about[1] = CHANCE, 0
+    about[0], about[1] = rules.CHANCE, 0
     n = 0
     if open_tiles and roll_sum(state) == 0:
         one = one_die_here(ints, open_tiles)
@@ -160,7 +154,7 @@ def transition(board, state, edges):  # noqa: C901  # the rules, in the order in
         if one:
             n = roll(ints, reals, state, 1, children, weights, actions, n)
             if ints[ONE_DIE] == MAY:
-                about[0] = DECISION
+                about[0] = rules.DECISION
     elif open_tiles:
         listed = list_flips(ints, state, actions)
         for k in range(listed):  # each set of tiles once, at its first place
@@ -173,9 +167,9 @@ def transition(board, state, edges):  # noqa: C901  # the rules, in the order in
                 weights[n], actions[n] = 1.0, tiles
                 n += 1
         if n > 1:
-            about[0] = DECISION
+            about[0] = rules.DECISION
     if n == 0:
-        about[0], about[1] = TERMINAL, -1
+        about[0], about[1] = rules.TERMINAL, -1
         rewards[0, 0] = 0.0 if open_tiles else 1.0
         if ints[MIN_SUM]:
             rewards[0, 0] = 0.0

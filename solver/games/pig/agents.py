@@ -5,13 +5,12 @@ table, also against somebody who is not) and ``best-response`` (to the other age
 from the last, each sticks by a policy, or where a guide says so: the table's values, or these very
 chances (`kernel.follow`). A lead of the cut counts as won, as in the table.
 
-    >>> chances(game, "optimal", "computer").win
+    >>> win, draw, loss = chances(game, "optimal", "computer")
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -34,67 +33,40 @@ NOT_BEHIND = "not-behind"
 MAX_BEHIND = 200
 
 
-@dataclass(frozen=True)
-class Chances:
-    """Player 1's; they sum to 1."""
-
-    win: float
-    draw: float
-    loss: float
-
-    def payoff(self, game: Game) -> tuple[float, float]:
-        """Both players' payoffs by the board's objective."""
-        three = np.array([self.win, self.draw, self.loss])
-        one, two = game.numbers.reals[:3] @ three, game.numbers.reals[3:] @ three
-        return float(one), float(two)
+def payoffs(game: Game, one: str, two: str, last_turn: str | None = None) -> tuple[float, float]:
+    """Both players' payoffs by the board's objective, as `chances`."""
+    first, second = game.numbers.reals.reshape(2, 3) @ chances(game, one, two, last_turn)
+    return float(first), float(second)
 
 
-@dataclass(frozen=True)
-class TurnStatistics:
-    """mean: points a turn. nothing: the chance of none. points: the chance of each number."""
-
-    mean: float
-    nothing: float
-    points: Floats
-
-
-def turn_statistics(game: Game, name: str) -> TurnStatistics:
-    """What a turn of an agent who does not look at the scores brings.
+def points_of_turns(game: Game, name: str) -> Floats:
+    """The chance that a turn of an agent who does not look at the scores brings 0, 1, … points.
 
     Raises OptionError for another one.
     """
-    layout = _rounds(game)
-    points = turn_points(stationary(game, name).sticks, layout.options.race(), layout.cut)
-    return TurnStatistics(float(points @ np.arange(len(points))), float(points[0]), points)
+    rounds = _rounds(game)
+    return turn_points(stationary(game, name).sticks, rounds.options.race(), rounds.cut)
 
 
-@dataclass(frozen=True)
-class LastTurn:
-    """What the last turn of the game costs player 2. behind: what they lose by sticking while
-    behind, and so losing for certain. best: what they lose against the best last turn, which also
-    sticks as soon as player 2 is ahead."""
+def last_turn_cost(game: Game, one: str, two: str) -> tuple[float, float]:
+    """The blog's "final round problem": what the last turn of the game costs agent `two`, who is
+    player 2 and does not look at the scores, in payoffs. Raises OptionError.
 
-    behind: float
-    best: float
-
-
-def last_turn_cost(game: Game, one: str, two: str) -> LastTurn:
-    """The blog's "final round problem" for agent `two`, who is player 2 and does not look at the
-    scores, in payoffs. Raises OptionError.
-
-    Where they are more than `MAX_BEHIND` points behind nothing is mended; that they come back from
-    there in one turn has a chance of 1e-4, with one die of six sides.
+    First what they lose by sticking while behind, and so losing for certain; then what they lose
+    against the best last turn, which also sticks as soon as player 2 is ahead. Where they are more
+    than `MAX_BEHIND` points behind nothing is mended; that they come back from there in one turn
+    has a chance of 1e-4, with one die of six sides.
     """
     stationary(game, two)
     whole, behind, best = (
-        chances(game, one, two, last).payoff(game)[1] for last in (None, NOT_BEHIND, BEST_RESPONSE)
+        payoffs(game, one, two, last)[1] for last in (None, NOT_BEHIND, BEST_RESPONSE)
     )
-    return LastTurn(behind - whole, best - whole)
+    return behind - whole, best - whole
 
 
-def chances(game: Game, one: str, two: str, last_turn: str | None = None) -> Chances:
-    """The chances of agent `one`, who is player 1, against agent `two`, whose last turn `last_turn`
-    plays, if given. Raises OptionError."""
+def chances(game: Game, one: str, two: str, last_turn: str | None = None) -> Floats:
+    """float64 (3,): that agent `one`, who is player 1, wins, draws and loses against agent `two`,
+    whose last turn `last_turn` plays, if given. Raises OptionError."""
     names, rounds = (one, two), _rounds(game)
     policies = {name: _policy(rounds, name, two) for name in (one, two, last_turn or two)}
     cut, ints, reals = rounds.cut, game.numbers.ints, game.numbers.reals
@@ -115,8 +87,8 @@ def chances(game: Game, one: str, two: str, last_turn: str | None = None) -> Cha
         if OPTIMAL in names:
             found = follow(ints, np.vstack([guide, own]), by_guide, payoffs[0], 0.0)[0]
             ideal = found if player == 1 else total - found
-    win, draw = (float(row[cut - 1]) for row in real)
-    return Chances(win, draw, 1 - win - draw)
+    win, draw = real[:, cut - 1]
+    return np.array([win, draw, 1 - win - draw])
 
 
 def _rounds(game: Game) -> Rounds:
@@ -147,21 +119,21 @@ class RoundsForms(TurnForms):
     """Those of the rounds, and what is known of the agents' turns."""
 
     def payoffs(self, one: str, two: str) -> tuple[float, float]:
-        return chances(self.game, one, two).payoff(self.game)
+        return payoffs(self.game, one, two)
 
     def facts(self, agents: Sequence[str]) -> list[tuple[str, str, float]]:
-        game, found, own = self.game, [], agents_of(self.game)
+        game, own = self.game, agents_of(self.game)
         one, two = agents
-        three = chances(game, one, two)
-        for what, number in (("wins", three.win), ("draws", three.draw), ("loses", three.loss)):
-            found.append((one, f"{what} as player 1", number))
+        does = ("wins", "draws", "loses")
+        three = zip(does, chances(game, one, two).tolist(), strict=True)
+        found = [(one, f"{what} as player 1", number) for what, number in three]
         for name in dict.fromkeys(agents):
             if name in own:
-                turn = turn_statistics(game, name)
-                found.append((name, "points a turn", turn.mean))
-                found.append((name, "chance of a turn worth nothing", turn.nothing))
+                points = points_of_turns(game, name)
+                found.append((name, "points a turn", float(points @ np.arange(len(points)))))
+                found.append((name, "chance of a turn worth nothing", float(points[0])))
         if two in own:
-            last = last_turn_cost(game, one, two)
-            found.append((two, "loses by sticking while behind in the last turn", last.behind))
-            found.append((two, "loses against the best last turn", last.best))
+            behind, best = last_turn_cost(game, one, two)
+            found.append((two, "loses by sticking while behind in the last turn", behind))
+            found.append((two, "loses against the best last turn", best))
         return found

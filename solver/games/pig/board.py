@@ -23,27 +23,27 @@ total wins. Options:
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
-from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
+from pydantic import model_validator
 
-from luckbase.solver.board.model import Board, Section, mistake
-from luckbase.solver.games.skunk.board import Dice, Penalty, Sides
+from luckbase.solver.board.model import Board, Section, mistake, option
+from luckbase.solver.games.skunk.board import Penalty
 from luckbase.solver.games.skunk.board import Rules as Race
 
 
 class PigRules(Section):
     """The rule options of the race."""
 
-    goal: Annotated[StrictInt, Field(ge=1, le=200)] = 100
-    dice: Dice = 1
-    sides: Sides = 6
+    goal: int = option(100, 1, 200)
+    dice: int = option(1, 1, 4)
+    sides: int = option(6, 2, 20)
     some_ones: Penalty = "turn"
     all_ones: Penalty = "turn"
-    first_roll_safe: StrictBool = False
-    first_roll_forced: StrictBool = True
+    first_roll_safe: bool = option(False)
+    first_roll_forced: bool = option(True)
     count: Literal["faces", "rolls"] = "faces"
-    count_rolls: StrictBool = False
+    count_rolls: bool = option(False)
 
     def race(self) -> Race:
         """The same in Skunk's words."""
@@ -60,21 +60,20 @@ class PigBoard(Board):
     """A board of the race: [rules] and nothing else."""
 
     game: Literal["pig"]
-    title: StrictStr = ""
     rules: PigRules = PigRules()
 
 
 class RoundsRules(Section):
     """The rule options of the n-round game."""
 
-    rounds: Annotated[StrictInt, Field(ge=1, le=50)] = 10
-    dice: Dice = 1
-    sides: Sides = 6
-    first_roll_safe: StrictBool = True
-    first_roll_forced: StrictBool = False
+    rounds: int = option(10, 1, 50)
+    dice: int = option(1, 1, 4)
+    sides: int = option(6, 2, 20)
+    first_roll_safe: bool = option(True)
+    first_roll_forced: bool = option(False)
     draw: Literal["half", "first", "second"] = "half"
     objective: Literal["win", "difference"] = "win"
-    count_rolls: StrictBool = False
+    count_rolls: bool = option(False)
 
     def race(self) -> Race:
         """What the dice do, in Skunk's words."""
@@ -101,14 +100,13 @@ class RoundsRules(Section):
 class RoundsSolve(Section):
     """The solve options of the n-round game."""
 
-    cut: Annotated[StrictInt, Field(ge=10, le=2000)] = 600
+    cut: int = option(600, 10, 2000)
 
 
 class PigRoundsBoard(Board):
     """A board of the n-round game: [rules] and [solve]."""
 
     game: Literal["pig-rounds"]
-    title: StrictStr = ""
     rules: RoundsRules = RoundsRules()
     solve: RoundsSolve = RoundsSolve()
 

@@ -37,6 +37,7 @@ from functools import partial
 import numpy as np
 from numba import types
 
+from luckbase.solver.game import rules
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
     Agents,
@@ -50,14 +51,7 @@ from luckbase.solver.game.capabilities import (
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups
-from luckbase.solver.game.rules import (
-    CHANCE,
-    DECISION,
-    TERMINAL,
-    TRANSITION_TYPE,
-    Numbers,
-    Rules,
-)
+from luckbase.solver.game.rules import Numbers, Rules
 from luckbase.solver.games.pig.board import PigBoard, PigRoundsBoard, RoundsRules
 from luckbase.solver.games.skunk.agents import TurnAgents
 from luckbase.solver.games.skunk.game import (
@@ -105,7 +99,7 @@ def _pass_on(ints, lead, round_, player, child):
     child[ROUND], child[PLAYER] = round_ + (player == 2), 3 - player
 
 
-@njit(TRANSITION_TYPE, cache=True)
+@njit(rules.TRANSITION_TYPE, cache=True)
 def transition(board, state, edges):
     """The edges of a state, by the contract in `solver.game.rules`. `reals` holds the payoffs
     of player 1 and then of player 2 where player 1 has won, nobody, player 2."""
@@ -114,14 +108,14 @@ def transition(board, state, edges):
     lead, turn = state[MINE] - state[YOURS], state[TURN]
     round_, player = state[ROUND], state[PLAYER]
     if round_ > ints[ROUNDS]:
-        about[0], about[1] = TERMINAL, -1
+        about[0], about[1] = rules.TERMINAL, -1
         result = 0 if lead > 0 else (1 if lead == 0 else 2)
         rewards[0, 0], rewards[0, 1] = reals[result], reals[3 + result]
         return 0
-    about[0], about[1] = CHANCE, player - 1
+    about[0], about[1] = rules.CHANCE, player - 1
     n = 0
     if turn > 0 or not ints[FORCED]:
-        about[0] = DECISION
+        about[0] = rules.DECISION
         _pass_on(ints, lead + turn, round_, player, children[0])
         weights[0], actions[0] = 1.0, HOLD
         n = 1
@@ -171,13 +165,13 @@ def chance_to_gain(ints, turns, most_points):
 
 def numbers(board: PigRoundsBoard) -> Numbers:
     """The board as `transition` reads it."""
-    rules = board.rules
-    first, later = rules.race().rolls(True), rules.race().rolls(False)
-    ints = [rules.rounds, board.solve.cut, rules.first_roll_forced, first.total]
+    options = board.rules
+    first, later = options.race().rolls(True), options.race().rolls(False)
+    ints = [options.rounds, board.solve.cut, options.first_roll_forced, first.total]
     ints.append(len(first.points) - 1)
     for table in (first, later):
         ints += [table.turn, *table.points]
-    return Numbers(np.array(ints, np.int64), np.array(sum(rules.payoffs(), ())))
+    return Numbers(np.array(ints, np.int64), np.array(sum(options.payoffs(), ())))
 
 
 def cut_error(ints: Ints, spread: float = 1.0) -> float:
@@ -250,27 +244,21 @@ def canonical(rounds: int, cut: int, states: Ints, refuse: Refuse) -> Ints:
     return states
 
 
-class RoundsNames:
-    """The names of what rolls bring on a board."""
-
-    def __init__(self, board: PigRoundsBoard) -> None:
-        race = board.rules.race()
-        self.said, self.cut, self.most = RollNames(race), board.solve.cut, race.dice * race.sides
-
-    def names(self, state: Ints, action: int, children: Ints) -> list[str | None]:
-        """What each state (n, fields) is called that an action leads to; None near the cut, where
-        a state that is over does not say whether the turn was lost."""
-        lead = state[MINE] - state[YOURS] + state[TURN]
-        if action != ROLL or lead + self.most >= self.cut:
-            return [None] * len(children)
-        return [self._name(state.tolist(), child) for child in children.tolist()]
-
-    def _name(self, state: list[int], child: list[int]) -> str:
-        first = state[TURN] == 0
-        whose = ROUND, PLAYER
-        if any(child[at] != state[at] for at in whose):
-            return self.said.lost(first, score=False)
-        return self.said.points(first, child[TURN] - state[TURN])
+def outcome_names(
+    names: RollNames, cut: int, state: Ints, action: int, children: Ints
+) -> list[str | None]:
+    """What each state (n, fields) is called that an action leads to; None near the cut, where a
+    state that is over does not say whether the turn was lost."""
+    most = names.options.dice * names.options.sides
+    if action != ROLL or state[MINE] - state[YOURS] + state[TURN] + most >= cut:
+        return [None] * len(children)
+    first, whose = bool(state[TURN] == 0), [ROUND, PLAYER]
+    lost = (children[:, whose] != state[whose]).any(axis=1)
+    points = (children[:, TURN] - state[TURN]).tolist()
+    return [
+        names.lost(first, score=False) if gone else names.points(first, more)
+        for gone, more in zip(lost, points, strict=True)
+    ]
 
 
 MIN_END = 50
@@ -279,8 +267,10 @@ MIN_END = 50
 
 def drawing(game: Game) -> Drawing:
     """The drawing of a board's states."""
-    assert isinstance(game.board, PigRoundsBoard)
-    return Drawing(partial(_draw, game.board.rules), RoundsNames(game.board).names)
+    board = game.board
+    assert isinstance(board, PigRoundsBoard)
+    names = RollNames(board.rules.race())
+    return Drawing(partial(_draw, board.rules), partial(outcome_names, names, board.solve.cut))
 
 
 def _draw(options: RoundsRules, values: Ints) -> Scene:

@@ -90,7 +90,7 @@ def follow(ints, starts, policy, won, tolerance):
     Returns the same as starts, at this turn's start by their lead.
     """
     cut, most, total = ints[CUT], ints[MAX_POINTS], ints[TOTAL]
-    v, out = np.empty((2 * cut + most, 3)), np.empty_like(starts)
+    v, out = np.zeros((2 * cut + most, 3)), np.empty_like(starts)
     for i in range(2 * cut - 1):  # their lead is i + 1 - cut
         left, nothing = 2 * cut - 1 - i, 2 * cut - 2 - i
         for t in range(left, left + most + 1):
@@ -99,21 +99,20 @@ def follow(ints, starts, policy, won, tolerance):
         for t in range(left - 1, -1, -1):
             if t == 0:
                 table = TABLES
-            lost = ints[table]
-            guide, win = lost * starts[0, nothing], lost * starts[1, nothing]
-            draw = lost * starts[2, nothing]
-            for s in range(1, most + 1):
-                ways = ints[table + 1 + s]
-                guide += ways * v[t + s, 0]
-                win += ways * v[t + s, 1]
-                draw += ways * v[t + s, 2]
-            v[t, 0], v[t, 1], v[t, 2] = guide / total, win / total, draw / total
-            if t == 0 and ints[FORCED]:
-                continue
-            if policy.size:
-                h = policy[min(i, policy.shape[0] - 1), t]
-            else:
-                h = 1.0 if starts[0, nothing - t] >= v[t, 0] - tolerance else 0.0
+            free = t > 0 or not ints[FORCED]
+            h = policy[min(i, policy.shape[0] - 1), t] if free and policy.size else 0.0
+            if h < 1.0:
+                lost = ints[table]
+                guide, win = lost * starts[0, nothing], lost * starts[1, nothing]
+                draw = lost * starts[2, nothing]
+                for s in range(1, most + 1):
+                    ways = ints[table + 1 + s]
+                    guide += ways * v[t + s, 0]
+                    win += ways * v[t + s, 1]
+                    draw += ways * v[t + s, 2]
+                v[t, 0], v[t, 1], v[t, 2] = guide / total, win / total, draw / total
+                if free and not policy.size and starts[0, nothing - t] >= v[t, 0] - tolerance:
+                    h = 1.0
             for c in range(3):
                 v[t, c] = h * starts[c, nothing - t] + (1.0 - h) * v[t, c]
         out[:, i] = v[0]
@@ -160,14 +159,8 @@ class Rounds(Layout[Tier]):
     def tier_name(self, tier: Tier) -> str:
         return f"round {tier[0]}, player {tier[1]}"
 
-    def shape(self, tier: Tier) -> tuple[int, ...]:
-        return (self.rows(tier),)
-
     def rows(self, tier: Tier) -> int:
         return (2 * self.cut - 1) * self.cut
-
-    def block_rows(self, tier: Tier) -> int:
-        return 1
 
     @cached_property
     def rounding(self) -> float:

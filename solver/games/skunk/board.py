@@ -23,32 +23,30 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
-from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
+from pydantic import model_validator
 
-from luckbase.solver.board.model import Board, Section, mistake
+from luckbase.solver.board.model import Board, Section, mistake, option
 
 MAX_ROLLS = 10_000
 """Ordered rolls: four dice of ten sides."""
 
 Penalty = Literal["turn", "score", "points"]
-Dice = Annotated[StrictInt, Field(ge=1, le=4)]
-Sides = Annotated[StrictInt, Field(ge=2, le=20)]
 
 
 class Rules(Section):
     """The rule options (module docstring)."""
 
-    goal: Annotated[StrictInt, Field(ge=1, le=200)] = 100
-    dice: Dice = 2
-    sides: Sides = 6
+    goal: int = option(100, 1, 200)
+    dice: int = option(2, 1, 4)
+    sides: int = option(6, 2, 20)
     some_ones: Penalty = "turn"
     all_ones: Penalty = "score"
-    first_roll_safe: StrictBool = False
+    first_roll_safe: bool = option(False)
     count: Literal["faces", "rolls"] = "faces"
-    must_roll: StrictBool = True
-    count_rolls: StrictBool = False
+    must_roll: bool = option(True)
+    count_rolls: bool = option(False)
 
     @model_validator(mode="after")
     def _can_be_played(self) -> Self:
@@ -93,5 +91,4 @@ class SkunkBoard(Board):
     """A board of Skunk: [rules] and nothing else."""
 
     game: Literal["skunk"]
-    title: StrictStr = ""
     rules: Rules = Rules()

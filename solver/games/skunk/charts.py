@@ -1,15 +1,5 @@
 """The charts of Skunk, and of the Pig that is a race, as `solver.charts` has them.
 
-``chart`` is the list of toggles, ``hold`` the picture of the strategy
-(docs/sources.md#gottahack-1998): the hold point as colour over both scores, and the line beyond
-which holding is no use. ``win`` is the chance to win at the start of a turn. ``card`` has the hold
-points for scores in steps of a tenth of the goal. ``turn`` is the picture of
-docs/sources.md#neller-and-presser-2004: my score across, the turn's points up, at one score of the
-other; the line is where rolling turns to holding.
-
-**The line.** At a score of mine, y is the least such that from y on every hold point is
-goal - mine: all or nothing. A step lies between y - 1 and y; steps are joined.
-
 **The list.** A line is ``(mine,yours) chance - toggles``, at the start of a turn, as first printed
 in 1998::
 
@@ -25,7 +15,8 @@ toggle that changes the choice at no reachable turn can be left out. A turn is *
 rolling and holding differ by less than what the table's error can account for: it is marked, and
 the chart says hold there.
 
-Source: docs/sources.md#gottahack-1998.
+Sources: docs/sources.md#gottahack-1998; ``turn`` is the picture of
+docs/sources.md#neller-and-presser-2004.
 """
 
 from __future__ import annotations
@@ -37,18 +28,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.charts import (
-    DECIMALS,
-    ChartRequest,
-    Heatmap,
-    Kind,
-    Line,
-    Listing,
-    Lookup,
-    Words,
-    outline,
-    words_in,
-)
+from luckbase.solver import charts
+from luckbase.solver.charts import DECIMALS, ChartRequest, Heatmap, Kind, Listing, Lookup
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.capabilities import Charts
@@ -272,11 +253,9 @@ def all_or_nothing_from(points: Floats) -> list[int]:
     """For each score of mine the least score of yours from which on every hold point is the whole
     way to the goal; the goal where there is none. points: float64 (goal, goal)."""
     goal = len(points)
-    found = []
-    for mine, row in enumerate(points):
-        short = np.flatnonzero(row != goal - mine)
-        found.append(int(short[-1]) + 1 if len(short) else 0)
-    return found
+    short = points != goal - np.arange(goal)[:, None]
+    last = goal - np.argmax(short[:, ::-1], axis=1)
+    return [int(x) for x in np.where(short.any(axis=1), last, 0)]
 
 
 def _hold(points: Floats, about: str) -> Heatmap:
@@ -296,7 +275,7 @@ def _hold(points: Floats, about: str) -> Heatmap:
     across = [mine for mine in range(goal) if jump[mine] <= mine]  # beyond, on the diagonal
     if across:
         middle = min((across[0] + goal - 1) / 2, 0.88 * goal - 0.5)  # words are wide
-        words.append(Words(f"all or nothing:\nroll to {goal}", middle, middle))
+        words.append(charts.Words(f"all or nothing:\nroll to {goal}", middle, middle))
     return Heatmap(
         title, about, (*SCORES, "hold_point"), np.arange(goal), np.arange(goal), points,
         MINE, YOURS, "hold point (points in the turn)", beyond, limits,
@@ -304,11 +283,9 @@ def _hold(points: Floats, about: str) -> Heatmap:
     )  # fmt: skip
 
 
-def _steps(jump: list[int], goal: int) -> tuple[Line, ...]:
-    """The line: over each score of mine the lower edge of its first score of yours.
-
-    jump: what `all_or_nothing_from` gave. No line where it is all or nothing everywhere, or never.
-    """
+def _steps(jump: list[int], goal: int) -> tuple[charts.Line, ...]:
+    """The line: over each score of mine the lower edge of its first score of yours, steps joined;
+    none where it is all or nothing everywhere, or never."""
     inside = [mine for mine in range(goal) if 0 < jump[mine] < goal]
     if not inside:
         return ()
@@ -316,7 +293,7 @@ def _steps(jump: list[int], goal: int) -> tuple[Line, ...]:
     edge = np.array(jump)[mine] - 0.5
     xs = np.append(np.column_stack([mine - 0.5, mine + 0.5]).ravel(), mine[-1] + 0.5)
     ys = np.append(np.repeat(edge, 2), -0.5 if jump[-1] == 0 else edge[-1])
-    return (Line("the hold point jumps to all or nothing", xs, ys),)
+    return (charts.Line("the hold point jumps to all or nothing", xs, ys),)
 
 
 def _win(values: Floats, about: str) -> Heatmap:
@@ -329,14 +306,14 @@ def _win(values: Floats, about: str) -> Heatmap:
             y = int(below[0])
             level.append((mine, y - 1 + (row[y - 1] - 0.5) / (row[y - 1] - row[y])))
     title = "Who has the dice is the favourite"
-    lines: tuple[Line, ...] = ()
+    lines: tuple[charts.Line, ...] = ()
     if level:
         mine, yours = np.array(level).T
         behind = yours[0] - mine[0]
         title = "The dice in hand are worth less than a point"
         if behind >= 1:
             title = f"The dice in hand are worth a lead of about {many(round(behind), 'point')}"
-        lines = (Line("even chances", mine, yours),)
+        lines = (charts.Line("even chances", mine, yours),)
     return Heatmap(
         title, about, (*SCORES, "value"), np.arange(goal), np.arange(goal), values,
         MINE, YOURS, CHANCE, None, (0.0, 1.0), LEVELS, lines, rest={},
@@ -354,13 +331,13 @@ def turn_picture(strategy: Strategy, yours: int, about: str) -> Heatmap:
         rolling[mine, : goal - mine] = roll > hold + strategy.tolerance
     known = ~np.isnan(chances)
     scores = np.arange(goal)
-    line = outline("roll or hold", rolling, scores, scores, known)
+    line = charts.outline("roll or hold", rolling, scores, scores, known)
     first = strategy.entry(0, yours).hold
     return Heatmap(
         f"Against {yours} points: " + (f"hold at {first} from 0" if first < goal else "never hold"),
         about, ("mine", "turn", "value"), scores, scores, chances,
         MINE, "points in the turn", CHANCE,
         None, (0.0, 1.0), lines=() if line is None else (line,),
-        words=words_in({"roll": rolling, "hold": known & ~rolling}, scores, scores),
+        words=charts.words_in({"roll": rolling, "hold": known & ~rolling}, scores, scores),
         rest={"yours": str(yours)},
     )  # fmt: skip

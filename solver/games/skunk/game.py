@@ -31,20 +31,13 @@ from typing import Any
 
 import numpy as np
 
+from luckbase.solver.game import rules
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Agents, Charts, ClosedForms, Drawing, Layout, View
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Threshold
-from luckbase.solver.game.rules import (
-    CHANCE,
-    DECISION,
-    TERMINAL,
-    TRANSITION_TYPE,
-    Numbers,
-    Rules,
-    Unavailable,
-)
+from luckbase.solver.game.rules import Numbers, Rules
 from luckbase.solver.games.skunk.board import Rules as Options
 from luckbase.solver.games.skunk.board import SkunkBoard
 from luckbase.solver.njit import njit
@@ -60,21 +53,21 @@ for the first roll of a turn and then for the others: how many of the TOTAL roll
 lose the score, and are worth 0, 1, …, MAX_POINTS points."""
 
 
-@njit(TRANSITION_TYPE, cache=True)
+@njit(rules.TRANSITION_TYPE, cache=True)
 def transition(board, state, edges):
     """The edges of a state, by the contract in `solver.game.rules`."""
     ints = board.ints
     children, weights, actions, rewards, about = edges
     mine, yours, turn, player = state[MINE], state[YOURS], state[TURN], state[PLAYER]
     if mine + turn >= ints[GOAL]:
-        about[0], about[1] = TERMINAL, -1
+        about[0], about[1] = rules.TERMINAL, -1
         rewards[0, 0] = 1.0 if player == 1 else 0.0
         rewards[0, 1] = 1.0 - rewards[0, 0]
         return 0
-    about[0], about[1] = CHANCE, player - 1
+    about[0], about[1] = rules.CHANCE, player - 1
     n = 0
     if turn > 0 or not ints[MUST_ROLL]:
-        about[0] = DECISION
+        about[0] = rules.DECISION
         children[0] = 0
         children[0, MINE], children[0, YOURS] = yours, mine + turn
         children[0, PLAYER] = 3 - player
@@ -158,10 +151,10 @@ def race_options(game: Game) -> Options:
     return options
 
 
-NO_ROLLS = Unavailable(
+NO_ROLLS = rules.Unavailable(
     "count_rolls: a table does not hold the rolls of a turn, which change no value; write false"
 )
-NO_END = Unavailable(
+NO_END = rules.Unavailable(
     "at mine=0 yours=0 turn=0 both players could pass for ever, and the rules do not say what such "
     "a play pays; a turn must begin with a roll"
 )
@@ -169,16 +162,15 @@ NO_END = Unavailable(
 
 def two_forms(game: Game) -> View:
     """With the rolls of the turn in its states, and without."""
-    return View(lambda: counting(game, False), lambda: game)
 
+    def plain() -> Game:
+        form: dict[str, Any] = game.board.model_dump()
+        if not form["rules"]["count_rolls"]:
+            return game
+        form["rules"]["count_rolls"] = False
+        return load_game(type(game.board).model_validate(form))
 
-def counting(game: Game, rolls: bool) -> Game:
-    """The game on the same board, with or without the rolls of the turn in its states."""
-    form: dict[str, Any] = game.board.model_dump()
-    if form["rules"]["count_rolls"] == rolls:
-        return game
-    form["rules"]["count_rolls"] = rolls
-    return load_game(type(game.board).model_validate(form))
+    return View(plain)
 
 
 def canonical(goal: int, states: Ints, refuse: Refuse) -> Ints:
@@ -216,18 +208,16 @@ def refuse_rolls(rolls: Ints, turn: Ints, refuse: Refuse) -> None:
 
 STEPS, TURNS = 3, 6
 """Steps of a lead, and as many of a deficit, the last one open; spans of a turn, the last open."""
-STEP, SPAN = 0, 1
-"""Where the numbers stand: the points of a step of the lead, and of a span of the turn."""
 
 
 @njit(GROUP_TYPE, cache=True, nogil=True)
 def group(board, state, actor, out, rest):
     """The group of a state, by the contract in `solver.game.groups`."""
-    ints = board.ints
+    points = board.ints[0]  # of a step of the lead, and of a span of the turn
     lead, turn = state[MINE] - state[YOURS], state[TURN]
-    step = min((abs(lead) + ints[STEP] - 1) // ints[STEP], STEPS)
+    step = min((abs(lead) + points - 1) // points, STEPS)
     side = STEPS + (step if lead > 0 else -step)
-    span = min((turn + ints[SPAN] - 1) // ints[SPAN], TURNS)
+    span = min((turn + points - 1) // points, TURNS)
     out[2], out[3] = state[MINE], state[YOURS]
     if turn > 0:
         out[0], out[1] = side, turn
@@ -238,17 +228,15 @@ def group(board, state, actor, out, rest):
 def groups_of_scores(goal: int, high: int, hold: str, name: str) -> Groups:
     """Groups of a game to about `goal` points, with scores up to `high` and the action `hold`,
     which a sentence calls `name`."""
-    step, span = max(1, goal // 10), max(1, goal // 10)
-    ahead = spans(step, STEPS)
-    leads = [f"behind by {x}" for x in reversed(ahead)] + ["level"] + [
-        f"ahead by {x}" for x in ahead
-    ]  # fmt: skip
-    turns = ["before the first roll", *spans(span, TURNS)]
+    points = max(1, goal // 10)
+    ahead, turns = spans(points, STEPS), ["before the first roll", *spans(points, TURNS)]
+    leads = [f"behind by {x}" for x in reversed(ahead)] + ["level"]
+    leads += [f"ahead by {x}" for x in ahead]
     score = {"low": 0, "step": 1, "cells": high + 1}
     return Groups(
         columns=(Grouped("scores", leads), Grouped("points of the turn", turns)),
         group=group,
-        numbers=Numbers(np.array([step, span], np.int64), np.zeros(1)),
+        numbers=Numbers(np.array([points], np.int64), np.zeros(1)),
         axes=(
             Axis("mine", "points of the player up", **score),
             Axis("yours", "points of the other", **score),

@@ -349,14 +349,8 @@ class Race(Layout[int]):
     def tier_name(self, tier: int) -> str:
         return f"goal {self.goal}"
 
-    def shape(self, tier: int) -> tuple[int, ...]:
-        return (self.rows(tier),)
-
     def rows(self, tier: int) -> int:
         return self.goal * self.goal * (self.goal + 1)
-
-    def block_rows(self, tier: int) -> int:
-        return 1
 
     def solve_tier(
         self,

@@ -11,7 +11,7 @@ import pytest
 
 import luckbase
 from luckbase.cluster.table.moves import Moves
-from luckbase.solver.game.capabilities import outcome_names
+from luckbase.solver.game.capabilities import drawing
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.search.expand import expand
 from tests.places import BOARDS
@@ -28,7 +28,7 @@ def named(game: Game, **state: Any) -> dict[str, dict[str, Any]]:
     found = {}
     for action in dict.fromkeys(edges.actions.tolist()):
         children = edges.children[edges.actions == action]
-        names = outcome_names(game, asked, action, children)
+        names = drawing(game).outcome_names(asked, action, children)
         assert all(name is None for name in names) or all(names)
         found |= {
             name: game.describe(child) for name, child in zip(names, children, strict=True) if name

@@ -31,7 +31,7 @@ from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import CorruptTableError, MissingTableError, StateError
-from luckbase.solver.game.capabilities import layout_of
+from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.search.bellman import choose, evaluate
 from luckbase.solver.search.expand import expand
 from tests.solver.games.press_your_luck import InMemory
@@ -53,13 +53,13 @@ def copy(path: Path, tmp_path: Path) -> Path:
 
 
 def all_states(table: Table) -> np.ndarray:
-    layout = layout_of(table.game)
+    layout = table.game.need(Layout)
     return np.concatenate([layout.states_at(t, np.arange(layout.rows(t))) for t in layout.tiers()])
 
 
 def test_every_stored_payoff_and_every_best_action_is_that_of_the_float64_solve(path: Path) -> None:
     with cluster.open_table(path) as table:
-        exact = InMemory(layout_of(table.game))
+        exact = InMemory(table.game.need(Layout))
         states = all_states(table)
         stored, wanted = table.probe(states), exact.look_up(states)
         assert np.abs(stored - wanted).max() <= table.error
@@ -124,7 +124,7 @@ def test_a_closed_table_lets_go_of_its_files_and_opens_them_anew(path: Path) -> 
 
 def test_a_toss_up_is_said_where_and_only_where_float64_finds_no_difference(path: Path) -> None:
     with cluster.open_table(path) as table:
-        exact = InMemory(layout_of(table.game))
+        exact = InMemory(table.game.need(Layout))
         states = all_states(table)[::3]
         edges = expand(table.game, states)
         q = evaluate(edges, exact.look_up(edges.children))
@@ -146,7 +146,7 @@ def test_a_game_that_is_over_needs_no_table(path: Path) -> None:
 
 def test_a_file_is_plain_parquet_with_the_documented_columns(path: Path) -> None:
     with cluster.open_table(path) as table:
-        layout = layout_of(table.game)
+        layout = table.game.need(Layout)
         tier = layout.tiers()[-1]
         name = part_name(layout, tier, 0)
         file = pq.ParquetFile(path / name)
@@ -318,7 +318,7 @@ def test_a_wrong_payoff_in_a_file_that_is_as_the_ledger_says_is_found_by_its_row
         assert check_files(table) == []
         found = check_residuals(table, None)
         assert found.faults >= 1
-        layout = layout_of(table.game)
+        layout = table.game.need(Layout)
         tier = layout.tier_of_number()[entry.tier]
         assert found.state == table.game.describe(layout.states_at(tier, np.array([17]))[0])
 

@@ -130,7 +130,7 @@ def break_rules(variant: int) -> None:
 @pytest.fixture
 def board(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Board]:
     """The game as it must be; the engines alone look, no sample is taken before a solve."""
-    monkeypatch.setattr(registry, "_entered", {})
+    monkeypatch.setattr(registry, "entries", {})
     monkeypatch.setattr(check, "check_sample", lambda *_: None)
     register("purse", Purse, rules)
     path = tmp_path / f"purse{next(numbers)}.toml"  # workers keep the rules of a board
@@ -272,7 +272,7 @@ def test_a_mistake_of_an_author_is_a_sentence_with_the_file_and_the_line(
     right: str, wrong: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(registry, "_entered", {})
+    monkeypatch.setattr(registry, "entries", {})
     assert right in CLIMB
     (tmp_path / "climb.py").write_text(CLIMB.replace(right, wrong))
     (tmp_path / "hill.toml").write_text('game = "climb"\n')

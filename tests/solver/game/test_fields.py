@@ -173,7 +173,7 @@ def test_a_frame_is_read_as_its_states(case: tuple[Game, Ints]) -> None:
         assert read.tolist() == values.tolist()
         assert game.canonical_states(read).tolist() == found.tolist()
 
-    columns = fields.as_columns(found)
+    columns = game.state_columns(found)
     assert list(columns) == list(game.columns)
     held = {each.name for each in fields if each.is_set}
     sets = {name: [members(bits) for bits in columns[name]] for name in held}

@@ -25,7 +25,7 @@ CLIMB = (ROOT / "tests/games/climb.py").read_text()
 @pytest.fixture(autouse=True)
 def _forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What a test enters is known to it alone."""
-    monkeypatch.setattr(registry, "_entered", {})
+    monkeypatch.setattr(registry, "entries", {})
     yield
 
 

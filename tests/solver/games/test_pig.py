@@ -151,22 +151,23 @@ def test_nobody_draws_under_the_best_play_of_ten_rounds() -> None:
     """docs/sources.md#numbers-of-this-project: player two, level in his last turn,
     wins for sure."""
     chances = rounds_agents.chances(pig(ROUNDS), "optimal", "optimal")
-    assert chances.win == pytest.approx(start(ROUNDS), abs=1e-13)
-    assert chances.draw == 0.0
+    assert chances[0] == pytest.approx(start(ROUNDS), abs=1e-13)
+    assert chances[1] == 0.0
 
 
 def test_the_blogs_computer_makes_its_known_points() -> None:
-    found = rounds_agents.turn_statistics(pig(ROUNDS), "computer")
-    assert found.mean == pytest.approx(8.464091932, abs=1e-9)
-    assert found.nothing == pytest.approx(0.369449561, abs=1e-9)
-    assert found.points.sum() == pytest.approx(1.0, abs=1e-12)
+    points = rounds_agents.points_of_turns(pig(ROUNDS), "computer")
+    assert points @ np.arange(len(points)) == pytest.approx(8.464091932, abs=1e-9)
+    assert points[0] == pytest.approx(0.369449561, abs=1e-9)
+    assert points.sum() == pytest.approx(1.0, abs=1e-12)
     assert [Computer(6).sticks(face, 1) for face in range(1, 7)] == [0.02] * 6
 
 
 def test_20_and_21_are_the_best_numbers_to_hold_at_by_points_a_turn() -> None:
     """docs/sources.md#numbers-of-this-project: they tie exactly at 9.561337."""
     game = pig(ROUNDS)
-    means = [rounds_agents.turn_statistics(game, f"hold-at-{k}").mean for k in range(1, 41)]
+    points = [rounds_agents.points_of_turns(game, f"hold-at-{k}") for k in range(1, 41)]
+    means = [each @ np.arange(len(each)) for each in points]
     best = np.flatnonzero(np.array(means) > max(means) - 1e-12) + 1
     assert best.tolist() == [20, 21]
     assert means[19] == pytest.approx(9.561337, abs=5e-7)
@@ -326,8 +327,8 @@ def test_profiles_are_what_the_rules_and_the_agents_say(one: str, two: str) -> N
 def test_profiles_of_the_rounds_are_what_the_rules_and_the_agents_say(one: str, two: str) -> None:
     options: Settings = (("rounds", 1), ("cut", 10), ("first_roll_forced", True))
     walked = by_the_rules(pig(ROUNDS, (*options, ("count_rolls", True))), one, two)
-    found = rounds_agents.chances(pig(ROUNDS, options), one, two)
-    assert found.payoff(pig(ROUNDS, options))[0] == pytest.approx(walked, abs=1e-10)
+    found = rounds_agents.payoffs(pig(ROUNDS, options), one, two)
+    assert found[0] == pytest.approx(walked, abs=1e-10)
 
 
 def test_a_best_response_is_no_worse_than_anybody() -> None:
@@ -335,7 +336,7 @@ def test_a_best_response_is_no_worse_than_anybody() -> None:
     race, rounds = pig(TINY), pig(ROUNDS, SMALL)
     for payoff in (
         lambda one, two: race_agents.chance_to_win(race, one, two),
-        lambda one, two: rounds_agents.chances(rounds, one, two).payoff(rounds)[0],
+        lambda one, two: rounds_agents.payoffs(rounds, one, two)[0],
     ):
         table = np.array([[payoff(one, two) for two in names] for one in names])
         assert (table[0] >= table - 1e-12).all()  # as player 1, against each
@@ -360,18 +361,18 @@ def test_the_price_of_sticking_while_behind_is_the_references() -> None:
         return sum(p * ((t > behind) + 0.5 * (t == behind)) for t, p in found.items())
 
     gains = [chance * (payoff(x, True) - payoff(x, False)) for x, chance in points.items() if x]
-    cost = rounds_agents.last_turn_cost(
+    behind, best = rounds_agents.last_turn_cost(
         pig(ROUNDS, (("rounds", 1), ("cut", 300))), "computer", "computer"
     )
-    assert cost.behind == pytest.approx(sum(gains), abs=1e-6)
-    assert cost.best > cost.behind
+    assert behind == pytest.approx(sum(gains), abs=1e-6)
+    assert best > behind
 
 
 def test_the_seeds_last_round_problem_costs_a_tenth_of_a_win() -> None:
     """As player 2 against itself, ten rounds; found here, no source."""
-    cost = rounds_agents.last_turn_cost(pig(ROUNDS), "computer", "computer")
-    assert cost.behind == pytest.approx(0.095738185651, abs=1e-9)
-    assert cost.best == pytest.approx(0.135201833945, abs=1e-9)
+    behind, best = rounds_agents.last_turn_cost(pig(ROUNDS), "computer", "computer")
+    assert behind == pytest.approx(0.095738185651, abs=1e-9)
+    assert best == pytest.approx(0.135201833945, abs=1e-9)
 
 
 @pytest.mark.parametrize("safe", [True, False])
