@@ -143,7 +143,7 @@ COLUMNS = 2
 PLAIN, DOUBLED, MEMBERS = 0, 1, 2
 
 
-@njit(GROUP_TYPE, cache=True, nogil=True)
+@njit(GROUP_TYPE)
 def _by_columns(board, state, actor, out, rest):  # type: ignore[no-untyped-def]
     """By the columns in board.ints: (its place, how it is counted, how many codes) of each."""
     code = 0

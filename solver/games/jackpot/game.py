@@ -67,7 +67,7 @@ NEVER, MAY, MUST = 0, 1, 2
 _i, _i1, _f1 = types.int64, types.int64[::1], types.float64[::1]
 
 
-@njit(_i(_i1), cache=True)
+@njit(_i(_i1))
 def roll_sum(state):
     """The sum of the roll; 0 before it."""
     total = 0
@@ -76,13 +76,13 @@ def roll_sum(state):
     return total
 
 
-@njit(types.boolean(_i1, _i), cache=True)
+@njit(types.boolean(_i1, _i))
 def one_die_here(ints, open_tiles):
     """Whether one die may or must be rolled with these tiles open."""
     return ints[ONE_DIE] != NEVER and open_tiles >> ints[SIDES] == 0
 
 
-@njit(types.void(_i1, _i, _i1), cache=True)
+@njit(types.void(_i1, _i, _i1))
 def show_sum(ints, total, state):
     """Write the faces that stand for all rolls of this sum (module docstring) into `state`."""
     dice = ints[DICE]
@@ -94,7 +94,7 @@ def show_sum(ints, total, state):
         state[FACES + i] = (total + i) // dice
 
 
-@njit(_i(_i1, _i1, _i1), cache=True)
+@njit(_i(_i1, _i1, _i1))
 def list_flips(ints, state, listed):
     """Write what may be flipped after the roll, as sets of tiles, first die, second, sum; a tile
     that two dice show stands there twice. Returns how many."""
@@ -113,7 +113,7 @@ def list_flips(ints, state, listed):
     return n
 
 
-@njit(_i(_i1, _f1, _i1, _i, types.int64[:, ::1], _f1, _i1, _i), cache=True)
+@njit(_i(_i1, _f1, _i1, _i, types.int64[:, ::1], _f1, _i1, _i))
 def roll(ints, reals, state, dice, children, weights, actions, edge):
     """Write the edges of rolling so many dice; returns the next free edge."""
     sides = ints[SIDES]
@@ -136,7 +136,7 @@ def roll(ints, reals, state, dice, children, weights, actions, edge):
     return edge
 
 
-@njit(rules.TRANSITION_TYPE, cache=True)
+@njit(rules.TRANSITION_TYPE)
 def transition(board, state, edges):  # noqa: C901  # the rules, in the order in which they are told
     """The edges of a state, by the contract in `solver.game.rules`.
 
@@ -178,7 +178,7 @@ def transition(board, state, edges):  # noqa: C901  # the rules, in the order in
     return n
 
 
-@njit(types.void(_i1, types.int64[:, ::1]), cache=True)
+@njit(types.void(_i1, types.int64[:, ::1]))
 def merge_sums(ints, states):
     """Make states canonical: for Shut the Box, faces that stand for the sum. In place."""
     for x in range(states.shape[0]):
@@ -335,7 +335,7 @@ def _dice(count: int) -> str:
     return "1 die" if count == 1 else f"{count} dice"
 
 
-@njit(GROUP_TYPE, cache=True, nogil=True)
+@njit(GROUP_TYPE)
 def group(board, state, actor, out, rest):
     """The group of a state, by the contract in `solver.game.groups`."""
     tiles, count = state[OPEN], 0

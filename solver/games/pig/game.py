@@ -79,7 +79,7 @@ for the others: how many of the TOTAL rolls take the turn, and are worth 0 to MA
 _i, _i1 = types.int64, types.int64[::1]
 
 
-@njit(types.void(_i1, _i, _i1), cache=True)
+@njit(types.void(_i1, _i, _i1))
 def _over(ints, lead, child):
     """Write the state that is over, with this lead of player 1."""
     child[:] = 0
@@ -87,7 +87,7 @@ def _over(ints, lead, child):
     child[ROUND], child[PLAYER] = ints[ROUNDS] + 1, 1
 
 
-@njit(types.void(_i1, _i, _i, _i, _i1), cache=True)
+@njit(types.void(_i1, _i, _i, _i, _i1))
 def _pass_on(ints, lead, round_, player, child):
     """Write the state after a turn that leaves `player` this lead."""
     last = player == 2 and round_ == ints[ROUNDS]
@@ -99,7 +99,7 @@ def _pass_on(ints, lead, round_, player, child):
     child[ROUND], child[PLAYER] = round_ + (player == 2), 3 - player
 
 
-@njit(rules.TRANSITION_TYPE, cache=True)
+@njit(rules.TRANSITION_TYPE)
 def transition(board, state, edges):
     """The edges of a state, by the contract in `solver.game.rules`. `reals` holds the payoffs
     of player 1 and then of player 2 where player 1 has won, nobody, player 2."""
@@ -142,7 +142,7 @@ def transition(board, state, edges):
     return n
 
 
-@njit(types.float64[::1](_i1, _i, _i), cache=True, nogil=True)
+@njit(types.float64[::1](_i1, _i, _i))
 def chance_to_gain(ints, turns, most_points):
     """q_turns(x) for x = 0 .. most_points: the largest chance to make x points in so many turns."""
     most, total = ints[MAX_POINTS], ints[TOTAL]

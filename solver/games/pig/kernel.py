@@ -31,14 +31,14 @@ _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[:
 _f2 = types.float64[:, ::1]
 
 
-@njit(_i(_i, _i, _i), cache=True)
+@njit(_i(_i, _i, _i))
 def row_of(cut, lead, turn):
     """The row of a state in its tier."""
     i = lead + cut - 1
     return i * (2 * cut - 1) - i * (i - 1) // 2 + turn
 
 
-@njit(types.void(_i1, _f1, _i, _f, _f1, _f, types.int8[::1], _f1), cache=True, nogil=True)
+@njit(types.void(_i1, _f1, _i, _f, _f1, _f, types.int8[::1], _f1))
 def solve(ints, starts, player, won, out, tolerance, best, margin):
     """Fill a tier, the payoffs of player 1.
 
@@ -77,7 +77,7 @@ def solve(ints, starts, player, won, out, tolerance, best, margin):
             out[at + t] = q
 
 
-@njit(_f2(_i1, _f2, _f2, _f, _f), cache=True, nogil=True)
+@njit(_f2(_i1, _f2, _f2, _f, _f))
 def follow(ints, starts, policy, won, tolerance):
     """What comes of a turn of one who plays by a policy, or by a guide's values: for all leads.
 

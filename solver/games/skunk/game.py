@@ -53,7 +53,7 @@ for the first roll of a turn and then for the others: how many of the TOTAL roll
 lose the score, and are worth 0, 1, …, MAX_POINTS points."""
 
 
-@njit(rules.TRANSITION_TYPE, cache=True)
+@njit(rules.TRANSITION_TYPE)
 def transition(board, state, edges):
     """The edges of a state, by the contract in `solver.game.rules`."""
     ints = board.ints
@@ -210,7 +210,7 @@ STEPS, TURNS = 3, 6
 """Steps of a lead, and as many of a deficit, the last one open; spans of a turn, the last open."""
 
 
-@njit(GROUP_TYPE, cache=True, nogil=True)
+@njit(GROUP_TYPE)
 def group(board, state, actor, out, rest):
     """The group of a state, by the contract in `solver.game.groups`."""
     points = board.ints[0]  # of a step of the lead, and of a span of the turn

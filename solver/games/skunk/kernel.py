@@ -72,13 +72,13 @@ _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[:
 _f2 = types.float64[:, ::1]
 
 
-@njit(types.int64(_i, _i, _i, types.int64), cache=True, inline="always")
+@njit(types.int64(_i, _i, _i, types.int64), inline="always")
 def row_of(goal, mine, yours, turn):
     """The row of a state in a player's half."""
     return goal * (mine * goal - mine * (mine - 1) // 2) + yours * (goal - mine) + turn
 
 
-@njit(types.UniTuple(_f, 2)(_i1, _f1, _f1, _f, _f, _f, _f1, _f1), cache=True, nogil=True)
+@njit(types.UniTuple(_f, 2)(_i1, _f1, _f1, _f, _f, _f, _f1, _f1))
 def turn(ints, holding, policy, x, z, cost, v, slope):
     """Write v(t), t < goal - m, and dv/dx, and return both at t = 0.
 
@@ -110,7 +110,7 @@ def turn(ints, holding, policy, x, z, cost, v, slope):
     return v[0], slope[0]
 
 
-@njit(_f(_i1, _f2, _f2, _f1, _f1, _i, _i, types.boolean), cache=True, nogil=True)
+@njit(_f(_i1, _f2, _f2, _f1, _f1, _i, _i, types.boolean))
 def block(ints, A, B, policy_a, policy_b, m, y, same):
     """Solve the block of A(m, y), the chance of the one player, and B(y, m), of the other, in
     place; returns by how much they changed. same: A is B, the table's V."""
@@ -137,7 +137,7 @@ def block(ints, A, B, policy_a, policy_b, m, y, same):
     return max(abs(A[m, y] - old_a), abs(B[y, m] - old_b))
 
 
-@njit(_f(_i1, _f2, _f2, _f1, _f1, types.boolean), cache=True, nogil=True)
+@njit(_f(_i1, _f2, _f2, _f1, _f1, types.boolean))
 def sweep(ints, A, B, policy_a, policy_b, same):
     """One sweep over the blocks; returns the largest change."""
     goal, change = ints[GOAL], 0.0
@@ -150,26 +150,25 @@ def sweep(ints, A, B, policy_a, policy_b, same):
 
 def solve(
     ints: Ints, A: Floats, B: Floats, policy_a: Floats = BEST, policy_b: Floats = BEST,
-    max_sweeps: int = MAX_SWEEPS, stop: Callable[[], bool] = lambda: False,
-) -> int:  # fmt: skip
-    """Sweep A and B, float64 (goal, goal), until they stand still; in place. Returns the sweeps.
+    stop: Callable[[], bool] = lambda: False,
+) -> None:  # fmt: skip
+    """Sweep A and B, float64 (goal, goal), until they stand still; in place.
 
     A: the chances of the one player at the starts of their turns, B: of the other; one array where
     both take the better action. policy_a, policy_b: the chance to hold by row, or `BEST`.
     Raises Stopped after the sweep in which `stop()` turned true.
     """
     last = np.inf
-    for sweeps in range(1, max_sweeps + 1):
+    for _ in range(MAX_SWEEPS):
         change = sweep(ints, A, B, policy_a, policy_b, A is B)
         if change <= _STILL or (change < 1e-14 and change >= last):
-            return sweeps
+            return
         if stop():
             raise Stopped
         last = change
-    return max_sweeps
 
 
-@njit(_f(_i1, _f1, _i, _i, _i), cache=True, nogil=True)
+@njit(_f(_i1, _f1, _i, _i, _i))
 def roll_value(ints, out, m, y, t):
     """The chance to win after rolling at (m, y, t), by the table; off by at most 2.5 u.
 
@@ -200,7 +199,7 @@ def roll_value(ints, out, m, y, t):
     return (q + lost) / ints[TOTAL]
 
 
-@njit(_f2(_i1, _f1, _i, _i), cache=True, nogil=True)
+@njit(_f2(_i1, _f1, _i, _i))
 def action_values(ints, out, m, y):
     """float64 (2, goal - m): the chance to win after holding, minus infinity before the first roll,
     and after rolling, by the turn's points and the table."""
@@ -212,7 +211,7 @@ def action_values(ints, out, m, y):
     return q
 
 
-@njit(types.void(_i1, _f2, _f1, _f, types.int8[::1], _f1), cache=True, nogil=True)
+@njit(types.void(_i1, _f2, _f1, _f, types.int8[::1], _f1))
 def fill(ints, V, out, tolerance, best, margin):
     """Write every row of both halves from the turn starts, the sums compensated.
 
@@ -244,7 +243,7 @@ def fill(ints, V, out, tolerance, best, margin):
     margin[margin.size // 2 :] = margin[: margin.size // 2]
 
 
-@njit(_f(_i1, _f1), cache=True, nogil=True)
+@njit(_f(_i1, _f1))
 def residual(ints, out):
     """max |out - T out| over the rows of player 1, the rounding of computing it included."""
     goal, worst = ints[GOAL], 0.0
@@ -258,7 +257,7 @@ def residual(ints, out):
     return worst + _ROUNDING
 
 
-@njit(_f(_i1), cache=True)
+@njit(_f(_i1))
 def most_actions(ints):  # noqa: C901  # one check, step by step
     """A checked bound on w over all states: the actions of both players, however they play; inf if
     none was found."""
