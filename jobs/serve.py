@@ -1,17 +1,29 @@
-"""``luckbase serve``: the tables that are there, in a browser and as JSON."""
+"""``luckbase serve``: the tables that are there, in a browser and as JSON, until Ctrl+C."""
 
 from __future__ import annotations
 
+import errno
 import importlib.util
+import os
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import Mapping, Sequence
+from functools import partial
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from luckbase.cluster import words
 from luckbase.cluster.words import Help
 from luckbase.jobs import options, terminal
-from luckbase.solver.errors import OptionError
+from luckbase.solver.errors import MissingTableError, OptionError
+
+if TYPE_CHECKING:
+    from luckbase.jobs.web.pool import Finder, TablePool
 
 
 @options.command()
@@ -42,15 +54,104 @@ def serve(
             f"serve: needs {' and '.join(missing)}, which the first install leaves out; get them "
             "with: pip install 'luckbase[web]', in a checkout pip install '.[web]'"
         )
-    from luckbase.jobs.web import server
-
-    pool = server.pool_of(tables or [], results, options.read_settings(settings))
-    listener = server.listen(host, port)
-    if not server.is_local(host):
+    pool = pool_of(tables or [], results, options.read_settings(settings))
+    listener = listen(host, port)
+    if not is_local(host):
         terminal.say(
             f"luckbase: warning: listening at {host}: whoever reaches this machine can read "
             "these tables"
         )
-    address = server.address_of(listener)
+    address = address_of(listener)
     terminal.say(f"{words.many(len(pool.listed()), 'table')} at {address} (Ctrl+C ends it)")
-    server.run(pool, listener, host, None if no_open else address)
+    run(pool, listener, host, None if no_open else address)
+
+
+def pool_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) -> TablePool:
+    """The tables that are named, by directory, board file or folder; all under `results` if none
+    is. Raises OptionError, BoardError, MissingTableError for what is not there."""
+    from luckbase.cluster.table.find import find_table, tables_below, tables_of
+    from luckbase.jobs.web.pool import TablePool
+    from luckbase.solver.board.file import path_of, read_board
+
+    if settings and not any(Path(name).is_file() for name in names):
+        raise OptionError(f"--set: {next(iter(settings))} is of a board; name its file too")
+    finders: list[Finder] = []
+    for name in names:
+        path = path_of(name)
+        if path.is_dir():
+            finders.append(partial(tables_below, path))
+        elif not path.exists():
+            raise OptionError(f"{name}: no such table, board file or folder")
+        elif settings:
+            found = find_table(name, results, dict(settings))
+            finders.append(partial(tables_below, found.path))
+        else:
+            finders.append(partial(tables_of, read_board(path), results))
+    for name, finder in zip(names, finders, strict=True):
+        if not finder():
+            raise MissingTableError(f"{name}: no table there; luckbase solve makes one of a board")
+    return TablePool(finders or [partial(tables_below, results)])
+
+
+def is_local(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens there. Raises OptionError for a port that is taken, or a host that is
+    not this machine's."""
+    try:
+        family, kind, protocol, _, where = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError:
+        raise OptionError(f"--host: '{host[:60]}' is no address of this machine") from None
+    listener = socket.socket(family, kind, protocol)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(where)
+        listener.listen(128)
+    except PermissionError:
+        raise OptionError(f"--port: {port} is only for the system; take one from 1024") from None
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            said = f"--port: {port} is taken; another one, or --port 0 for any that is free"
+            raise OptionError(said) from None
+        raise OptionError(f"--host: {host[:60]}: {error.strerror}") from None
+    return listener
+
+
+def address_of(listener: socket.socket) -> str:
+    """The address of the page."""
+    host, port = listener.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+
+
+def run(pool: TablePool, listener: socket.socket, host: str, page: str | None) -> None:
+    """Answer until Ctrl+C. page: an address to open in the browser."""
+    import uvicorn
+
+    from luckbase.jobs.web.server import MAX_REQUESTS, hosts_of, make_app
+
+    hosts, pool.says_paths = hosts_of(host, listener), is_local(host)
+    config = uvicorn.Config(
+        make_app(pool, hosts, warm=True), log_level="warning", access_log=False,
+        server_header=False, date_header=False, timeout_graceful_shutdown=3, ws="none",
+        limit_concurrency=2 * MAX_REQUESTS,  # with those that wait for nothing
+    )  # fmt: skip
+    # On Linux, where there is no screen for one, a browser would take over the terminal.
+    screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if page is not None and (screen or not sys.platform.startswith("linux")):
+        threading.Timer(0.3, webbrowser.open, [page]).start()
+    server = uvicorn.Server(config)
+    try:
+        with listener:
+            server.run(sockets=[listener])
+    except KeyboardInterrupt:
+        if not server.should_exit:  # else it has ended, and raises once more what ended it
+            raise

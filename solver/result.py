@@ -1,7 +1,7 @@
 """Results as JSON: the fields of a class are its JSON, and give its schema.
 
 A result is a frozen dataclass; the type of a field says how it stands in JSON where that is not as
-in Python. pydantic writes the JSON (`Result.as_json`), and the schema of it (`jobs.web.views`).
+in Python. pydantic writes the JSON (`Result.as_json`), and the schema of it (`jobs.web.server`).
 """
 
 from __future__ import annotations

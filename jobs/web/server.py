@@ -1,4 +1,5 @@
-"""The process that listens, until Ctrl+C, and what it answers at which address.
+"""What the explorer answers at which address, and the description of that, OpenAPI 3.1, made of the
+classes of parameters and answers.
 
 Nothing is written; every answer comes from an open table.
 
@@ -12,23 +13,20 @@ whatever else goes wrong is a bug: a plain sentence, and the rest in the log.
 from __future__ import annotations
 
 import asyncio
-import errno
+import json
 import logging
-import os
+import re
 import socket
-import sys
-import threading
-import webbrowser
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from functools import partial
+from dataclasses import dataclass
+from functools import cache
 from ipaddress import ip_address
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import uvicorn
+from pydantic import TypeAdapter
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -36,12 +34,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from luckbase.cluster.table.find import find_table, tables_below, tables_of
-from luckbase.jobs.web import http, states
-from luckbase.jobs.web.pool import Finder, TablePool
-from luckbase.jobs.web.views import VIEWS, View, described, ids_in
-from luckbase.solver.board.file import path_of, read_board
-from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
+from luckbase.jobs.web import http, play, states, tables
+from luckbase.jobs.web.http import ApiRequest, QueryParams, TableParams
+from luckbase.jobs.web.states import Rows
+from luckbase.solver.errors import LuckbaseError
+from luckbase.solver.result import IfAny, Result, adapter
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.table import StoredTable
+    from luckbase.jobs.web.pool import TablePool
 
 THREADS, BATCHES = 4, 2
 """Questions that are answered at once, and batches beside them."""
@@ -49,11 +50,96 @@ OF_ONE_TABLE = 2
 """Questions of one table that are; batches: one."""
 MAX_REQUESTS = 200
 """Requests that are being answered, or wait for that."""
-MAX_CONNECTIONS = 2 * MAX_REQUESTS
-"""Those that wait for nothing too; beyond that uvicorn refuses, in words of its own."""
 LOCAL = ("127.0.0.1", "localhost", "::1")
 BUG = "this is a mistake of luckbase's, not yours; what the server printed says more"
 log = logging.getLogger("luckbase.web")
+
+# --- the addresses -----------------------------------------------------------------------------
+
+Answer = Callable[["TablePool", ApiRequest[Any]], Result | Rows]
+
+
+@dataclass(frozen=True)
+class View:
+    """An address of the API. summary, about: what it gives, in words."""
+
+    path: str
+    summary: str
+    params: type[QueryParams]
+    answer: Answer
+    gives: Any = None
+    """The class of the answer; None where it is rows."""
+    about: str = ""
+    method: str = "GET"
+    takes: Any = None
+    """The class of the body; None where that is rows."""
+    max_bytes: int = 0
+    """How large a body it takes; 0: none."""
+    check_body: Callable[[str, bytes], object] = lambda kind, first: None
+    """Raises what is wrong with a body by its type and its first bytes."""
+    long: bool = False
+    """Whether an answer may take long."""
+
+
+def of_table(question: Callable[[StoredTable, ApiRequest[Any]], Result | Rows]) -> Answer:
+    """What answers by one table."""
+
+    def answer(pool: TablePool, request: ApiRequest[TableParams]) -> Result | Rows:
+        id, strict = request.path["id"], request.params.strict
+        return pool.ask(id, lambda table: question(table, request), strict=strict)
+
+    return answer
+
+
+AT = "/api/tables/{id}"
+FIELDS = "The fields of a state, as /api/tables/{id} lists them, are parameters too."
+VIEWS = (
+    View(
+        "/api/tables", "The tables that are served.", QueryParams,
+        tables.list_view, tables.TableList,
+    ),
+    View(
+        AT, "One table, its game and its fields.", TableParams,
+        tables.table_view, tables.TableInfo,
+    ),
+    View(
+        f"{AT}/state", "A state: payoffs, actions, outcomes.", states.DrawnParams,
+        of_table(states.state_view), states.StateView, FIELDS,
+    ),
+    View(
+        f"{AT}/mainline", "The best action and the likeliest outcome, to the end.",
+        states.LineParams, of_table(states.main_line), states.MainLine,
+        f"{FIELDS} Of equally likely outcomes the middle one for who acts.",
+    ),
+    View(
+        f"{AT}/chart/{{name}}", "A chart of the game; fields choose its lines.",
+        states.ChartParams, of_table(states.chart_view), states.ChartView, FIELDS,
+    ),
+    View(
+        f"{AT}/grid", "Payoffs, margins or best actions over two columns.", states.GridParams,
+        of_table(states.grid_view), states.GridView,
+        f"{FIELDS} COLUMN_from, COLUMN_to, COLUMN_step bound an axis; at most 40,000 cells.",
+    ),
+    View(
+        f"{AT}/batch", "Many states at once, as luckbase query --batch.", states.BatchParams,
+        of_table(states.batch_view),
+        about="JSON lines, CSV or Parquet in, the same out, with payoff_1, …; at most 1,000,000 "
+        "rows.",
+        method="POST", max_bytes=states.MAX_BYTES, check_body=states.format_of, long=True,
+    ),
+    View(
+        f"{AT}/play", "A person's game, played from its seed and moves.", TableParams,
+        of_table(play.game_view), play.GameView,
+        method="POST", takes=play.GameRequest, max_bytes=play.MAX_BYTES,
+    ),
+    View(
+        "/api/compare", "One state in two tables.", states.CompareParams,
+        states.compare_view, states.CompareView, FIELDS,
+    ),
+)  # fmt: skip
+
+
+# --- the application ---------------------------------------------------------------------------
 
 
 class Explorer:
@@ -98,14 +184,17 @@ class Explorer:
         async def answer(request: Request) -> Response:
             pairs = http.read_pairs(request.query_params.multi_items())
             kind, path = request.headers.get("content-type", ""), request.path_params
-            ids = ids_in(path, pairs)
+            # In the path, or the two that are compared.
+            ids = [path["id"]] if "id" in path else [
+                id for id in map(pairs.get, ("first", "second")) if id
+            ]  # fmt: skip
             for id in ids:
                 await self.in_thread(self.tables.find, id)
 
             def work(body: bytes) -> Response:
-                asked = http.ApiRequest(view.params.read(pairs), path, kind, body)
+                asked = ApiRequest(view.params.read(pairs), path, kind, body)
                 made = view.answer(self.tables, asked)
-                if isinstance(made, states.Rows):
+                if isinstance(made, Rows):
                     return http.reply(request, made.content, made.kind)
                 return http.reply(request, http.encode(made.as_json()))
 
@@ -178,6 +267,16 @@ class Guard:
             self.at_once -= 1
 
 
+def hosts_of(host: str, listener: socket.socket) -> tuple[str, ...] | None:
+    """The names by which the server may be called: the one that was asked for first, and this
+    machine's own; None, any, where it listens at all addresses of the machine."""
+    address = str(listener.getsockname()[0])
+    if ip_address(address.partition("%")[0]).is_unspecified:
+        return None
+    names = {host.lower(): None, address.lower(): None, **dict.fromkeys(LOCAL)}
+    return tuple(names)
+
+
 def host_of(header: str) -> str:
     """The name in a Host header, without the port: ``[::1]:8000`` is ``::1``."""
     if header.startswith("["):
@@ -194,97 +293,107 @@ def from_elsewhere(headers: Mapping[str, str]) -> bool:
     return origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower()
 
 
-# --- the process -------------------------------------------------------------------------------
+# --- the description ---------------------------------------------------------------------------
+
+REFERENCE = "#/components/schemas/{model}"
+ABOUT = (
+    "The exact payoff of every state of a game. Nothing is written. Payoffs are lists over players "
+    "in turn order; players count from 1; errors are sentences."
+)
+WRONG = {
+    "400": "The request is wrong; the sentence says what would be right.",
+    "404": "There is no such table, or it does not reach the state.",
+    "409": "The table is damaged, or stale and strict=1.",
+    "503": "Too much is asked at once; ask again in a moment.",
+    "500": "A mistake of luckbase's.",
+}
+WRONG_BODY = {
+    "403": "A page of another site sends it.",
+    "408": "Its body has not come in time.",
+}
 
 
-def pool_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) -> TablePool:
-    """The tables that are named, by directory, board file or folder; all under `results` if none
-    is. Raises OptionError, BoardError, MissingTableError for what is not there."""
-    if settings and not any(Path(name).is_file() for name in names):
-        raise OptionError(f"--set: {next(iter(settings))} is of a board; name its file too")
-    finders: list[Finder] = []
-    for name in names:
-        path = path_of(name)
-        if path.is_dir():
-            finders.append(partial(tables_below, path))
-        elif not path.exists():
-            raise OptionError(f"{name}: no such table, board file or folder")
-        elif settings:
-            found = find_table(name, results, dict(settings))
-            finders.append(partial(tables_below, found.path))
-        else:
-            finders.append(partial(tables_of, read_board(path), results))
-    for name, finder in zip(names, finders, strict=True):
-        if not finder():
-            raise MissingTableError(f"{name}: no table there; luckbase solve makes one of a board")
-    return TablePool(finders or [partial(tables_below, results)])
+@dataclass(frozen=True)
+class Refusal(Result):
+    """Why a request is not answered. field: of the state, if the sentence is of one."""
+
+    error: str
+    field: IfAny[str] = None
 
 
-def is_local(host: str) -> bool:
-    """Whether only this machine can reach an address."""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
+@cache
+def described() -> dict[str, Any]:
+    """The OpenAPI document."""
+    gives = [*(view.gives for view in VIEWS if view.gives), Refusal]
+    takes = [view.takes for view in VIEWS if view.takes]
+    of_kind, defined = TypeAdapter.json_schemas(
+        [(kind, "serialization", adapter(kind)) for kind in gives]
+        + [(kind, "validation", adapter(kind)) for kind in takes],
+        ref_template=REFERENCE,
+    )
+    schemas = {kind: schema for (kind, _), schema in of_kind.items()}
+    paths = {view.path: {view.method.lower(): _operation(view, schemas)} for view in VIEWS}
+    parts, used = defined["$defs"], set[str]()
+    new = _references(paths)
+    while new:
+        used |= new
+        new = _references([parts[name] for name in new]) - used
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "luckbase", "version": "1", "description": ABOUT},
+        "paths": paths,
+        "components": {"schemas": {name: parts[name] for name in sorted(used)}},
+    }
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens there. Raises OptionError for a port that is taken, or a host that is
-    not this machine's."""
-    try:
-        family, kind, protocol, _, where = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-    except OSError:
-        raise OptionError(f"--host: '{host[:60]}' is no address of this machine") from None
-    listener = socket.socket(family, kind, protocol)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind(where)
-        listener.listen(128)
-    except PermissionError:
-        raise OptionError(f"--port: {port} is only for the system; take one from 1024") from None
-    except OSError as error:
-        listener.close()
-        if error.errno == errno.EADDRINUSE:
-            said = f"--port: {port} is taken; another one, or --port 0 for any that is free"
-            raise OptionError(said) from None
-        raise OptionError(f"--host: {host[:60]}: {error.strerror}") from None
-    return listener
+def _references(form: object) -> set[str]:
+    """The names of the schemas that a part of the document refers to."""
+    return set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(form)))
 
 
-def address_of(listener: socket.socket) -> str:
-    """The address of the page."""
-    host, port = listener.getsockname()[:2]
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+def _operation(view: View, schemas: dict[Any, Any]) -> dict[str, Any]:
+    """The operation of an address. schemas: of answers and bodies, by their classes."""
+    rows = {kind: {"schema": {"type": "string"}} for kind in states.SENT_TYPES.values()}
+    wrong = _json(schemas[Refusal])
+    answers = {
+        "200": {
+            "description": "The answer.",
+            "content": _json(schemas[view.gives]) if view.gives else rows,
+        }
+    }
+    refusals = WRONG | WRONG_BODY if view.max_bytes else WRONG
+    answers |= {code: {"description": says, "content": wrong} for code, says in refusals.items()}
+    operation = {
+        "summary": view.summary, "description": view.about, "parameters": _parameters(view),
+        "responses": answers,
+    }  # fmt: skip
+    if view.takes:
+        operation["requestBody"] = {"content": _json(schemas[view.takes])}
+    elif view.max_bytes:
+        operation["requestBody"] = {"required": True, "content": rows}
+    return operation
 
 
-def hosts_of(host: str, listener: socket.socket) -> tuple[str, ...] | None:
-    """The names by which the server may be called: the one that was asked for first, and this
-    machine's own; None, any, where it listens at all addresses of the machine."""
-    address = str(listener.getsockname()[0])
-    if ip_address(address.partition("%")[0]).is_unspecified:
-        return None
-    names = {host.lower(): None, address.lower(): None, **dict.fromkeys(LOCAL)}
-    return tuple(names)
+def _parameters(view: View) -> list[dict[str, Any]]:
+    named: list[dict[str, Any]] = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in ("id", "name") if f"{{{name}}}" in view.path
+    ]  # fmt: skip
+    schema = view.params.model_json_schema()
+    for name, own in schema.get("properties", {}).items():
+        required = name in schema.get("required", ())
+        (example,) = own.pop("examples")
+        own = {key: value for key, value in own.items() if key not in ("title", "default")}
+        named.append(
+            {"name": name, "in": "query", "required": required,
+             "description": own.pop("description"), "schema": own, "example": example}
+        )  # fmt: skip
+    if view.params.model_config.get("extra") == "allow":
+        fields = {"type": "object", "additionalProperties": {"type": "string"}}
+        named.append({"name": "fields", "in": "query", "style": "form", "explode": True,
+                      "description": FIELDS, "schema": fields})  # fmt: skip
+    return named
 
 
-def run(pool: TablePool, listener: socket.socket, host: str, page: str | None) -> None:
-    """Answer until Ctrl+C. page: an address to open in the browser."""
-    hosts, pool.says_paths = hosts_of(host, listener), is_local(host)
-    config = uvicorn.Config(
-        make_app(pool, hosts, warm=True), log_level="warning", access_log=False,
-        server_header=False, date_header=False, timeout_graceful_shutdown=3, ws="none",
-        limit_concurrency=MAX_CONNECTIONS,
-    )  # fmt: skip
-    # On Linux, where there is no screen for one, a browser would take over the terminal.
-    screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-    if page is not None and (screen or not sys.platform.startswith("linux")):
-        threading.Timer(0.3, webbrowser.open, [page]).start()
-    server = uvicorn.Server(config)
-    try:
-        with listener:
-            server.run(sockets=[listener])
-    except KeyboardInterrupt:
-        if not server.should_exit:  # else it has ended, and raises once more what ended it
-            raise
+def _json(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}

@@ -113,7 +113,7 @@ def test_only_all_addresses_at_once_may_be_called_by_any_name(
     [(("127.0.0.1", 8000), "http://127.0.0.1:8000/"), (("::1", 8000, 0, 0), "http://[::1]:8000/")],
 )
 def test_the_address_is_one_that_a_browser_takes(socket_name: Any, address: str) -> None:
-    from luckbase.jobs.web.server import address_of
+    from luckbase.jobs.serve import address_of
 
     class Listener(socket.socket):
         def getsockname(self) -> Any:
@@ -182,7 +182,7 @@ def test_a_screen_gets_the_page_opened(pig: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_what_is_named_is_what_is_served(pig: Path, tmp_path: Path) -> None:
-    from luckbase.jobs.web.server import pool_of
+    from luckbase.jobs.serve import pool_of
 
     results = pig.parents[2]
     for names in ([str(pig)], [str(results)], [str(results / "pig")], [str(pig.parent)]):

@@ -16,7 +16,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import luckbase
-from luckbase.jobs.web.views import described
+from luckbase.jobs.web.server import described
 from tests.jobs.web.serving import GAMES, id_of, outcomes_of, query_json, state_of, words_of
 
 SEEDS = range(12)
