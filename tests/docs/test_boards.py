@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from luckbase import solver
-from luckbase.solver.games.press_your_luck.slides import read_slide
+from luckbase.solver.games.press_your_luck.board import read_slide
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs/reference/boards.md").read_text(encoding="utf-8")

@@ -1,9 +1,21 @@
 """Press Your Luck boards: the models of the file, and the chance that a spin ends on each slide.
 
 A board is 18 squares, numbered clockwise from the top left, of three slides each; every square and
-every slide is equally likely. What a slide may be is in `slides`. With `choices = "random"` every
-square that a slide offers is equally likely, and landing on it draws one of its three slides. So
-the chance a[n] that one spin visits square n satisfies
+every slide is equally likely. A slide is one of
+
+    1400                        dollars; the spin is used
+    "3000 + spin"               dollars, and the spin comes back as an earned one
+    "prize", "prize + spin"     worth the board's `prize_value`
+    "whammy"                    the score is lost; the spin is used
+    "go back 2", "advance 2"    to another square, counted around the board
+    "move one"                  to either neighbour
+    "pick a corner"             to one of [places] corners, never the square itself
+    "big bucks", "across"       to the square given in [places]
+    "double", "double + spin"   the score again                          (not solved yet)
+    "2000 or lose a whammy"     dollars, or one whammy taken away        (not solved yet)
+
+With `choices = "random"` every square that a slide offers is equally likely, and landing on it
+draws one of its three slides. So the chance a[n] that one spin visits square n satisfies
 
     a[n] = 1/18 + sum over the slides that lead to n of  a[its square] / 3 / squares it offers
 
@@ -13,10 +25,12 @@ may give [outcomes]: slides with their chances as fractions. `outcomes` makes of
 can be in units of a score.
 """
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import (
@@ -42,27 +56,165 @@ from luckbase.solver.games.press_your_luck.outcomes import (
     round_half_up,
     rounded,
 )
-from luckbase.solver.games.press_your_luck.slides import (
-    MAX_DOLLARS,
-    MAX_OUTCOMES,
-    SLIDES,
-    SQUARES,
-    Chances,
-    Slide,
-    Squares,
-    around,
-    chances_as_written,
-    read_chances,
-    read_squares,
-    squares_as_written,
-)
-from luckbase.solver.sentences import show
+from luckbase.solver.sentences import nearest, show
 
-NOT_SOLVED = {"double", "money or lose a whammy"}
+SQUARES = 18
+SLIDES = 3
+MAX_DOLLARS = 1_000_000  # an amount beyond this is a typing mistake
+MAX_OUTCOMES = 200  # listed in [outcomes]; a board of squares has at most 54
 MAX_CAP_UNITS = 255  # a score is one byte in the tables
+NOT_SOLVED = {"double", "money or lose a whammy"}
 
 Number = Annotated[StrictInt, Field(ge=1, le=SQUARES)]  # of a square
 Dollars = Annotated[StrictInt, Field(ge=1, le=MAX_DOLLARS)]
+
+# --- slides --------------------------------------------------------------------------------------
+
+_PLAIN = ("prize", "whammy", "double", "move one", "pick a corner", "big bucks", "across")
+_WITH_SPIN = ("prize", "double")
+_MOVES = {"go back", "advance", "move one", "pick a corner", "big bucks", "across"}
+_WORDS = (*_PLAIN, *(f"{kind} + spin" for kind in _WITH_SPIN), "go back 2", "advance 2")
+_RIGHT = f"write whole dollars up to {MAX_DOLLARS}, 'N + spin', 'prize', 'whammy', 'move one' …"
+
+
+@dataclass(frozen=True, order=True)
+class Slide:
+    """One slide, or one outcome of [outcomes]; `str` gives it as the file has it."""
+
+    kind: str  # one of _PLAIN, or money, money or lose a whammy, go back, advance
+    number: int = 0  # dollars of the two money kinds, squares of "go back" and "advance", else 0
+    spin: bool = False  # whether the spin comes back
+
+    def __str__(self) -> str:
+        if self.kind.startswith("money"):
+            text = f"{self.number}{self.kind.removeprefix('money')}"
+        else:
+            text = f"{self.kind} {self.number}" if self.number else self.kind
+        return text + " + spin" * self.spin
+
+    @property
+    def moves(self) -> bool:
+        """Whether the slide only leads to another square."""
+        return self.kind in _MOVES
+
+
+def read_slide(written: object) -> Slide:
+    """The slide for what stands in the file, a whole number or text; spaces and case do not matter.
+
+    Raises ValueError with a sentence.
+    """
+    if isinstance(written, bool) or not isinstance(written, int | str):
+        raise ValueError(f"{show(written)} is not a slide; {_RIGHT}")
+    if isinstance(written, int):
+        text = str(written) if 0 <= written <= MAX_DOLLARS else "out of range"
+    else:
+        text = re.sub(r" ?\+ ?", " + ", " ".join(written.lower().split()))
+    base = text.removesuffix(" + spin")
+    spin = base != text
+    if base in _PLAIN and (not spin or base in _WITH_SPIN):
+        return Slide(base, 0, spin)
+    if re.fullmatch(r"[0-9]{1,7}", base) and int(base) <= MAX_DOLLARS:
+        return Slide("money", int(base), spin)
+    found = re.fullmatch(r"([0-9]{1,7}) or lose a whammy", text)
+    if found and int(found[1]) <= MAX_DOLLARS:
+        return Slide("money or lose a whammy", int(found[1]))
+    if found := re.fullmatch(r"(go back|advance) ([0-9]{1,2})", text):
+        if 1 <= int(found[2]) < SQUARES:
+            return Slide(found[1], int(found[2]))
+        raise ValueError(f"{show(written)} must go from 1 to {SQUARES - 1} squares")
+    meant = nearest(text, _WORDS)
+    hint = meant if meant.startswith("did you mean") else _RIGHT
+    raise ValueError(f"{show(written)} is not a slide; {hint}")
+
+
+Squares = tuple[tuple[Slide, ...], ...]  # 18 of 3; square n stands at n - 1
+Chances = tuple[tuple[Slide, Fraction], ...]  # in the order of Slide
+
+
+def read_squares(section: object) -> Squares:
+    """The squares from the file's [squares]. Raises a mistake naming the square and the slide."""
+    if not isinstance(section, Mapping):
+        raise mistake(f"{show(section)} is not a section; write [squares] and 1 = [...] below it")
+    numbers = [str(n) for n in range(1, SQUARES + 1)]
+    for key in section:
+        if key not in numbers:
+            raise mistake(f"{show(key)} is not a square; they are 1 to {SQUARES}", "squares")
+    missing = [number for number in numbers if number not in section]
+    if missing:
+        said = f"{', '.join(missing)} {'are' if len(missing) > 1 else 'is'} missing"
+        raise mistake(f"{said}; a board has squares 1 to {SQUARES}", "squares")
+    squares = []
+    for number in numbers:
+        slides = section[number]
+        if not isinstance(slides, list | tuple):
+            said = f"{show(slides)} is not a list of {SLIDES} slides such as [1400, 1750, 2250]"
+            raise mistake(said, "squares", number)
+        if len(slides) != SLIDES:
+            said = f"has {len(slides)} slides and must have {SLIDES}"
+            raise mistake(said, "squares", number)
+        squares.append(
+            tuple(_slide_at(slide, ("squares", number, i)) for i, slide in enumerate(slides))
+        )
+    return tuple(squares)
+
+
+def read_chances(section: object) -> Chances:
+    """The outcomes from the file's [outcomes]. Raises a mistake naming the outcome."""
+    if not isinstance(section, Mapping) or not section:
+        said = f"{show(section)} is not a section" if section != {} else "is empty"
+        raise mistake(f'{said}; write [outcomes] and lines such as "whammy" = "1/6" below it')
+    if len(section) > MAX_OUTCOMES:
+        raise mistake(f"{len(section)} are too many; the most is {MAX_OUTCOMES}", "outcomes")
+    chances: dict[Slide, Fraction] = {}
+    for key, written in section.items():
+        slide = _slide_at(key, ("outcomes", key))
+        if slide.moves:
+            said = "leads to another square, and a board of outcomes has no squares"
+            raise mistake(said, "outcomes", key)
+        if slide in chances:
+            raise mistake(f"'{slide}' stands there twice", "outcomes")
+        chances[slide] = _chance(written, ("outcomes", key))
+    total = sum(chances.values())
+    if total != 1:
+        raise mistake(f"the chances sum to {show(total)}, not to 1", "outcomes")
+    return tuple(sorted(chances.items()))
+
+
+def _slide_at(written: object, at: Location) -> Slide:
+    try:
+        return read_slide(written)
+    except ValueError as error:
+        raise mistake(str(error), *at) from None
+
+
+def _chance(written: object, at: Location) -> Fraction:
+    """A chance from the file: a fraction as text, or the whole number 1."""
+    text = str(written) if written == 1 and type(written) is int else written
+    found = isinstance(text, str) and re.fullmatch(r" *([0-9]{1,9})( */ *([0-9]{1,9}))? *", text)
+    if not found or (found[3] and int(found[3]) == 0):
+        raise mistake(f'{show(written)} is not a chance; write a fraction such as "1/6"', *at)
+    chance = Fraction(int(found[1]), int(found[3] or 1))
+    if not 0 < chance <= 1:
+        raise mistake(f"{show(written)} is not a chance above 0 and up to 1", *at)
+    return chance
+
+
+def squares_as_written(squares: Squares | None) -> dict[str, list[int | str]] | None:
+    """[squares] of the canonical form."""
+    if squares is None:
+        return None
+    return {
+        str(number): [s.number if str(s).isdecimal() else str(s) for s in slides]
+        for number, slides in enumerate(squares, start=1)
+    }
+
+
+def chances_as_written(chances: Chances | None) -> dict[str, str] | None:
+    """[outcomes] of the canonical form."""
+    return None if chances is None else {str(slide): str(chance) for slide, chance in chances}
+
+
+# --- the board -----------------------------------------------------------------------------------
 
 
 class Places(Section):
@@ -253,83 +405,54 @@ class PressYourLuckBoard(Board):
             raise mistake(f"{said}; the least is {least}", "solve", "outcomes")
 
 
-def _slides(squares: Squares) -> Iterator[tuple[int, Location, Slide]]:
-    """Every slide with the number of its square and its location in the file."""
-    for square, slides in enumerate(squares, start=1):
-        for i, slide in enumerate(slides):
-            yield square, ("squares", str(square), i), slide
-
-
-def _offered(square: int, slide: Slide, places: Places) -> list[int]:
-    """The squares, 1 to 18, that a slide that moves leads to; none where [places] does not say."""
-    match slide.kind:
-        case "go back":
-            return [around(square - slide.number)]
-        case "advance":
-            return [around(square + slide.number)]
-        case "move one":
-            return [around(square - 1), around(square + 1)]
-        case "pick a corner":
-            return [corner for corner in places.corners or () if corner != square]
-    named = places.big_bucks if slide.kind == "big bucks" else places.across
-    return [named] if named else []
-
-
 @lru_cache(maxsize=256)
 def _leaves(squares: Squares, places: Places) -> tuple[Leaf, ...]:
     """The slides on which a spin can end; a board's are asked for several times, by equal boards
-    too, and all their fractions take a millisecond."""
-    visits = _visits(squares, places)
-    return tuple(
-        Leaf(at, slide, visits[square] / SLIDES)
-        for square, at, slide in _slides(squares)
-        if not slide.moves
-    )
-
-
-def _visits(squares: Squares, places: Places) -> dict[int, Fraction]:
-    """The chance that one spin visits each square, lit itself or led to.
+    too, and all their fractions take a millisecond.
 
     Raises a mistake where a slide leads nowhere or slides lead in a circle.
     """
-    leads = _leads(squares, places)
+    leads: dict[int, list[list[int]]] = {n: [] for n in range(1, SQUARES + 1)}
+    ends: list[tuple[int, Location, Slide]] = []
+    for square, slides in enumerate(squares, start=1):
+        for i, slide in enumerate(slides):
+            at = ("squares", str(square), i)
+            if slide.moves:
+                leads[square].append(_offered(at, square, slide, places))
+            else:
+                ends.append((square, at, slide))
     visits = dict.fromkeys(leads, Fraction(1, SQUARES))
-    for square in reversed(_ends_first(leads)):
+    for square in _order_of_travel(leads):
         for offered in leads[square]:
             for target in offered:
                 visits[target] += visits[square] / SLIDES / len(offered)
-    return visits
+    return tuple(Leaf(at, slide, visits[square] / SLIDES) for square, at, slide in ends)
 
 
-def _leads(squares: Squares, places: Places) -> dict[int, list[list[int]]]:
-    """For each square the squares that each of its moving slides offers."""
-    leads: dict[int, list[list[int]]] = {n: [] for n in range(1, SQUARES + 1)}
-    for square, at, slide in _slides(squares):
-        if slide.moves:
-            leads[square].append(_offered(square, slide, places))
-            if not leads[square][-1]:
-                key = "corners" if slide.kind == "pick a corner" else slide.kind.replace(" ", "_")
-                raise mistake(f"'{slide}' leads nowhere; give {key} in [places]", *at)
-    return leads
+def _offered(at: Location, square: int, slide: Slide, places: Places) -> list[int]:
+    """The squares, 1 to 18, that a slide that moves leads to."""
+    steps = {"go back": (-slide.number,), "advance": (slide.number,), "move one": (-1, 1)}
+    if slide.kind in steps:
+        return [(square + step - 1) % SQUARES + 1 for step in steps[slide.kind]]
+    key = "corners" if slide.kind == "pick a corner" else slide.kind.replace(" ", "_")
+    named = {"corners": places.corners, "big_bucks": places.big_bucks, "across": places.across}[key]
+    offered = [named] if isinstance(named, int) else [n for n in named or () if n != square]
+    if not offered:
+        raise mistake(f"'{slide}' leads nowhere; give {key} in [places]", *at)
+    return offered
 
 
-def _ends_first(leads: dict[int, list[list[int]]]) -> list[int]:
-    """Each square after all that it leads to."""
-    done: list[int] = []
-
-    def follow(square: int, path: list[int]) -> None:
-        if square in path:
-            circle = " → ".join(map(str, [*path[path.index(square) :], square]))
-            said = f"slides lead in a circle, {circle}, and a spin could go round for ever"
-            raise mistake(said, "squares", str(square))
-        if square not in done:
-            for target in (n for offered in leads[square] for n in offered):
-                follow(target, [*path, square])
-            done.append(square)
-
-    for square in leads:
-        follow(square, [])
-    return done
+def _order_of_travel(leads: dict[int, list[list[int]]]) -> list[int]:
+    """Each square before all that it leads to."""
+    targets = {square: {n for offered in leads[square] for n in offered} for square in leads}
+    try:
+        return [*TopologicalSorter(targets).static_order()][::-1]
+    except CycleError as error:
+        *circle, _ = error.args[1][::-1]
+    first = circle.index(min(circle))
+    circle = [*circle[first:], *circle[: first + 1]]
+    said = f"slides lead in a circle, {' → '.join(map(str, circle))}, and a spin could go round"
+    raise mistake(f"{said} for ever", "squares", str(circle[0]))
 
 
 def require_solvable(board: PressYourLuckBoard) -> None:

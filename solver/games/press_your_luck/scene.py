@@ -18,7 +18,7 @@ import numpy as np
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Drawing
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.press_your_luck.board import Leaf, PressYourLuckBoard
+from luckbase.solver.games.press_your_luck.board import SQUARES, Leaf, PressYourLuckBoard, Slide
 from luckbase.solver.games.press_your_luck.game import (
     FIELDS,
     MAX_WHAMMIES,
@@ -31,7 +31,6 @@ from luckbase.solver.games.press_your_luck.game import (
     player_up,
     spin,
 )
-from luckbase.solver.games.press_your_luck.slides import SQUARES, Slide
 from luckbase.solver.scene import (
     BAD,
     GONE,
