@@ -3,9 +3,9 @@
 The squares run clockwise from the top left, six across and five down, as the file numbers them; a
 board of outcomes shows those, the likeliest first.
 
-What a spin brings is said in the words of the show (`Spins`): ``whammy``, ``$2,500``, ``$750 and a
-spin``. A state that several of the board's outcomes lead to is named after all of them. Dollars are
-those of the solve, whole units.
+What a spin brings is said in the words of the show (`spin_names`): ``whammy``, ``$2,500``,
+``$750 and a spin``. A state that several of the board's outcomes lead to is named after all of
+them. Dollars are those of the solve, whole units.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Drawing
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.press_your_luck.board import SQUARES, Leaf, PressYourLuckBoard, Slide
+from luckbase.solver.games.press_your_luck.board import Leaf, PressYourLuckBoard, Slide
 from luckbase.solver.games.press_your_luck.game import (
     FIELDS,
     MAX_WHAMMIES,
@@ -48,6 +48,12 @@ from luckbase.solver.scene import (
 
 WIDE, HIGH, ACROSS, DOWN = 110.0, 88.0, 6, 5
 """A square in units; the board in squares."""
+RING = (
+    *((x, 0) for x in range(ACROSS)), *((ACROSS - 1, y) for y in range(1, DOWN)),
+    *((x, DOWN - 1) for x in reversed(range(ACROSS - 1))),
+    *((0, y) for y in reversed(range(1, DOWN - 1))),
+)  # fmt: skip
+"""The place of each square in the board, clockwise from the top left."""
 DESK, DESK_HIGH = 134.0, 240.0
 OUTCOME_HIGH, MAX_SHOWN = 52.0, 18
 """A desk and a box of an outcome, in units; outcomes that are shown."""
@@ -58,7 +64,7 @@ MAX_PIECES = 5
 def drawing(game: Game) -> Drawing:
     """A board's states, and what a spin brings in words."""
     assert isinstance(game.board, PressYourLuckBoard)
-    return Drawing(partial(draw, game.board), Spins(game).names)
+    return Drawing(partial(draw, game.board), partial(spin_names, game))
 
 
 def draw(board: PressYourLuckBoard, values: Ints) -> Scene:
@@ -68,8 +74,9 @@ def draw(board: PressYourLuckBoard, values: Ints) -> Scene:
     )
     most = board.rules.max_whammies
     inside = [w < most for w in whammies]
-    up = _up(values, inside)
-    winners = _winners(scores, inside) if up < 0 else []
+    up = int(player_up(values)) if sum(inside) > 1 else -1
+    best = max(score for score, within in zip(scores, inside, strict=True) if within)
+    winners = [i for i, score in enumerate(scores) if up < 0 and inside[i] and score == best]
     around, top, high = _around(board)
     shapes: list[Shape] = list(around)
     said = []
@@ -85,17 +92,6 @@ def draw(board: PressYourLuckBoard, values: Ints) -> Scene:
         who = listed([f"player {i + 1}" for i in winners])
         title = f"the game is over: {who} {'share the win' if len(winners) > 1 else 'has won'}"
     return Scene(title, " ".join(said), ACROSS * WIDE, high, tuple(shapes))
-
-
-def _up(values: Ints, inside: list[bool]) -> int:
-    """Who is up, from 0; -1 where the game is over."""
-    return int(player_up(values)) if sum(inside) > 1 else -1
-
-
-def _winners(scores: list[int], inside: list[bool]) -> list[int]:
-    """Who wins a game that is over, from 0."""
-    best = max(score for score, within in zip(scores, inside, strict=True) if within)
-    return [i for i, score in enumerate(scores) if inside[i] and score == best]
 
 
 def _said(player: int, desk: tuple[int, ...], inside: bool) -> str:
@@ -168,26 +164,15 @@ def _around(board: PressYourLuckBoard) -> tuple[tuple[Shape, ...], float, float]
     chances = {leaf.at: float(leaf.chance) for leaf in leaves}
     found: list[Shape] = []
     for n, slides in enumerate(board.squares, start=1):
-        x, y = _place(n)
+        x, y = RING[n - 1][0] * WIDE, RING[n - 1][1] * HIGH
         found.append(Box("square", x + 2, y + 2, WIDE - 4, HIGH - 4))
         found.append(Words(str(n), x + 7, y + 11, 10, "start", role=QUIET))
         for k, slide in enumerate(slides):
             about = f"square {n}: {slide}{_chance(chances.get(('squares', str(n), k)))}"
-            found.append(Box("slide", x + 4, y + 17 + 23 * k, WIDE - 8, 21, (_label(slide),),
-                             _role(slide), _size(_label(slide)), about))  # fmt: skip
+            label = _label(slide)
+            found.append(Box("slide", x + 4, y + 17 + 23 * k, WIDE - 8, 21, (label,),
+                             _role(slide), fitting(label, WIDE - 8, 13), about))  # fmt: skip
     return tuple(found), HIGH + (HIGH * (DOWN - 2) - DESK_HIGH) / 2, DOWN * HIGH
-
-
-def _place(square: int) -> tuple[float, float]:
-    """The top left corner of a square, 1 to 18."""
-    column, row = square - 1, 0
-    if square > ACROSS:
-        column, row = ACROSS - 1, square - ACROSS
-    if square > ACROSS + DOWN - 1:
-        column, row = 2 * ACROSS + DOWN - 2 - square, DOWN - 1
-    if square > 2 * ACROSS + DOWN - 2:
-        column, row = 0, SQUARES + 1 - square
-    return column * WIDE, row * HIGH
 
 
 def _outcomes(board: PressYourLuckBoard, leaves: list[Leaf]) -> Iterator[Box]:
@@ -200,7 +185,8 @@ def _outcomes(board: PressYourLuckBoard, leaves: list[Leaf]) -> Iterator[Box]:
         if more > 0 and i == MAX_SHOWN - 1:
             lines = (f"and {more + 1} more", "")
         yield Box("slide", left + i % across * WIDE + 2, i // across * OUTCOME_HIGH + 2, WIDE - 4,
-                  OUTCOME_HIGH - 6, lines, _role(leaf.slide), min(map(_size, lines)),
+                  OUTCOME_HIGH - 6, lines, _role(leaf.slide),
+                  min(fitting(line, WIDE - 8, 13) for line in lines),
                   f"{leaf.slide}{_chance(float(leaf.chance))}")  # fmt: skip
 
 
@@ -209,12 +195,8 @@ def _chance(chance: float | None) -> str:
 
 
 def _label(slide: Slide) -> str:
-    text = str(slide)
-    return f"${slide.number:,}{' + spin' * slide.spin}" if slide.kind == "money" else text
-
-
-def _size(text: str) -> float:
-    return fitting(text, WIDE - 8, 13)
+    amount = f"${slide.number:,}{' + spin' * slide.spin}"
+    return amount if slide.kind == "money" else str(slide)
 
 
 def _role(slide: Slide) -> str:
@@ -225,45 +207,35 @@ def _role(slide: Slide) -> str:
     return GOOD if slide.spin else ""
 
 
-WHAMMY = -1
-"""As `spin` takes it."""
+# --- what a spin brings --------------------------------------------------------------------------
 
 
-class Spins:
-    """The names of what a spin brings on a board."""
+def spin_names(game: Game, state: Ints, action: int, children: Ints) -> list[str | None]:
+    """What each of the states (n, fields) is called that an action leads to from a state (fields,):
+    none but those of a spin have a name."""
+    if action != PLAY:
+        return [None] * len(children)
+    ints, up, after = game.numbers.ints, player_up(state), np.empty(FIELDS, np.int64)
+    leading: dict[bytes, list[int]] = {}
+    for outcome in range(-1, int(ints[OUTCOMES])):
+        spin(ints, state, up, outcome, after)
+        leading.setdefault(after.tobytes(), []).append(outcome)
+    return [
+        _spin_name(game, leading[np.ascontiguousarray(child).tobytes()])
+        + ", and out" * int(child[WHAMMIES + up] == ints[MAX_WHAMMIES])
+        for child in children
+    ]
 
-    def __init__(self, game: Game) -> None:
-        assert isinstance(game.board, PressYourLuckBoard)
-        self.ints, self.unit = game.numbers.ints, game.board.solve.score_unit
 
-    def names(self, state: Ints, action: int, children: Ints) -> list[str | None]:
-        """What each of the states (n, fields) is called that an action leads to from a state
-        (fields,): none but those of a spin have a name."""
-        if action != PLAY:
-            return [None] * len(children)
-        up = player_up(state)
-        outcomes = [WHAMMY, *range(int(self.ints[OUTCOMES]))]
-        after = np.empty((len(outcomes), FIELDS), np.int64)
-        for edge, outcome in enumerate(outcomes):
-            spin(self.ints, state, up, outcome, after[edge])
-        leading: dict[bytes, list[int]] = {}
-        for outcome, child in zip(outcomes, after, strict=True):
-            leading.setdefault(child.tobytes(), []).append(outcome)
-        out = self.ints[MAX_WHAMMIES]
-        return [
-            self._name(leading[np.ascontiguousarray(child).tobytes()])
-            + ", and out" * int(child[WHAMMIES + up] == out)
-            for child in children
-        ]
-
-    def _name(self, outcomes: list[int]) -> str:
-        """What those outcomes are called together that lead to one state: nothing won as well as a
-        whammy, or, at the cap, an amount and all above it."""
-        if outcomes[0] == WHAMMY:
-            return " or ".join(["whammy", *map(self._won, outcomes[1:])])
-        more = " or more" if len(outcomes) > 1 else ""
-        return self._won(outcomes[0], more)
-
-    def _won(self, outcome: int, more: str = "") -> str:
-        dollars = f"${self.ints[UNITS + outcome] * self.unit:,}{more}"
-        return f"{dollars} and a spin" if outcome >= self.ints[MONEY] else dollars
+def _spin_name(game: Game, outcomes: list[int]) -> str:
+    """What those outcomes are called together that lead to one state: nothing won as well as a
+    whammy, or, at the cap, an amount and all above it."""
+    assert isinstance(game.board, PressYourLuckBoard)
+    ints, unit = game.numbers.ints, game.board.solve.score_unit
+    more = " or more" if outcomes[0] >= 0 and len(outcomes) > 1 else ""
+    names = [
+        "whammy" if outcome < 0
+        else f"${ints[UNITS + outcome] * unit:,}{more}" + " and a spin" * (outcome >= ints[MONEY])
+        for outcome in outcomes
+    ]  # fmt: skip
+    return names[0] if more else " or ".join(names)
