@@ -270,7 +270,6 @@ class Play:
         if they leave."""
         names, offers, at_once = self.names, self.offers(), self.matrix_game
         numbered = names if at_once else [f"{i + 1} {name}" for i, name in enumerate(names)]
-        read = read_end if at_once else read_action
         hints, taken = self._hints(offers), None
         if self.hints:
             yield from hints
@@ -281,7 +280,7 @@ class Play:
             if answer.strip() == "?":
                 yield from hints
                 continue
-            taken = read(names, answer)
+            taken = read_answer(names, answer, at_once=at_once is not None)
             if taken is None:
                 yield f"'{answer.strip()[:30]}' is not one of these; write {self.help}"
         best, cost = taken, offers[taken].cost
@@ -423,20 +422,17 @@ def seeded(seed: int) -> Draw:
     return draw
 
 
-def read_action(names: Sequence[str], answer: str) -> int | None:
-    """Which of the names an answer means: a name, a number from 1, or the beginning of one name."""
+def read_answer(names: Sequence[str], answer: str, *, at_once: bool) -> int | None:
+    """Which of the names an answer means, None if it is none or several: a name, a number from 1,
+    or the beginning of one name; where both choose at once, whose names may end in numbers of their
+    own, a name or the last word of one."""
     said = " ".join(answer.lower().split())
     if said in names:
         return names.index(said)
-    numbers = [str(i + 1) for i in range(len(names))]
-    if said in numbers:
-        return numbers.index(said)
-    begun = [i for i, name in enumerate(names) if said and name.startswith(said)]
-    return begun[0] if len(begun) == 1 else None
-
-
-def read_end(names: Sequence[str], answer: str) -> int | None:
-    """Which of the names an answer means: a name, or the last word of one name."""
-    said = " ".join(answer.lower().split())
-    ends = [i for i, name in enumerate(names) if said and said in (name, name.split()[-1])]
-    return ends[0] if len(ends) == 1 else None
+    if at_once:
+        meant = [i for i, name in enumerate(names) if said == name.split()[-1]]
+    else:
+        numbers = [i for i in range(len(names)) if said == str(i + 1)]
+        begun = [i for i, name in enumerate(names) if said and name.startswith(said)]
+        meant = numbers or begun
+    return meant[0] if len(meant) == 1 else None

@@ -21,8 +21,7 @@ from luckbase.cluster.play.game import (
     Question,
     new_seed,
     play_on,
-    read_action,
-    read_end,
+    read_answer,
 )
 from luckbase.cluster.table.moves import address
 from luckbase.jobs.web import tables
@@ -186,7 +185,6 @@ def _replay(play: Play, moves: list[str]) -> tuple[list[str], bool]:
     """What is said while the moves are played, and whether another one is asked for."""
     said: list[str] = []
     talk, answer, at = play.talk(), None, 0
-    read = read_end if play.game.simultaneous else read_action
     while True:
         try:
             event = talk.send(answer)
@@ -199,7 +197,7 @@ def _replay(play: Play, moves: list[str]) -> tuple[list[str], bool]:
         if at == len(moves):
             return said, True
         names = play.names
-        if read(names, moves[at]) is None:
+        if read_answer(names, moves[at], at_once=play.game.simultaneous) is None:
             raise OptionError(
                 f"moves: number {at + 1}, '{shorten(moves[at], 30)}', is none of {', '.join(names)}"
             )

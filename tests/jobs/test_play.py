@@ -15,7 +15,7 @@ import tests.games.climb  # noqa: F401  (registers the game)
 from luckbase import solver
 from luckbase.cluster.inputs import searched, soonest
 from luckbase.cluster.play.agents import opponents
-from luckbase.cluster.play.game import Draw, Play, Seat, read_action
+from luckbase.cluster.play.game import Draw, Play, Seat, read_answer
 from luckbase.cluster.table.table import StoredTable, Table
 from luckbase.cluster.words import changes
 from luckbase.jobs.app import run
@@ -302,7 +302,8 @@ def test_without_a_seed_the_one_taken_is_said(played: Command) -> None:
     ],
 )  # fmt: skip
 def test_an_answer_is_a_name_its_beginning_or_its_number(answer: str, index: int | None) -> None:
-    assert read_action(["flip 1", "flip 1+3", "flip 4", "pass to 2"], answer) == index
+    names = ["flip 1", "flip 1+3", "flip 4", "pass to 2"]
+    assert read_answer(names, answer, at_once=False) == index
 
 
 def test_changes_are_told_as_the_one_who_moved_sees_them() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from luckbase import solver
 from luckbase.cluster.inputs import searched, soonest
-from luckbase.cluster.play.game import Play, Question, matrix_game_of, read_end
+from luckbase.cluster.play.game import Play, Question, matrix_game_of, read_answer
 from luckbase.cluster.table import table as tables
 from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.app import run
@@ -233,7 +233,7 @@ def test_leaving_among_bids(played: Command) -> None:
     [("3", 1), ("bid 3", 1), ("BID  13", 2), ("1", 0), ("2", None), ("bid", None), ("", None)],
 )
 def test_an_answer_is_a_bid_or_its_card(answer: str, index: int | None) -> None:
-    assert read_end(["bid 1", "bid 3", "bid 13"], answer) == index
+    assert read_answer(["bid 1", "bid 3", "bid 13"], answer, at_once=True) == index
 
 
 @pytest.mark.parametrize(
