@@ -41,8 +41,6 @@ _ASKS = pa.schema([
     ("packed", pa.large_binary()),
 ])  # fmt: skip
 _CODEC = pa.Codec("zstd", 1)
-Content = bytes
-"""What `write_asks` gives."""
 SPARSE_BITS = 8
 """One key in 256 is in the sample by which stages are cut, the same ones whoever asks for them."""
 

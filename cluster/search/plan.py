@@ -14,8 +14,7 @@ from pydantic import computed_field
 
 from luckbase.cluster.machine import PROCESS_BYTES, check_disk, cores
 from luckbase.cluster.run.options import ONE_PIECE
-from luckbase.cluster.search.shards import SHARD_STATES
-from luckbase.cluster.search.stages import FIND_BYTES
+from luckbase.cluster.search.shards import FIND_BYTES, SHARD_STATES
 from luckbase.cluster.table.folder import SWEEP_BYTES
 from luckbase.cluster.table.ledger import table_directory
 from luckbase.solver import load_game

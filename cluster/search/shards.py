@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,10 +22,22 @@ from luckbase.cluster.table import folder
 from luckbase.cluster.table.ledger import digest
 from luckbase.solver.search import find_stages, stages
 from luckbase.solver.search.keys import Keys
-from luckbase.solver.search.stages import NO_KEYS, WHOLE, Box, Knows, Looks, Spread, Stages, grid
+from luckbase.solver.search.stages import (
+    NO_KEYS,
+    NOTHING,
+    WHOLE,
+    Box,
+    Knows,
+    Looks,
+    Spread,
+    Stages,
+    grid,
+)
 
 SHARD_STATES = 200_000
 """States of a shard, about: a quarter of a second."""
+FIND_BYTES = 160
+"""Bytes a state of the box that is being found."""
 MAX_BOXES = 4096
 """Boxes of a stage, about: who waits for whom are pairs of them."""
 LEFT_AFTER = 2
@@ -105,9 +117,7 @@ def growth_of(shards: Sequence[LevelShard], states: Sequence[int], demand: int) 
 class Demand:
     """What is asked of the stages that are not found yet."""
 
-    def __init__(
-        self, stages: Stages, roots: Keys, known: Callable[[int], Knows] = stages.nothing
-    ) -> None:
+    def __init__(self, stages: Stages, roots: Keys, known: Knows = NOTHING) -> None:
         """roots: the keys with which the search begins; known: as of `Looks`."""
         self.stages = stages
         of_roots = stages.of(roots)

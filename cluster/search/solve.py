@@ -16,27 +16,13 @@ from pathlib import Path
 from typing import Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from luckbase.cluster.run.driver import Work, is_new, peak_memory, solve_table
 from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, SolvedSearch, Watch
-from luckbase.cluster.search.boundary import (
-    StoredStages,
-    UsedEnds,
-    UsedTable,
-    can_decide,
-    digest_of,
-    error_with_undecided,
-    known_payoffs,
-    known_rows,
-    let_go,
-    nothing_known,
-    read_rows,
-    stored_stages,
-    undecided,
-    used_ends,
-    used_table,
-)
+from luckbase.cluster.search import boundary
+from luckbase.cluster.search.boundary import StoredStages, UsedEnds, UsedTable
 from luckbase.cluster.search.plan import root_keys
 from luckbase.cluster.search.shards import cutting
 from luckbase.cluster.search.stages import SearchContext, StageSearch
@@ -148,7 +134,7 @@ class _Search(Work[SolvedSearch]):
             self._solve()
         finally:
             if "_used" in self.__dict__:
-                let_go(self._used)
+                boundary.let_go(self._used)
         for ask, done in self.undone.items():  # what --force undid, and all is there again
             files = sum(made_by(name, ask) for name in self.ledger.files)
             if ask not in self.ledger.done and files == done.files:
@@ -165,29 +151,32 @@ class _Search(Work[SolvedSearch]):
         most, small = self.options.most, self.options.one_piece
         using = self.options.using is not None
         grows = not using and bool(self.trusted.entries)
-        boundary = None
-        if not grows and not using:
-            boundary = self._boundary(most)
-        elif self.goal.ask not in self.ledger.levels:
+        known = None
+        if not (grows or using) or self.goal.ask not in self.ledger.levels:
             try:
-                boundary = self._boundary(min(most, max(1, small)))
+                known = self._known(min(most, max(1, small)))
             except SearchLimitError:  # many states lie above those that a table has
                 if most <= small:
                     raise
-        if boundary is not None and self._was_small(boundary):
+        if known is not None and self._was_small(known):
             return
-        stored = self._stored_stages() if grows else None
-        used = self._used if using and self._level_of_stages() is not None else None
-        if stored is not None:
-            boundary = self._in_one_piece_before()
-        elif used is not None:  # its states are looked up as they are met
-            boundary = nothing_known(self.game)
+        level, stored, rows = self._level_of_stages(), None, known
+        if grows and level is not None:
+            stored = boundary.stored_stages(Stages(self.game, level), self.trusted)
+        if stored is not None:  # its stages are read as they are met
+            self._take_part(self.trusted)
+            files = [entry for entry in self.trusted.entries if not entry.stages]
+            whole = boundary.read_rows(self.storage, self.table, files, self.game)
+            rows = boundary.known_rows(*whole)
+        elif using and level is not None:  # its states are looked up as they are met
             self._take_table(self._ends.table)
-        elif boundary is None:
-            boundary = self._boundary(most)
-            if self._was_small(boundary):
+            rows = boundary.nothing_known(self.game)
+        elif rows is None:
+            rows = self._known(most)
+            if self._was_small(rows):
                 return
-        self._by_stages(boundary, stored, used)
+        assert level is not None
+        self._by_stages(level, rows, stored)
 
     def _note_stopped(self) -> None:
         """Say that others that were stopped half-way will not go on from there: of this part, or
@@ -204,45 +193,43 @@ class _Search(Work[SolvedSearch]):
         here = using is not None and Path(using.table) == self.table.absolute()
         return here or goal.part == self.part
 
-    def _was_small(self, boundary: PayoffTable) -> bool:
+    def _was_small(self, known: PayoffTable) -> bool:
         """Solve it in one piece, if it is not to go on by stages; whether that was done."""
-        self._drop_stopped(digest_of(boundary, None))
-        return self.goal.ask not in self.ledger.levels and self._in_one_piece(boundary)
-
-    def _stored_stages(self) -> StoredStages | None:
-        """The stages that the table has already; None where it has some of another level, or the
-        search has none."""
-        entries = self.trusted.entries
-        level = self._level_of_stages()
-        if level is None:
-            return None
-        return stored_stages(Stages(self.game, level), self.table, self.ledger, entries)
+        self._drop_stopped()
+        return self.goal.ask not in self.ledger.levels and self._in_one_piece(known)
 
     @cached_property
     def _used(self) -> UsedTable:
         """The table that was asked for, without what this search writes into it."""
         assert self.options.using is not None
         path = Path(self.options.using)
-        return used_table(path, self.part if path.samefile(self.table) else "")
+        return boundary.used_table(path, self.part if path.samefile(self.table) else "")
 
-    @cached_property
+    @property
     def _ends(self) -> UsedEnds:
-        ends = used_ends(self._used)
+        ends = boundary.used_ends(self._used)
         assert ends is not None
         return ends
 
-    def _in_one_piece_before(self) -> PayoffTable:
-        """All that the table has from searches in one piece; stages are read as they are met."""
-        files = [entry for entry in self.trusted.entries if not entry.stages]
-        self._take_part(self.trusted)
-        return known_rows(*read_rows(self.storage, self.table, files, self.game))
+    @property
+    def _digest(self) -> str:
+        """The SHA-256 of what is known before the search, "" for nothing."""
+        if self.options.using is not None:
+            return self._used.sha256
+        return boundary.digest_of(self.trusted.entries)
 
-    def _drop_stopped(self, digest: str, by_stages: bool = False) -> None:
+    def _knows(self, keys: Keys) -> NDArray[np.bool_]:
+        """(n,) whether the payoffs of states are known before the search."""
+        if self.options.using is not None:
+            return self._ends.holds(keys)
+        return self.trusted.holds(unpack_all(self.game.bits, np.ascontiguousarray(keys)))
+
+    def _drop_stopped(self, by_stages: bool = False) -> None:
         """Take away the files of stages of searches that are not done: other ones', whose states
         this one is to solve, and its own if other states were known when they were solved, or
         stages were cut another way.
         by_stages: also all others that are not done, for it does not look at them."""
-        line = self.ledger.levels.get(self.goal.ask)
+        line, digest = self.ledger.levels.get(self.goal.ask), self._digest
         own = line is not None and (line.given != digest or line.cutting != cutting())
         trusted = {entry.name for entry in self.trusted.entries}
         names = [
@@ -264,17 +251,17 @@ class _Search(Work[SolvedSearch]):
         self.stored = self._key_part()
         self.result = replace(self.result, kept=self.stored.rows)
 
-    def _boundary(self, most: int) -> PayoffTable:
+    def _known(self, most: int) -> PayoffTable:
         """What is known of the states at which the search ends: from the part's other files, or
         the table that was asked for. Raises SearchLimitError where more than `most` lie above."""
         if self.options.using is not None:
-            boundary = known_payoffs(self.game, self.starts(), self._ends.table, most)
+            known = boundary.known_payoffs(self.starts(), self._ends.table, most)
             self._take_table(self._ends.table)
-            return boundary
-        own = self.trusted if self.trusted.entries else None
-        if own is not None:
-            self._take_part(own)
-        return known_payoffs(self.game, self.starts(), own, most)
+            return known
+        if not self.trusted.entries:
+            return boundary.nothing_known(self.game)
+        self._take_part(self.trusted)
+        return boundary.known_payoffs(self.starts(), self.trusted, most)
 
     def _take_part(self, own: KeyPart) -> None:
         """Count the errors of what the part has."""
@@ -290,15 +277,15 @@ class _Search(Work[SolvedSearch]):
         # Rounded payoffs must not decide ties.
         self.tolerance = self.game.tie_tolerance + 2 * used.precision
 
-    def _in_one_piece(self, boundary: PayoffTable) -> bool:
+    def _in_one_piece(self, known: PayoffTable) -> bool:
         """Solve it in this process and memory; whether it was small enough. A game without levels
         is, up to `Options.most`."""
         small, most = self.options.one_piece, self.options.most
-        if small < 1 and self._level() is not None:
+        if small < 1 and self._level is not None:
             return False
         graph = Graph(self.game, tolerance=self.tolerance, max_states=min(most, max(small, 1)))
-        graph.know(boundary.keys, boundary.values, boundary.best, boundary.margin, boundary.actor)
-        known = graph.count
+        graph.know(known.keys, known.values, known.best, known.margin, known.actor)
+        start = graph.count
         with Watch(self.table, self.options.on_progress, self.options.on_note) as watch:
 
             def show() -> bool:
@@ -314,11 +301,11 @@ class _Search(Work[SolvedSearch]):
             except SearchLimitError:
                 if most <= small:
                     raise
-                if self._level() is not None:
+                if self._level is not None:
                     return False
                 graph.max_states = most
                 graph.solve(self.starts())
-        solved = solved_rows(graph, known)
+        solved = solved_rows(graph, start)
         self.result = replace(
             self.result, states=len(solved), solved=len(solved), edges=graph.edges, shards=1,
             bytes_a_state=graph.bytes_a_state, solve_seconds=time.perf_counter() - self.started,
@@ -326,56 +313,49 @@ class _Search(Work[SolvedSearch]):
         if self.part == SEARCH:  # what was given stands in the part's other files
             solved = solved.only(np.argsort(solved.keys))
         else:
-            solved, _ = merge(self.game, [solved, boundary])
+            solved, _ = merge(self.game, [solved, known])
         if len(self.trusted.entries) < len(self.stored.entries):
             states = unpack_all(self.game.bits, solved.keys)
             solved = solved.only(~self.stored.holds(states))
         self._commit(solved)
         return True
 
+    @cached_property
     def _level(self) -> Level | None:
-        """The level by which the search is cut: the ledger's, the game's own, or one that is looked
-        for, which is said; None where there is none."""
-        if not hasattr(self, "_its_level"):
-            level = hints(self.game).level
-            if level is None:
-                from luckbase.solver.search.find_level import find_level
+        """The game's own level, or one that is looked for, which is said; None where there is
+        none."""
+        level = hints(self.game).level
+        if level is None:
+            from luckbase.solver.search.find_level import find_level
 
-                level = find_level(self.game, self.starts())
-                if level is not None:
-                    self.options.on_note(f"a level was found: {level}")
-            self._its_level = level
-        return self._its_level
+            level = find_level(self.game, self.starts())
+            if level is not None:
+                self.options.on_note(f"a level was found: {level}")
+        return level
 
     def _level_of_stages(self) -> Level | None:
         """The level by which this search goes if it goes by stages: that with which it began."""
         line = self.ledger.levels.get(self.goal.ask)
-        return self._level() if line is None else level_from(line.level)
+        return self._level if line is None else level_from(line.level)
 
-    def _by_stages(
-        self, boundary: PayoffTable, stored: StoredStages | None, used: UsedTable | None
-    ) -> None:
-        level = self._level_of_stages()
-        assert level is not None
-        digest = digest_of(boundary, stored) if used is None else used.sha256
-        self._drop_stopped(digest, by_stages=True)
+    def _by_stages(self, level: Level, known: PayoffTable, stored: StoredStages | None) -> None:
+        self._drop_stopped(by_stages=True)
         self._note_goal()
         context = SearchContext(
-            self.goal, self.keys, boundary, stored, used, digest, self.error, self.precision,
-            self.tolerance,
+            goal=self.goal, roots=self.keys, known=(known.keys, known.values), stored=stored,
+            used=None if self.options.using is None else self._used, knows=self._knows,
+            known_sha=self._digest, error=self.error, precision=self.precision,
+            tolerance=self.tolerance,
         )  # fmt: skip
-        search = StageSearch(self.game, level, context, self.result, self.options)
         try:
-            self.result = search.run()
+            self.result = StageSearch(self.game, level, context, self.result, self.options).run()
         except RisingError as error:
             if not level.found:
                 raise
             self.options.on_note(f"{error}; the search goes on in one piece")
             self._forget_stages()
-            self._its_level = None
-            if stored is not None or used is not None:
-                boundary = self._boundary(self.options.most)
-            self._in_one_piece(boundary)
+            self._level = None
+            self._in_one_piece(self._known(self.options.most))
             return
         self._finish()
 
@@ -405,7 +385,9 @@ class _Search(Work[SolvedSearch]):
         self._note_goal()
         gaps, margins = float(solved.gap.sum()) / 2, solved.margin[solved.status == SOLVED]
         self.precision += gaps
-        self.error = error_with_undecided(self.game, margins, self.tolerance, self.error + gaps)
+        self.error = boundary.error_with_undecided(
+            self.game, margins, self.tolerance, self.error + gaps
+        )
         self._write(solved)
         self.result = replace(
             self.result, peak_memory=peak_memory(),
@@ -426,8 +408,8 @@ class _Search(Work[SolvedSearch]):
     def _finish(self) -> None:
         mine = [e for e in self.ledger.of_part(self.part) if made_by(e.name, self.goal.ask)]
         rows = sum(entry.rows for entry in mine)
-        if not can_decide(self.game, self.tolerance):
-            count = undecided(self.storage, self.table, mine, self.tolerance)
+        if not boundary.can_decide(self.game, self.tolerance):
+            count = boundary.undecided(self.storage, self.table, mine, self.tolerance)
             if count:
                 where = f"the payoffs of {self.options.using}"
                 self.options.on_note(

@@ -1,11 +1,11 @@
 """A search by stages: every state once, on as many workers as there are, larger than memory.
 
 1. **Down**, highest level first. What is asked of a level is known once all above it is found; it
-   is cut into shards (`level_shards`), each found by a worker (`stage_tasks.Find`), which leaves a
-   stage file and says what it asks of others.
+   is cut into shards (`cluster.search.shards`), each found by a worker (`tasks.Find`), which leaves
+   a stage file and says what it asks of others.
 2. **Up**, children first, by the schedule of the dense tiers: a shard is solved once the shards
-   that it asks are (`stage_tasks.Sweep`), writes its file of the table, and hands on its payoffs to
-   those that asked. Its stage file is deleted when nobody will need it again.
+   that it asks are (`tasks.Sweep`), writes its file of the table, and hands on its payoffs to those
+   that asked. Its stage file is deleted when nobody will need it again.
 
 Every finished shard of either pass is in the ledger, so the same call goes on from there. Shards,
 their names and their rows depend on the game, the roots and what was known, not on the workers.
@@ -31,18 +31,7 @@ from luckbase.cluster.search import files
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.boundary import StoredStages, UsedTable, let_go, used_ends
 from luckbase.cluster.search.files import Ask, read_asks
-from luckbase.cluster.search.shards import (
-    Above,
-    Asker,
-    Demand,
-    LevelShard,
-    Order,
-    Path,
-    boxes_in_order,
-    cutting,
-    growth_of,
-    number_of,
-)
+from luckbase.cluster.search.shards import Above, Asker, Demand, LevelShard, Order, Path, number_of
 from luckbase.cluster.search.tasks import Below, Find, Found, Sweep, Swept
 from luckbase.cluster.table.folder import (
     LEAST_BYTES,
@@ -57,7 +46,7 @@ from luckbase.cluster.table.folder import (
     shard_name,
     stage_file_name,
 )
-from luckbase.cluster.table.format import PayoffTable, file_entry
+from luckbase.cluster.table.format import file_entry
 from luckbase.cluster.table.ledger import FileEntry, Goal, LevelEntry, ShardEntry
 from luckbase.cluster.words import many
 from luckbase.solver.errors import LuckbaseError, SearchLimitError
@@ -66,11 +55,11 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.search.explore import estimate
 from luckbase.solver.search.find_stages import CACHED
 from luckbase.solver.search.keys import Keys, unpack_all
-from luckbase.solver.search.stages import NO_KEYS, WHOLE, Box, Knows, Stages, among
+from luckbase.solver.search.stages import NO_KEYS, WHOLE, Box, Known, Knows, Stages
 
-FIND_BYTES, ASK_BYTES, STORED_BYTES = 160, 24, 100
-"""Bytes a state of the box that is being found, and of the whole shard, for what is asked of it; a
-row of the files that it reads, if all were wanted."""
+ASK_BYTES, STORED_BYTES = 24, 100
+"""Bytes a state of the whole shard that is being found, for what is asked of it; a row of the files
+that it reads."""
 ABOUT_AFTER = 20.0
 """Seconds after which it is estimated, beside the rest, how many states there are."""
 STORE_BYTES = 4 << 30
@@ -79,19 +68,24 @@ STORE_BYTES = 4 << 30
 
 @dataclass(frozen=True)
 class SearchContext:
-    """What is searched: the goal, the keys of its roots, what is known (by ascending key; in the
-    table's files; in the table that was asked for), and what comes with it: the bounds on the
-    error, of all and where all decisions are told, and the tolerance of ties."""
+    """What is searched, what is known, and what comes with it."""
 
     goal: Goal
     roots: Keys
-    known: PayoffTable
+    known: Known
+    """From searches of this part in one piece."""
     stored: StoredStages | None
+    """From those by stages."""
     used: UsedTable | None
+    """The table at which it ends."""
+    knows: Knows
+    """Whether any of these has a state."""
     known_sha: str
     error: float
+    """The bound on that of all payoffs; `precision`: of those where all decisions are told."""
     precision: float
     tolerance: float
+    """Of ties."""
 
 
 class StageSearch(Run[SolvedSearch]):
@@ -106,11 +100,8 @@ class StageSearch(Run[SolvedSearch]):
         options: Options,
     ) -> None:
         super().__init__(game, report, options, memory_budget(options))
-        self.context, self.stages, self.level = (
-            context,
-            Stages(game, level),
-            json.dumps(level.as_json()),
-        )
+        self.context, self.stages = context, Stages(game, level)
+        self.level = json.dumps(level.as_json())
         self.seconds_finding = 0.0
         self.at_level = self.done_before = 0
         mine = [one.rows for one in self.ledger.shards.values() if one.ask == context.goal.ask]
@@ -124,13 +115,10 @@ class StageSearch(Run[SolvedSearch]):
 
     def run(self) -> SolvedSearch:
         """Both passes. Raises as `find_stages.expand_level` and `stage.Sweeping.solve` do."""
-        goal = self.context.goal
-        if goal.ask not in self.ledger.levels:
-            level = json.loads(self.level)
-            commit(
-                self.storage, self.ledger,
-                LevelEntry(goal.ask, level, self.context.known_sha, cutting()),
-            )  # fmt: skip
+        ask, sha = self.context.goal.ask, self.context.known_sha
+        if ask not in self.ledger.levels:
+            entry = LevelEntry(ask, self.stages.level.as_json(), sha, level_shards.cutting())
+            commit(self.storage, self.ledger, entry)
         with self.open(self.memory // 2, min(self.memory // 4, STORE_BYTES)):
             self._down()
             self.seconds_finding = self.seconds
@@ -160,13 +148,14 @@ class StageSearch(Run[SolvedSearch]):
             stage: np.ascontiguousarray(self.context.roots[stages == stage])
             for stage in np.unique(stages).tolist()
         }
-        self.ends = None if self.context.used is None else used_ends(self.context.used)
-        self.asks, above = Demand(self.stages, self.context.roots, self._knows), Above()
+        self.asks, above = Demand(self.stages, self.context.roots, self.context.knows), Above()
         while (level := self.asks.highest()) is not None:
             self.at_level = level
             shards = self._find(level, Order(self.asks.shards(level, above)))
             entries = [self.ledger.shards[self._name(one)] for one in shards]
-            above = growth_of(shards, [entry.rows for entry in entries], self.asks.keys(level))
+            above = level_shards.growth_of(
+                shards, [entry.rows for entry in entries], self.asks.keys(level)
+            )
             self.asks.done(level)
             self.found += entries
             self.levels.append(shards)
@@ -190,7 +179,8 @@ class StageSearch(Run[SolvedSearch]):
             shard, first = order.shards[i], len(order.shards)
             self.asks.add((level, shard.path), asks)
             left = [(box, level_shards.SHARD_STATES) for box in rest]
-            order.done(i, boxes_in_order(self.stages, shard.stages, left, first, shard.path))
+            boxes = level_shards.boxes_in_order
+            order.done(i, boxes(self.stages, shard.stages, left, first, shard.path))
 
         def next_one() -> tuple[Task, list[Asker]] | None:
             """The next one to find, past those that are there, and whose asks it is handed."""
@@ -234,19 +224,18 @@ class StageSearch(Run[SolvedSearch]):
         self, place: int, shard: LevelShard, asks: Sequence[tuple[Asker, Ask]]
     ) -> Task:
         keys = [self.wanted[stage] for stage in shard.stages if stage in self.wanted]
-        reach, held = shard.box, tuple[FileEntry, ...]()
+        stored = tuple[FileEntry, ...]()
         if self.context.stored is not None:
-            roots = [self.stages.around(some) for some in keys]
-            reach = self._reach(shard, [ask.box for _, ask in asks] + roots)
-            held = self.context.stored.files(shard.stages, reach)
+            boxes = [ask.box for _, ask in asks] + [self.stages.around(some) for some in keys]
+            stored = self.context.stored.files(shard.stages, self._reach(shard, boxes))
         job = Find(
             board=self.game.board, location=self.location, level=self.level, number=place,
             name=self._name(shard), shard=shard, wanted=np.concatenate(keys) if keys else NO_KEYS,
             asks=tuple((ask.packed, ask.count) for _, ask in asks), known=self._known(shard),
-            enough=level_shards.enough(shard), sparse=files.SPARSE_BITS, reach=reach, held=held,
+            stored=stored, enough=level_shards.enough(shard), sparse=files.SPARSE_BITS,
             used=self.context.used,
         )  # fmt: skip
-        memory = self._find_bytes(shard.likely) + STORED_BYTES * sum(one.rows for one in held)
+        memory = self._find_bytes(shard.likely) + STORED_BYTES * sum(one.rows for one in stored)
         return Task(place, job, memory)
 
     def _reach(self, shard: LevelShard, boxes: Sequence[Box]) -> Box:
@@ -264,8 +253,9 @@ class StageSearch(Run[SolvedSearch]):
 
     def _find_bytes(self, expected: int) -> int:
         box = min(expected, CACHED) if self.stages.level.inside else expected
-        used = 0 if self.ends is None else self.ends.memory(expected)
-        return max(LEAST_BYTES, FIND_BYTES * box + ASK_BYTES * expected) + used
+        ends = None if self.context.used is None else used_ends(self.context.used)
+        used = 0 if ends is None else ends.memory(expected)
+        return max(LEAST_BYTES, level_shards.FIND_BYTES * box + ASK_BYTES * expected) + used
 
     def _there(self, shard: LevelShard) -> ShardEntry | None:
         """What the ledger has of a shard, if it was found as it is to be now."""
@@ -280,31 +270,20 @@ class StageSearch(Run[SolvedSearch]):
         self.met, self.shards_met = self.met - entry.rows, self.shards_met - 1
         return None
 
-    def _knows(self, stage: int) -> Knows:
-        """What tells which states of a stage are known."""
-        if self.ends is not None:
-            return self.ends.holds
-        known = self._known(LevelShard((0,), (stage,), WHOLE, 0))[0]
-        held = NO_KEYS if self.context.stored is None else self.context.stored.keys(stage)
-        keys = np.sort(np.concatenate([known, held]), kind="stable")  # it merges what is in order
-        return among(keys)
-
-    def _known(self, shard: LevelShard) -> tuple[Keys, np.ndarray]:
-        known = self.context.known
-        if not len(known):
-            return NO_KEYS, np.empty((0, self.game.players))
+    def _known(self, shard: LevelShard) -> Known:
+        """What is known of a shard beside files."""
+        keys, values = self.context.known
         order, stages = self._known_stages
         ends = np.array([(one, one + 1) for one in shard.stages], np.uint64)  # no float holds them
         spans = np.searchsorted(stages, ends).tolist()
         at = np.sort(np.concatenate([order[start:stop] for start, stop in spans]))
-        if not shard.box.whole:
-            at = at[self.stages.boxes_of(known.keys[at], [shard.box]) == 0]
-        return known.keys[at], np.ascontiguousarray(known.values[at])
+        at = at[self.stages.boxes_of(keys[at], [shard.box]) == 0]
+        return keys[at], np.ascontiguousarray(values[at])
 
     @cached_property
     def _known_stages(self) -> tuple[np.ndarray, np.ndarray]:
         """What is known by stage: its rows, and the stage of each of these."""
-        stages = self.stages.of(self.context.known.keys)
+        stages = self.stages.of(self.context.known[0])
         order = np.argsort(stages, kind="stable")
         return order, stages[order]
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,28 +28,13 @@ from luckbase.cluster.run.worker import (
     TableLocation,
     writable,
 )
-from luckbase.cluster.search.boundary import (
-    UsedTable,
-    error_with_undecided,
-    joined,
-    read_stored,
-    used_ends,
-)
-from luckbase.cluster.search.files import (
-    Ask,
-    Content,
-    StageFile,
-    ask_of,
-    unpacked,
-    write_asks,
-    write_stages,
-)
-from luckbase.cluster.search.shards import LevelShard
+from luckbase.cluster.search import boundary, files
+from luckbase.cluster.search.boundary import UsedTable, used_ends
+from luckbase.cluster.search.files import Ask, StageFile
 from luckbase.cluster.table.folder import Piece, shard_name
 from luckbase.cluster.table.format import PayoffTable, write_states
 from luckbase.cluster.table.keyed import GIVEN, SOLVED
 from luckbase.cluster.table.ledger import FileEntry
-from luckbase.cluster.table.parquet import SealedFile, numbers_of, payoff_columns
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
@@ -61,8 +46,13 @@ from luckbase.solver.search import stage_kernels
 from luckbase.solver.search.bellman import KNOWN, OVER, final_payoffs
 from luckbase.solver.search.find_stages import LevelSearch, expand_level
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all
-from luckbase.solver.search.stages import Box, Known, Stage, Stages
+from luckbase.solver.search.stages import Box, Known, Stages
 from luckbase.solver.search.sweep import Sweeping
+
+Content = bytes  # a receipt has a field `bytes`
+
+if TYPE_CHECKING:
+    from luckbase.cluster.search.shards import LevelShard
 
 
 def warm_up_stages(stages: Stages) -> None:
@@ -104,10 +94,9 @@ class _StageJob:
 class Find(_StageJob):
     """To find a shard, number `number` of its level; name: of its stage file. wanted: the keys with
     which it begins. asks: what others ask of these stages, packed, and how many keys each. known:
-    states that are not expanded. enough: states after which the boxes that are left are left to
-    others. sparse: bits, of the sample of what it asks. held: files of the table whose states are
-    not expanded either; reach: the part of the shard's box in which such may be met. used: the
-    table at which the search ends.
+    states that are not expanded; stored: files of the table whose states are not expanded either.
+    enough: states after which the boxes that are left are left to others. sparse: bits, of the
+    sample of what it asks. used: the table at which the search ends.
     """
 
     number: int
@@ -118,8 +107,7 @@ class Find(_StageJob):
     known: Known
     enough: int
     sparse: int
-    reach: Box
-    held: tuple[FileEntry, ...]
+    stored: tuple[FileEntry, ...]
     used: UsedTable | None
 
     @property
@@ -133,25 +121,24 @@ class Find(_StageJob):
         """Find the states and write the stage file; yields as `worker.Job.run`."""
         started = time.perf_counter()
         stages, numbers, box = stages_of(self.board, self.level), self.shard.stages, self.shard.box
-        source = self.location.source([entry.name for entry in self.held], sent)
+        source = self.location.source([entry.name for entry in self.stored], sent)
         ends = None if self.used is None else used_ends(self.used)
         if self.used is not None and ends is None:
             raise NotSeenError
-        where = numbers, self.reach
-        there = read_stored(source, self.location.table, self.held, stages, where, payoffs=True)
+        there = boundary.read_rows(source, self.location.table, self.stored, stages.game)
         yield None
         wanted = [_within(stages, self.wanted, [box])]
-        wanted += [_within(stages, unpacked(*ask), [box]) for ask in self.asks]
+        wanted += [_within(stages, files.unpacked(*ask), [box]) for ask in self.asks]
         search = LevelSearch(
             stages, numbers[0] >> 32, [keys for keys in wanted if len(keys)], box=box,
-            known=ends or joined(self.known, there), expected=self.shard.likely,
-            enough=self.enough,
+            known=ends or boundary.joined([self.known, there]),
+            expected=self.shard.likely, enough=self.enough,
         )  # fmt: skip
         demand: dict[int, list[Keys]] = {}
         edges, boxes, spans = 0, [], []
         with self.location.storage() as storage:
             path = storage.temporary(self.place)
-            for stage in write_stages(path, search.boxes(stop)):
+            for stage in files.write_stages(path, search.boxes(stop)):
                 boxes.append(len(stage.keys))
                 spans.append(stage.box)
                 edges += stage.edges
@@ -160,7 +147,7 @@ class Find(_StageJob):
             met = wanted[1:]
             if search.rest:  # else its spans are all of its box
                 met = [_within(stages, keys, spans) for keys in met]
-            asks = write_asks(self._asks(stages, demand, spans))
+            asks = files.write_asks(self._asks(stages, demand, spans))
             receipt = Found(
                 shard=self.number, boxes=boxes, spans=spans, rest=search.rest, edges=edges,
                 path=path, bytes=path.stat().st_size, sha256=_sha256(path), asks=asks,
@@ -181,7 +168,7 @@ class Find(_StageJob):
             if number in self.shard.stages:
                 keys = keys[stages.boxes_of(keys, spans) < 0]
             if len(keys):
-                found.append(ask_of(stages, number, keys, self.sparse))
+                found.append(files.ask_of(stages, number, keys, self.sparse))
         return found
 
 
@@ -339,7 +326,7 @@ class Sweep(_StageJob):
         keys = np.ascontiguousarray(rows[1:, 0]).view(np.uint64)
         mine = np.flatnonzero(given | (best != OVER) & (best != KNOWN))
         chosen, rows[0] = margins[mine[~given[mine]]], 0.0
-        rows[0, :2] = precision, error_with_undecided(game, chosen, self.tolerance, error)
+        rows[0, :2] = precision, boundary.error_with_undecided(game, chosen, self.tolerance, error)
         status = np.where(given[mine], GIVEN, SOLVED).astype(np.uint8)
         return PayoffTable(
             keys[mine], rows[1:, 1:][mine], best[mine], status, gap[mine],
@@ -358,39 +345,25 @@ class Sweep(_StageJob):
         """Fill `rows` from the committed file; what that has not, from the rules or what was given.
 
         Raises CorruptTableError."""
-        stages = stages_of(self.board, self.level)
-        game = stages.game
+        game = load_game(self.board)
         at, place = self._places(file)
         known = np.zeros(self.piece.states, bool)
-        for i in range(*self.piece.boxes):
-            stage = file.stage(i)
-            here = place[at[i - self.piece.boxes[0]] : at[i - self.piece.boxes[0] + 1]]
+        for i, number in enumerate(range(*self.piece.boxes)):
+            stage, here = file.stage(number), place[at[i] : at[i + 1]]
             rows[1 + here, 0] = stage.keys.view(np.float64)
-            self._leaves(stage, here, rows, known)
-        sealed = SealedFile(source, self.location.table, stored)
-        names = ["key", *payoff_columns(game)]
-        read = sealed.read_all(range(sealed.groups), names)
-        sealed.close()
-        columns = [numbers_of(read.column(name)) for name in names]
+            given = stage.states.patterns[stage.places] == stage_kernels.GIVEN
+            order = np.searchsorted(np.sort(stage.places[given]), stage.places[given])
+            rows[1 + here[given], 1:] = stage.given.payoffs[order]
+            known[here[given]] = True
         keys = np.ascontiguousarray(rows[1:, 0]).view(np.uint64)
-        where = np.searchsorted(keys, columns[0])
-        rows[1 + where, 1:] = np.stack(columns[1:], axis=1)
-        known[where] = True
+        found, payoffs = boundary.read_rows(source, self.location.table, [stored], game)
+        where = np.searchsorted(keys, found)
+        rows[1 + where, 1:], known[where] = payoffs, True
         left = np.flatnonzero(~known)
         if len(left):
             rows[1 + left, 1:] = final_payoffs(game, unpack_all(game.bits, keys[left]))
         rows[0] = 0.0
         rows[0, :2] = stored.resolved_error, stored.error
-
-    @staticmethod
-    def _leaves(stage: Stage, here: Ints, rows: Floats, known: Any) -> None:
-        """Fill in the states whose payoffs were given when they were found."""
-        given = np.flatnonzero(stage.states.patterns == stage_kernels.GIVEN)
-        if len(given):
-            by_place = np.empty(len(here), np.int64)
-            by_place[stage.places] = here
-            rows[1 + by_place[given], 1:] = stage.given.payoffs
-            known[by_place[given]] = True
 
 
 def _give(

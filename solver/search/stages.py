@@ -306,18 +306,15 @@ def among(known: Keys) -> Knows:
     return found
 
 
-def nothing(stage: int) -> Knows:
-    """Of a stage of which nothing is known."""
-    return among(NO_KEYS)
+NOTHING = among(NO_KEYS)
+"""Nothing is known."""
 
 
 class Looks:
-    """Looks at stages of one search. roots: the keys that it began with. known: of a stage, what
-    tells which of some states, by key, it does not expand."""
+    """Looks at stages of one search. roots: the keys that it began with. known: which states it
+    does not expand."""
 
-    def __init__(
-        self, stages: Stages, roots: Keys, known: Callable[[int], Knows] = nothing
-    ) -> None:
+    def __init__(self, stages: Stages, roots: Keys, known: Knows = NOTHING) -> None:
         self.stages, self._known = stages, known
         functions, fields = stages.level.inside, stages.game.fields
         self._skeleton = ~np.uint64(columns_of(fields, functions))
@@ -342,9 +339,9 @@ class Looks:
         stands for so many; widths: of the ranges."""
         cells, first = np.unique(self._cells(sample, widths), return_index=True)
         front, count = sample[first], len(cells)
-        met, known = [front], self._known(stage)
+        met = [front]
         while len(front) and count < MAX_CELLS:
-            children = self._children(stage, front, known)
+            children = self._children(stage, front)
             found, at = np.unique(self._cells(children, widths), return_index=True)
             new = ~np.isin(found, cells, assume_unique=True)
             front = children[at[new]]
@@ -359,10 +356,10 @@ class Looks:
         share[:asked] = full
         return Spread(low, high, room * share)
 
-    def _children(self, stage: int, keys: Keys, known: Knows) -> Keys:
+    def _children(self, stage: int, keys: Keys) -> Keys:
         """The children (m,) of states that are of their stage."""
         game = self.stages.game
-        keys = keys[~known(keys)]
+        keys = keys[~self._known(keys)]
         found = expand(game, unpack_all(game.bits, np.ascontiguousarray(keys)))
         goes_on = np.repeat(~found.terminal, np.diff(found.first))
         children = pack_all(game.bits, found.children[goes_on])

@@ -8,7 +8,7 @@ import pytest
 
 from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.run.worker import Task
-from luckbase.cluster.search import solve as searching
+from luckbase.cluster.search import boundary
 from luckbase.cluster.search.stages import StageSearch
 from tests.cluster.search.searches import WIDE, by, cut_small, search, tiny
 
@@ -51,11 +51,11 @@ def finds(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def limits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The limits with which what is known was looked for before a search."""
     found: list[int] = []
-    known = searching.known_payoffs
+    known = boundary.known_payoffs
 
     def limited(*given: Any) -> Any:
         found.append(given[-1])
         return known(*given)
 
-    monkeypatch.setattr(searching, "known_payoffs", limited)
+    monkeypatch.setattr(boundary, "known_payoffs", limited)
     return found

@@ -27,7 +27,7 @@ from luckbase.cluster.table.keyed import GIVEN, SOLVED
 from luckbase.cluster.table.table import StoredTable
 from luckbase.cluster.table.verify import check_residuals
 from luckbase.solver.errors import SearchLimitError, WorkerError
-from luckbase.solver.game.capabilities import Level
+from luckbase.solver.game.capabilities import SearchHints
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.find_stages import RisingError
@@ -184,7 +184,7 @@ def test_this_process_goes_on_with_what_it_found_and_others_say_that_they_see_an
 def test_nothing_of_it_is_kept_open(full: Path, tmp_path: Path) -> None:
     for one_piece in (0, 10**6):
         by(tmp_path / str(one_piece), using=full, one_piece=one_piece)
-        assert not boundary._opened and not boundary._ledgers
+        assert not boundary._opened and not any(boundary._ledgers.values())
 
 
 @pytest.mark.parametrize("kind", ["by stages", "in one piece"])
@@ -307,13 +307,10 @@ def test_a_level_that_does_not_hold_is_done_without(
     def rises(*given: Any) -> Any:
         raise RisingError("an edge rises")
 
-    level = searching._Search._level
-
-    def found(run: searching._Search) -> Level | None:
-        its = level(run)
-        return None if its is None else replace(its, found=True)
-
+    level = searching.hints(tiny()).level
+    assert level is not None
+    hints = SearchHints(replace(level, found=True))
     monkeypatch.setattr(StageSearch, "_down", rises)
-    monkeypatch.setattr(searching._Search, "_level", found)
+    monkeypatch.setattr(searching, "hints", lambda game: hints)
     solved = by(tmp_path / "mine", using=full, one_piece=0)
     assert rows_of(solved.table) == rows_of(whole.table) and solved.levels == 0

@@ -12,13 +12,13 @@ import pytest
 from luckbase import cluster
 from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.run.worker import NotSeenError, TableLocation
+from luckbase.cluster.search import boundary
 from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search import stages as by_stages
-from luckbase.cluster.search.boundary import StoredStages, read_rows, read_stored, stored_stages
+from luckbase.cluster.search.boundary import StoredStages, read_rows, stored_stages
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.keyed import KeyPart
-from luckbase.cluster.table.ledger import SEARCH, Ledger
+from luckbase.cluster.table.ledger import SEARCH
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import SearchLimitError, WorkerError
@@ -41,13 +41,13 @@ def test_nothing_is_gone_through_before_and_no_process_has_all_that_is_there(
     finds: list[Any], limits: list[int], tmp_path: Path
 ) -> None:
     first = grown(tmp_path / "grown", WIDE)
-    assert not any(task.job.held for task in finds)
+    assert not any(task.job.stored for task in finds)
     finds.clear()
     limits.clear()
     second = grown(tmp_path / "grown", MORE)
     assert limits == [1], "a look whether it is small, no more"
     there = {entry.name for entry in first.ledger.files.values()}
-    held = [{entry.name for entry in task.job.held} for task in finds]
+    held = [{entry.name for entry in task.job.stored} for task in finds]
     assert any(held) and all(one < there for one in held) and not all(held)
     assert not any(len(task.job.known[0]) for task in finds)
     both = np.array([tiny().parse(words) for words in (WIDE, MORE)])
@@ -66,11 +66,10 @@ def test_of_a_stage_that_is_there_only_what_may_be_met_is_read(
     grown(tmp_path, WIDE)
     finds.clear()
     solved = grown(tmp_path, {**WIDE, "scores": "0,500,500"})
-    read = [task for task in finds if task.job.held]
-    assert any(task.job.shard.box.whole and not task.job.reach.whole for task in read)
-    assert all(task.memory > by_stages.STORED_BYTES * task.job.held[0].rows for task in read)
+    read = [task for task in finds if task.job.stored]
+    assert all(task.memory > by_stages.STORED_BYTES * task.job.stored[0].rows for task in read)
     every = KeyPart(Folder(solved.table), solved.table, solved.ledger, SEARCH, tiny()).entries
-    assert min(len(task.job.held) for task in read) < sum(
+    assert min(len(task.job.stored) for task in read) < sum(
         bool(set(entry.stages) & set(read[0].job.shard.stages)) for entry in every
     )
 
@@ -113,7 +112,7 @@ def test_a_machine_that_does_not_see_the_files_asks_for_them_and_finds_the_same(
     finds.clear()
     table = grown(tmp_path, MORE).table
     (table / "here").touch()
-    some = [task for task in finds if task.job.held]
+    some = [task for task in finds if task.job.stored]
     assert some
     for task in some:
         here = replace(task.job, location=TableLocation(table, "here"))
@@ -146,7 +145,7 @@ def test_one_that_was_stopped_goes_on(
 def test_what_was_solved_in_one_piece_is_known_too(finds: list[Any], tmp_path: Path) -> None:
     first = grown(tmp_path / "grown", WIDE, one_piece=10**6)
     second = grown(tmp_path / "grown", MORE)
-    assert not any(task.job.held for task in finds) and any(
+    assert not any(task.job.stored for task in finds) and any(
         len(task.job.known[0]) for task in finds
     )
     whole = search(tmp_path / "whole", np.array([tiny().parse(w) for w in (WIDE, MORE)]))
@@ -171,57 +170,59 @@ def test_a_level_that_does_not_hold_leaves_no_key_twice(
             lambda run: replace(level(run), found=True),  # type: ignore[type-var]
         )  # fmt: skip
         patched.setattr(searching._Search, "_forget_stages", lambda run: None)
-        patched.setattr(searching, "stored_stages", held)
+        patched.setattr(boundary, "stored_stages", held)
         second = grown(tmp_path / "grown", MORE)
     whole = search(tmp_path / "whole", np.array([tiny().parse(w) for w in (WIDE, MORE)]))
     assert rows_of(second.table) == rows_of(whole.table)
 
 
-def held(stages: Stages, *rest: Any) -> StoredStages | None:
+def held(stages: Stages, part: KeyPart) -> StoredStages | None:
     """The same by the level as it was declared."""
-    return stored_stages(Stages(stages.game, replace(stages.level, found=False)), *rest)
+    return stored_stages(Stages(stages.game, replace(stages.level, found=False)), part)
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> tuple[Ledger, Stages, StoredStages]:
-    table = grown(tmp_path / "held", WIDE).table
-    ledger = read_ledger(Folder(table), table)
+def opened(tmp_path: Path) -> tuple[KeyPart, StoredStages]:
+    solved = grown(tmp_path / "held", WIDE)
+    part = KeyPart(Folder(solved.table), solved.table, solved.ledger, SEARCH, tiny())
     stages = Stages(tiny(), searching.hints(tiny()).level)  # type: ignore[arg-type]
-    found = stored_stages(stages, table, ledger, ledger.files.values())
+    found = stored_stages(stages, part)
     assert found is not None
-    return ledger, stages, found
+    return part, found
 
 
-def test_each_stage_has_its_rows_and_no_others(
-    opened: tuple[Ledger, Stages, StoredStages],
+def test_each_stage_has_its_files_and_those_of_a_box_the_rows_that_lie_there(
+    opened: tuple[KeyPart, StoredStages],
 ) -> None:
-    ledger, stages, held = opened
-    folder, files = Folder(held.table), ledger.files.values()
-    keys, payoffs = read_rows(folder, held.table, files, stages.game)
+    part, stored = opened
+    stages, folder = stored.stages, part.groups.storage
+    keys, payoffs = read_rows(folder, part.where, part.entries, stages.game)
     of, places = stages.of(keys), stages.inside.values(stages.inside.of(keys))
-    seen = 0
-    for number in held.of:
+    assert len(keys) == sum(entry.rows for entry in part.entries)
+    fewer = 0
+    for number in np.unique(of).tolist():
         mine = of == np.uint64(number)
-        assert np.array_equal(held.keys(number), keys[mine])
         middle = np.median(places[mine], axis=0).astype(np.int64)
         low = Box(stages.inside.word(places.min(axis=0)), stages.inside.word(middle))
+        every = stored.files([number], WHOLE)
         for box in (WHOLE, low):
             here = mine if box.whole else mine & (places <= middle).all(axis=1)
-            some = held.files([number], box)
-            found, values = read_stored(
-                folder, held.table, some, stages, ([number], box), payoffs=True
-            )
-            assert np.array_equal(found, keys[here]) and np.array_equal(values, payoffs[here])
-        seen += int(mine.sum())
-    assert seen == len(keys) == sum(entry.rows for entry in files)
-    with cluster.open_table(held.table) as table:
+            some = stored.files([number], box)
+            found, values = read_rows(folder, part.where, some, stages.game)
+            at = np.searchsorted(found, keys[here])
+            assert np.array_equal(found[at], keys[here])
+            assert np.array_equal(values[at], payoffs[here])
+            fewer += len(some) < len(every)
+    assert fewer
+    with cluster.open_table(part.where) as table:
         assert np.array_equal(table.lookup(unpack_all(stages.game.bits, keys))[0], payoffs)
 
 
 def test_stages_of_another_level_are_not_taken_for_these(
-    opened: tuple[Ledger, Stages, StoredStages],
+    opened: tuple[KeyPart, StoredStages],
 ) -> None:
-    ledger, stages, found = opened
-    assert stored_stages(stages, found.table, ledger, ()) is not None
-    other = Stages(stages.game, replace(stages.level, inside=()))
-    assert stored_stages(other, found.table, ledger, ledger.files.values()) is None
+    part, found = opened
+    other = Stages(found.stages.game, replace(found.stages.level, inside=()))
+    assert stored_stages(other, part) is None
+    part.entries = []
+    assert stored_stages(other, part) is not None

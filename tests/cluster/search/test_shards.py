@@ -153,7 +153,7 @@ def test_roots_are_looked_at_and_not_below_what_is_known(monkeypatch: pytest.Mon
     monkeypatch.setattr(level_shards, "SHARD_STATES", len(found) // 6)
     shards = Demand(stages, roots).shards(stage >> 32, Above())
     assert len(shards) > 3 and sum(one.expected for one in shards) > 2 * len(roots)
-    ends = Demand(stages, roots, lambda _: among(np.sort(roots))).shards(stage >> 32, Above())
+    ends = Demand(stages, roots, among(np.sort(roots))).shards(stage >> 32, Above())
     assert sum(one.expected for one in ends) < 1.5 * len(roots)
 
 

@@ -124,12 +124,10 @@ def test_below_what_is_known_nothing_is_looked_at() -> None:
     stages, root, stage, asked = looked_at()
     widths = Looks(stages, root).widths(asked)
     whole = Looks(stages, root).at(stage, asked, 1, widths)
-    known = Looks(stages, root, lambda _: among(np.sort(asked))).at(stage, asked, 1, widths)
+    known = Looks(stages, root, among(np.sort(asked))).at(stage, asked, 1, widths)
     assert len(known.states) < len(whole.states)
     assert known.total == pytest.approx(len(asked), rel=0.01)
-    at_ends = Looks(stages, root, lambda _: lambda keys: np.isin(keys, asked)).at(
-        stage, asked, 1, widths
-    )
+    at_ends = Looks(stages, root, lambda keys: np.isin(keys, asked)).at(stage, asked, 1, widths)
     assert at_ends.total == known.total
 
 
