@@ -35,7 +35,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
+from math import ceil, floor
+from typing import TypeVar
 
+Amount = TypeVar("Amount", int, Fraction)
 Amounts = tuple[tuple[Fraction, Fraction], ...]
 """(amount in units, chance), ascending, each amount once."""
 Kept = tuple[tuple[int, Fraction], ...]
@@ -106,44 +109,34 @@ def by_size(amounts: Amounts, least: int) -> dict[int, Coarse]:
     if mean < least:
         return {}
     sizes: dict[int, Coarse] = {}
-    every = sorted({max(unit, least) for amount, _ in amounts for unit in _beside(amount)})
+    beside = {unit for amount, _ in amounts for unit in (floor(amount), ceil(amount))}
+    every = sorted({max(unit, least) for unit in beside})
     best = with_mean_kept(amounts, every)
     while best is not None:
         best = _moved_along(amounts, every, best)
         sizes[len(best.kept)] = best
         units = [unit for unit, _ in best.kept]
-        best = _least(amounts, _without_one(units))
+        fewer = [[*units[:i], *units[i + 1 :]] for i in range(len(units)) if len(units) > 2]
+        best = _least(amounts, fewer)
     if mean.denominator == 1:
         moved = sum((chance * abs(amount - mean) for amount, chance in amounts), Fraction(0))
         sizes[1] = Coarse(moved, ((int(mean), total),))
     return sizes
 
 
-def _beside(amount: Fraction) -> tuple[int, int]:
-    """The whole units next to an amount; twice itself if it is one."""
-    low = amount.numerator // amount.denominator
-    return low, low + (low != amount)
-
-
-def _without_one(units: Sequence[int]) -> Iterable[Sequence[int]]:
-    return ([*units[:i], *units[i + 1 :]] for i in range(len(units)) if len(units) > 2)
-
-
 def _moved_along(amounts: Amounts, every: Sequence[int], best: Coarse) -> Coarse:
     """The best that single steps come to, from one kept amount to the next of `every`."""
     while True:
         units = [unit for unit, _ in best.kept]
-        better = _least(amounts, _one_step(units, every))
+        steps = []
+        for i, step in product(range(len(units)), (-1, 1)):
+            to = every.index(units[i]) + step
+            if 0 <= to < len(every) and every[to] not in units:
+                steps.append(sorted([*units[:i], every[to], *units[i + 1 :]]))
+        better = _least(amounts, steps)
         if better is None or better.moved >= best.moved:
             return best
         best = better
-
-
-def _one_step(units: Sequence[int], every: Sequence[int]) -> Iterable[Sequence[int]]:
-    for i, step in product(range(len(units)), (-1, 1)):
-        to = every.index(units[i]) + step
-        if 0 <= to < len(every) and every[to] not in units:
-            yield sorted([*units[:i], every[to], *units[i + 1 :]])
 
 
 def _least(amounts: Amounts, choices: Iterable[Sequence[int]]) -> Coarse | None:
@@ -187,23 +180,23 @@ def mean_amount(paid: Paid) -> tuple[Fraction, Fraction]:
     return (total / chance if chance else total), chance
 
 
+def merged(amounts: Iterable[tuple[Amount, Fraction]]) -> tuple[tuple[Amount, Fraction], ...]:
+    """(amount, chance), ascending, each amount once."""
+    chances: dict[Amount, Fraction] = {}
+    for amount, chance in amounts:
+        chances[amount] = chances.get(amount, Fraction(0)) + chance
+    return tuple(sorted(chances.items()))
+
+
 def in_units(paid: Paid, unit: int, cap: int) -> Amounts:
     """The amounts in units, not rounded; the cap's where they are beyond it, for from any score
     that does the same."""
-    found: dict[Fraction, Fraction] = {}
-    for dollars, chance in paid:
-        amount = min(Fraction(dollars, unit), Fraction(cap))
-        found[amount] = found.get(amount, Fraction(0)) + chance
-    return tuple(sorted(found.items()))
+    return merged((min(Fraction(dollars, unit), Fraction(cap)), chance) for dollars, chance in paid)
 
 
 def rounded(paid: Paid, unit: int, cap: int) -> Kept:
     """The amounts in whole units, halves up, none above the cap."""
-    found: dict[int, Fraction] = {}
-    for dollars, chance in paid:
-        units = min(round_half_up(dollars, unit), cap)
-        found[units] = found.get(units, Fraction(0)) + chance
-    return tuple(sorted(found.items()))
+    return merged((min(round_half_up(dollars, unit), cap), chance) for dollars, chance in paid)
 
 
 @dataclass(frozen=True)

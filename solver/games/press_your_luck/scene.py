@@ -231,7 +231,7 @@ def _spin_name(game: Game, outcomes: list[int]) -> str:
     """What those outcomes are called together that lead to one state: nothing won as well as a
     whammy, or, at the cap, an amount and all above it."""
     assert isinstance(game.board, PressYourLuckBoard)
-    ints, unit = game.numbers.ints, game.board.solve.score_unit
+    ints, unit = game.numbers.ints.tolist(), game.board.solve.score_unit
     more = " or more" if outcomes[0] >= 0 and len(outcomes) > 1 else ""
     names = [
         "whammy" if outcome < 0

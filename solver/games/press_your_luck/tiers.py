@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.games.press_your_luck.outcomes import Outcomes
+from luckbase.solver.games.press_your_luck.outcomes import Outcomes, merged
 
 A, B, C = 0, 1, 2
 """Slots."""
@@ -261,11 +261,7 @@ def make_taps(outcomes: Outcomes, cap: int) -> Taps:
     for v in range(cap + 1):
         taps: list[tuple[int, Fraction]] = []
         for kind, ends in ((outcomes.money, money), (outcomes.spin, count)):
-            merged: dict[int, Fraction] = {}
-            for m, chance in kind:
-                to = min(v + m, cap)
-                merged[to] = merged.get(to, Fraction(0)) + chance
-            taps += sorted(merged.items())
+            taps += merged((min(v + m, cap), chance) for m, chance in kind)
             ends[v] = len(taps)
         for k, (to, chance) in enumerate(taps):
             rows[v, k], weights[v, k] = to, float(chance)
