@@ -78,7 +78,6 @@ def write_rows(rows: pa.Table, out: str, kind: str) -> None:
     """
     if out == "-":
         encode(rows, sys.stdout.buffer, kind)
-        sys.stdout.buffer.flush()
         return
     with whole_file(out) as file:
         encode(rows, file, kind)
@@ -89,7 +88,6 @@ def write_lines(lines: Iterable[str], out: str) -> None:
     if out == "-":
         for text in _pages(lines):
             sys.stdout.write(text)
-        sys.stdout.flush()
         return
     pages = _pages(lines)
     first = next(pages, "")

@@ -49,6 +49,18 @@ pytestmark = pytest.mark.usefixtures("small")
 GOOFSPIEL = ROOT / "boards/goofspiel/tiny.toml"
 
 
+def test_what_is_known_from_two_places_is_by_ascending_key() -> None:
+    def known(*keys: int) -> tuple[Any, Any]:
+        return np.array(keys, np.uint64), np.array([[key / 64, 1.0] for key in keys]).reshape(-1, 2)
+
+    top = 1 << 63  # a key is a whole number, not a float
+    for one, other in (((1, top + 1), (2, top)), ((), (5,)), ((5,), ()), ((), ())):
+        keys, payoffs = boundary.joined(known(*one), known(*other))
+        every = sorted(one + other)
+        assert keys.dtype == np.uint64 and keys.tolist() == every
+        assert payoffs.tolist() == known(*every)[1].tolist()
+
+
 @pytest.fixture
 def full(table_of: Callable[..., Path]) -> Path:
     return table_of(TINY, frontier=1)

@@ -118,6 +118,13 @@ def test_looking_ends_where_there_are_many_cells(monkeypatch: pytest.MonkeyPatch
     whole = looks.at(stage, asked, 1, narrow)
     monkeypatch.setattr(module, "MAX_CELLS", len(whole.states) // 4)
     assert len(looks.at(stage, asked, 1, narrow).states) < len(whole.states)
+    sizes = []
+    monkeypatch.setattr(module, "MAX_CELLS", 0)
+    sizes.append(len(looks.at(stage, asked, 1, narrow).states))  # those that are asked for alone
+    for more in (0, 1):
+        monkeypatch.setattr(module, "MAX_CELLS", sizes[0] + more)
+        sizes.append(len(looks.at(stage, asked, 1, narrow).states))
+    assert sizes[0] == sizes[1] < sizes[2]
 
 
 def test_below_what_is_known_nothing_is_looked_at() -> None:
