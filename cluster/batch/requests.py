@@ -68,10 +68,15 @@ class BoardRequest:
         return " ".join([name, *(f"{k}={v}" for k, v in self.settings.items())])
 
     @property
+    def rules(self) -> str:
+        """A hash of the board; "" of one that can not be read."""
+        return "" if self.board is None else board_hash(self.board)
+
+    @property
     def key(self) -> tuple[Any, ...]:
         """Equal for the same file with the same options, or the same board passed."""
         if self.loaded and self.board is not None:
-            return (self.board.name, board_hash(self.board))
+            return (self.board.name, self.rules)
         return (os.path.realpath(self.file), *sorted(self.settings.items()))
 
 
@@ -298,7 +303,7 @@ class SavedBoards:
         """All boards, as they are now."""
         self._handled = self._latest = self._file_times()  # before they are read, to miss no save
         self._requests = requests_for(self.names, self.settings)
-        self._hashes = {request.key: _hash(request) for request in self._requests}
+        self._hashes = {request.key: request.rules for request in self._requests}
         return self._requests
 
     def poll(self) -> list[BoardRequest]:
@@ -318,11 +323,11 @@ class SavedBoards:
         for file in saved:
             self._report(file)
         changed = [r for r in self._requests if r.board is not None and self._is_new(r)]
-        self._hashes |= {request.key: _hash(request) for request in changed}
+        self._hashes |= {request.key: request.rules for request in changed}
         return changed
 
     def _is_new(self, request: BoardRequest) -> bool:
-        return self._hashes.get(request.key) != _hash(request)
+        return self._hashes.get(request.key) != request.rules
 
     def _report(self, file: str) -> None:
         """What is waited for, and that nothing is to be done."""
@@ -342,7 +347,3 @@ class SavedBoards:
                 continue
             times[os.path.realpath(path)] = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
         return times
-
-
-def _hash(request: BoardRequest) -> str:
-    return "" if request.board is None else board_hash(request.board)

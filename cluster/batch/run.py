@@ -37,7 +37,7 @@ from luckbase.cluster.run.tiers import check_room, make_plan
 from luckbase.cluster.table import find
 from luckbase.cluster.table.find import Status, status_of, statuses_of
 from luckbase.cluster.table.folder import LINES, damaged_files, read_ledger
-from luckbase.cluster.table.ledger import RESULTS, TIERS, Ledger, board_command, table_directory
+from luckbase.cluster.table.ledger import RESULTS, TIERS, board_command, table_directory
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_game
 from luckbase.solver.board.file import path_of
@@ -179,17 +179,13 @@ def _state(
         return "again", (f"{option('force')}: all of it again",), whole
     if damaged:
         return "damaged", words.some(4, list(damaged.values())), whole
-    return "partial", (_progress(ledger, whole, files),), whole
-
-
-def _progress(ledger: Ledger, whole: set[str], files: Sequence[str]) -> str:
     count = len(whole.intersection(files))
-    of_them = f"{count} of {words.many(len(files), 'file')} {'is' if len(files) == 1 else 'are'}"
     if not count:
-        return "what lies below some states is there, its full table is not"
-    if ledger.complete:
-        return f"reaches further than its table: {of_them} there"
-    return f"stopped before its end: {of_them} there"
+        return "partial", ("what lies below some states is there, its full table is not",), whole
+    so_far = "reaches further than its table" if ledger.complete else "stopped before its end"
+    are = "is" if len(files) == 1 else "are"
+    why = f"{so_far}: {count} of {words.many(len(files), 'file')} {are} there"
+    return "partial", (why,), whole
 
 
 def _plan_search(request: BoardRequest, game: Game, start: Any, options: Options) -> Due:
