@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from luckbase.solver.board.model import Board
-from luckbase.solver.dense import InMemory, rounding
+from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import GameError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import Layout, hints
+from luckbase.solver.game.capabilities import Layout, hints, rounding
 from luckbase.solver.game.faults import StateEdges, broken, check_edges, state_text
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.search import keys
@@ -151,7 +151,7 @@ def _check_layout(game: Game, layout: Layout[Any]) -> None:
             )  # fmt: skip
         own, by_rules = solved.lookup(states)[0], _one_step(solved, states)
         residuals = np.abs(by_rules - own).max(axis=1)
-        own_bound = solved.errors[tier] - game.cut_error + rounding(game, layout.payoff_type)
+        own_bound = solved.errors[tier] - game.cut_error + rounding(layout)
         wrong = np.flatnonzero(~(residuals <= most_residual(game, own_bound)))
         if len(wrong):
             x = int(wrong[0])

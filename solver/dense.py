@@ -7,23 +7,16 @@ another objective than the board's, a measurement. `cluster.table.table` makes a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.game.arrays import Decisions, Floats, Ints
 from luckbase.solver.game.capabilities import Layout
-from luckbase.solver.game.game import Game
 from luckbase.solver.search.bellman import final_payoffs
 
 T = TypeVar("T")
-
-
-def rounding(game: Game, stored: type[np.floating[Any]]) -> float:
-    """The most that storing a payoff as this type loses: half a unit in the last place."""
-    most = max(abs(bound) for bound in game.payoff_range)
-    return 0.0 if stored is np.float64 else 2.0 ** (np.ceil(np.log2(most)) - 25)
 
 
 ROWS_A_CALL = 1 << 20

@@ -306,7 +306,7 @@ def test_all_rows_stream_in_batches_and_an_expression_filters_them(table: luckba
 def test_row_groups_that_can_not_match_are_not_read(
     table: luckbase.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from luckbase.cluster.table.parquet import SealedFile
+    from luckbase.cluster.table.format import SealedFile
 
     read, true = [], SealedFile.read
     monkeypatch.setattr(

@@ -39,14 +39,16 @@ from luckbase.cluster.run.worker import Kept, Receipt, Sent, Stop, TableLocation
 from luckbase.cluster.table.answer import origin_of
 from luckbase.cluster.table.folder import commit, drop_files
 from luckbase.cluster.table.format import (
+    SealedFile,
     file_entry,
     key_range,
+    numbers_of,
     part_name,
+    payoff_columns,
     row_group_rows,
     write_tier,
 )
 from luckbase.cluster.table.ledger import TIERS, Done, FileEntry, Goal, Ledger, table_directory
-from luckbase.cluster.table.parquet import SealedFile, numbers_of, payoff_columns
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.words import size
 from luckbase.solver import load_layout

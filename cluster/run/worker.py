@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from luckbase.cluster.machine import MemoryUsed, memory_used, process_name
-from luckbase.cluster.table.parquet import seal_file
+from luckbase.cluster.table.format import seal_file
 from luckbase.cluster.table.storage import Folder, Memory, Storage
 from luckbase.solver.errors import WorkerError
 from luckbase.solver.game.arrays import Floats

@@ -20,11 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.table.folder import read_ledger
-from luckbase.cluster.table.format import PayoffTable
-from luckbase.cluster.table.keyed import GIVEN, SOLVED, KeyPart
+from luckbase.cluster.table.format import number_rows, numbers_of, payoff_columns, row_groups
+from luckbase.cluster.table.keyed import GIVEN, SOLVED, KeyPart, PayoffTable
 from luckbase.cluster.table.ledger import FileEntry, Ledger, made_by
 from luckbase.cluster.table.lookup import known_below
-from luckbase.cluster.table.parquet import number_rows, numbers_of, payoff_columns, row_groups
 from luckbase.cluster.table.storage import Folder, Storage
 from luckbase.cluster.table.table import StoredTable
 from luckbase.solver.errors import TableError

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.parquet import bytes_of, column_of, lists_of, numbers_of
+from luckbase.cluster.table.format import bytes_of, column_of, lists_of, numbers_of
 from luckbase.solver.search.keys import Keys
 from luckbase.solver.search.stage_kernels import Order, Patterns
 from luckbase.solver.search.stages import Box, Given, Stage, Stages, first_edges

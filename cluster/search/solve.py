@@ -29,16 +29,17 @@ from luckbase.cluster.search.stages import SearchContext, StageSearch
 from luckbase.cluster.search.tasks import some_state
 from luckbase.cluster.table.answer import origin_of
 from luckbase.cluster.table.folder import SHARDS, ask_name, commit, compact, drop_files, shard_name
-from luckbase.cluster.table.format import (
+from luckbase.cluster.table.format import file_entry
+from luckbase.cluster.table.keyed import (
+    SOLVED,
+    KeyPart,
     PayoffTable,
-    file_entry,
     merge,
     search_name,
     search_part,
     solved_rows,
     write_states,
 )
-from luckbase.cluster.table.keyed import SOLVED, KeyPart
 from luckbase.cluster.table.ledger import SEARCH, Done, Goal, Ledger, Roots, Using, made_by
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import StoredTable, open_table

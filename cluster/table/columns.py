@@ -41,7 +41,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from luckbase.cluster.table.answer import EveryAction
-from luckbase.cluster.table.parquet import nullable
+from luckbase.cluster.table.format import nullable
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints, set_text
 from luckbase.solver.game.capabilities import Layout

@@ -41,7 +41,7 @@ from luckbase.cluster.table.comparison import (
 )
 from luckbase.cluster.table.export import FORMATS
 from luckbase.cluster.table.files import whole_file
-from luckbase.cluster.table.format import as_table
+from luckbase.cluster.table.format import as_table, nullable
 from luckbase.cluster.table.pairs import (
     MOVED,
     NOTHING_PRICED,
@@ -56,7 +56,6 @@ from luckbase.cluster.table.pairs import (
     names_of,
     numbered,
 )
-from luckbase.cluster.table.parquet import nullable
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game

@@ -37,7 +37,7 @@ from luckbase.cluster.table.columns import (
     parse_where,
 )
 from luckbase.cluster.table.files import Counted, is_special, whole_file
-from luckbase.cluster.table.parquet import column_of, numbers_of
+from luckbase.cluster.table.format import column_of, numbers_of
 from luckbase.cluster.table.parts import Batch, Part
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints

@@ -349,7 +349,7 @@ def check_bytes(
 ) -> dict[str, str]:
     """The files that are not as they were written, by name: every byte of all of them is read.
     on_rows: told how many rows lie in those that were read, and in all."""
-    from luckbase.cluster.table.parquet import SealedFile  # brings pyarrow
+    from luckbase.cluster.table.format import SealedFile  # brings pyarrow
 
     def check(entry: FileEntry) -> str | None:
         try:

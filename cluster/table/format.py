@@ -1,4 +1,4 @@
-"""Parquet files of a table: which columns, how they are encoded, how they come to their place.
+"""Parquet files of a table: their columns, how they are written, and read only as written.
 
 **The full table** (``tiers/``): one file a tier, or a part of one. Its name is the tier's constant
 columns, ``spins-2.whammies_1-0.whammies_2-0.whammies_3-0.parquet``, with ``.003`` before the ending
@@ -8,12 +8,12 @@ state's other fields (people's units: int32, one column a player and field, ``sc
 cards or tiles as text, ``1 2 5``), ``payoff_1 …`` (float32 or float64 as the board says, one a
 player), ``best`` (the name of the best action; null where nobody decides), ``to_act`` (int8: who
 acts, from 1; 0 where nobody does, or both), and where the goals say so ``margin`` (float32: what
-the second best would cost the one who acts; null where he has no choice).
+the second best would cost the one who acts; null where they have no choice).
 
 **Searches** (``search/``, ``search-<id>/``): ``key`` (uint64, ascending: the state by bits,
 `solver.search.keys`), all the state's fields, the payoffs in float64, ``best``, ``to_act``,
-``margin`` (float64) and ``status`` (uint8: an index into `STATUS`). No two files of a part hold the
-same key.
+``margin`` (float64) and ``status`` (uint8: an index into `keyed.STATUS`). No two files of a part
+hold the same key.
 
 The file's key-value metadata names the format, the board's game, the tier and the error bound. Row
 groups hold a multiple of the game's block of about 32 k rows. Measured on a $500 tier of 3.9 M rows
@@ -24,38 +24,51 @@ columns written plain with lz4 take 0.24 bytes and 17 ns a row (dictionary with 
 (as dictionaries twice that). Statistics are kept for the constant columns and the first two others,
 which engines prune by; for more they cost more time than they save.
 
-**A payoff table** says in memory what a search solved, by key: what its file will hold. Two that
-have one state must agree on it to the last bit, whatever each came from.
+**Sealed.** The ledger holds for each file a check of its footer and one of each row group: the
+first 8 bytes of the SHA-256 of the bytes from the row group's first to the next one's first (the
+first one's begin at byte 0). Together they cover every byte, and two row groups that swapped places
+are found. What is decoded is the very bytes that were checked; 64 bits of SHA-256 cost 0.6 ns a
+byte, decoding 3. (Parquet's own page checksums are there too, for other readers; they do not cover
+a footer.)
+
+Between numpy's arrays and Arrow's columns nothing is copied that need not be. pyarrow's own ways
+(`pa.array`, `to_numpy`) import pandas first, where it is installed, to see whether they are handed
+something of it: half as long as all else that an answer takes.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import mmap
 import os
 import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, fields
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from luckbase.cluster.machine import cores
 from luckbase.cluster.table import FORMAT
 from luckbase.cluster.table.folder import solver_version
-from luckbase.cluster.table.ledger import KEY_SHIFT, SEARCH, TIERS, FileEntry
-from luckbase.cluster.table.parquet import column_of, nullable, payoff_columns, seal_file, texts_of
+from luckbase.cluster.table.ledger import KEY_SHIFT, TIERS, FileEntry
 from luckbase.cluster.table.storage import Storage, forget
-from luckbase.solver.dense import rounding
-from luckbase.solver.errors import DisagreementError
-from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints
-from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.errors import CorruptTableError
+from luckbase.solver.game.arrays import Coded, Decisions, Floats
+from luckbase.solver.game.capabilities import Layout, rounding
 from luckbase.solver.game.game import Game
-from luckbase.solver.search.keys import Keys, unpack_all
 
-if TYPE_CHECKING:
-    from luckbase.solver.search.game_graph import Graph
+_TAIL = 8  # the footer's length and PAR1
+_READ = 8 << 20
 
 
 ROW_GROUP = 32_768
@@ -84,19 +97,6 @@ def part_name(layout: Layout[Any], tier: Any, part: int) -> str:
     return f"{TIERS}/{said}{number}.parquet"
 
 
-def search_name(part: str, ask: str, there: Collection[str]) -> str:
-    """The name of the file that a search adds to its part, none of those `there`: its goal's, and a
-    number from the second on."""
-    numbers = ("", *(f".{k}" for k in range(1, len(there) + 2)))
-    names = (f"{part}/{ask[:12]}{number}.parquet" for number in numbers)
-    return next(name for name in names if name not in there)
-
-
-def search_part(ask: str | None) -> str:
-    """The part of a search: one for all those that are exact, one of its own for another."""
-    return SEARCH if ask is None else f"{SEARCH}-{ask[:12]}"
-
-
 def row_group_rows(layout: Layout[Any], tier: Any) -> int:
     """Rows of every row group of the tier but the last: a multiple of the game's block."""
     block = layout.block_rows(tier)
@@ -107,6 +107,9 @@ def key_range(tier_number: int, rows: int, start: int = 0) -> tuple[int, int]:
     """The first and the last key of `rows` rows of a tier, from row `start` on."""
     first = (tier_number << KEY_SHIFT) + start
     return first, first + rows - 1
+
+
+# --- written ---
 
 
 def write_tier(
@@ -128,7 +131,7 @@ def write_tier(
         }
         found |= layout.state_rows(tier, first + start, first + stop)
         found |= zip(names, values, strict=True)
-        found["best"] = _named(decisions.best[start:stop], layout.best_names)
+        found["best"] = names_column(decisions.best[start:stop], layout.best_names)
         found["to_act"] = layout.acting_rows(tier, first + start, first + stop)
         if decisions.margin is not None:
             margin = decisions.margin[start:stop]
@@ -136,59 +139,14 @@ def write_tier(
         return found
 
     others = [name for name in layout.game.columns if name not in constant][:2]
-    error += rounding(layout.game, layout.payoff_type)
-    about = _about(layout.game, ".".join(f"{k}-{v}" for k, v in constant.items()), error)
+    error += rounding(layout)
+    about = about_file(layout.game, ".".join(f"{k}-{v}" for k, v in constant.items()), error)
     size = last - first, row_group_rows(layout, tier)
     name, pruned = part_name(layout, tier, part), [*constant, *others]
-    return _write(storage, name, size, about, columns, error, names, pruned)
+    return write_file(storage, name, size, about, columns, error, names, pruned)
 
 
-def write_states(
-    storage: Storage, name: str, game: Game, solved: PayoffTable, error: float
-) -> FileReceipt:
-    """Write the file of a search (module docstring), as `write_tier` does."""
-    names = payoff_columns(game)
-    # Codes into the labels of the best actions, -1 where nobody decides or both do.
-    known, codes = np.unique(
-        np.maximum(np.where(solved.actor == 0, -1, solved.best), -1), return_inverse=True
-    )
-    labels = [game.action_name(int(action)) for action in known if action >= 0]
-    codes = (codes - (len(known) - len(labels))).astype(np.int32)
-
-    def columns(start: int, stop: int) -> dict[str, Any]:
-        rows = solved.only(slice(start, stop))
-        return {
-            "key": rows.keys, **game.table_columns(unpack_all(game.bits, rows.keys)),
-            **{name: rows.values[:, i] for i, name in enumerate(names)},
-            "best": _named(codes[start:stop], labels), "to_act": rows.actor,
-            "margin": nullable(rows.margin), "status": rows.status,
-        }  # fmt: skip
-
-    about, split = _about(game, "", error), [*names, "margin"]
-    size = len(solved), ROW_GROUP
-    return _write(storage, name, size, about, columns, error, split, ["key"])
-
-
-def as_table(columns: dict[str, Any]) -> pa.Table:
-    """Columns as pyarrow has them."""
-    arrays = [_column(column) for column in columns.values()]
-    return pa.Table.from_arrays(arrays, names=list(columns))
-
-
-def _named(codes: NDArray[Any], labels: Sequence[str]) -> pa.Array:
-    """A column of names, dictionary-coded; null where the code is below 0."""
-    index = column_of(codes, codes < 0)
-    return pa.DictionaryArray.from_arrays(index, texts_of(labels), safe=False)
-
-
-def _column(column: Any) -> pa.Array:
-    """An array as pyarrow has it; sets as text, dictionary-coded."""
-    if isinstance(column, Coded):
-        return pa.DictionaryArray.from_arrays(column_of(column.codes), texts_of(column.labels))
-    return column if isinstance(column, pa.Array) else column_of(column)
-
-
-def _write(
+def write_file(
     storage: Storage, name: str, size: tuple[int, int], about: dict[str, str],
     columns: Callable[[int, int], dict[str, Any]], error: float,
     split: list[str], pruned: list[str],
@@ -219,7 +177,7 @@ def _write(
     return FileReceipt(path, rows, group, length, footer, checks, error, seconds)
 
 
-def _about(game: Game, tier: str, error: float) -> dict[str, str]:
+def about_file(game: Game, tier: str, error: float) -> dict[str, str]:
     """What a file says of itself when it is found alone: Parquet's key-value metadata."""
     return {
         "luckbase.format": str(FORMAT),
@@ -259,77 +217,343 @@ def file_entry(
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class PayoffTable:
-    """n states: keys uint64 (n,), values float64 (n, columns), best int64 (n,), status uint8 (n,).
-
-    best: an action or a code of `solver.search.bellman`; status: an index into
-    `table.keyed.STATUS`. gap: float64 (n,), of a cycle that was solved between bounds, at its state
-    of the lowest key, else 0. margin: float64 (n,), what the second best would cost the one who
-    decides; NaN where there is no choice. actor: int8 (n,), who acts, from 1; 0 where nobody does,
-    or both. The last three are blank if not given.
-    """
-
-    keys: Keys
-    values: Floats
-    best: Ints
-    status: NDArray[np.uint8]
-    gap: Floats = None  # type: ignore[assignment]
-    margin: Floats = None  # type: ignore[assignment]
-    actor: NDArray[np.int8] = None  # type: ignore[assignment]
-
-    def __post_init__(self) -> None:
-        n = len(self.keys)
-        blank = {"gap": np.zeros(n), "margin": np.full(n, np.nan), "actor": np.zeros(n, np.int8)}
-        for name, column in blank.items():
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, column)
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    def only(self, rows: NDArray[Any] | slice) -> PayoffTable:
-        """These rows: numbers, a mask (n,) or a slice."""
-        return PayoffTable(*(getattr(self, each.name)[rows] for each in fields(self)))
+# --- sealed, and read ---
 
 
-def merge(game: Game, tables: Sequence[PayoffTable]) -> tuple[PayoffTable, int]:
-    """The union of payoff tables, by ascending key, and how many rows stood in more than one.
+def _check(content: bytes) -> bytes:
+    return hashlib.sha256(content).digest()[:8]
 
-    Raises DisagreementError, with both values, where two differ in a bit of a payoff or in the
-    best action.
-    """
-    columns = [np.concatenate([getattr(table, each.name) for table in tables])
-               for each in fields(PayoffTable)]  # fmt: skip
-    every = PayoffTable(*columns)
-    every = every.only(np.argsort(every.keys, kind="stable"))
-    keys, values, best = every.keys, every.values, every.best
-    first = np.ones(len(keys), bool)
-    first[1:] = keys[1:] != keys[:-1]
-    again = np.flatnonzero(~first)
-    bits = values.view(np.uint64)
-    differs = (bits[again] != bits[again - 1]).any(axis=1) | (best[again] != best[again - 1])
-    if differs.any():
-        x = int(again[np.flatnonzero(differs)[0]])
-        state = game.describe(unpack_all(game.bits, keys[x : x + 1])[0])
-        raise DisagreementError(
-            f"two shards disagree on {state}: {values[x - 1].tolist()} and {values[x].tolist()}, "
-            f"actions {best[x - 1]} and {best[x]}; nothing was written"
+
+def group_starts(about: Any) -> list[int]:
+    """The byte at which each row group of a file begins; 0 for the first."""
+    starts = [0]
+    for number in range(1, about.num_row_groups):
+        group = about.row_group(number)
+        columns = [group.column(i) for i in range(group.num_columns)]
+        pages = [(c.dictionary_page_offset, c.data_page_offset) for c in columns]
+        starts.append(min(offset for offsets in pages for offset in offsets if offset))
+    return starts[: about.num_row_groups]
+
+
+def seal_file(path: Path) -> tuple[int, int, str]:
+    """(bytes, bytes of the footer, checks) of a Parquet file, as the ledger keeps them."""
+    with path.open("rb") as file:
+        handle, size = file.fileno(), os.fstat(file.fileno()).st_size
+        tail = os.pread(handle, _TAIL, max(0, size - _TAIL))
+        footer = int.from_bytes(tail[:4], "little") + _TAIL
+        if tail[4:] != b"PAR1" or footer > size:
+            raise CorruptTableError(f"{path}: is not Parquet")
+        raw = os.pread(handle, footer, size - footer)
+        starts = group_starts(pq.read_metadata(pa.BufferReader(raw)))
+        checks = [_check(raw)]
+        for start, stop in zip(starts, [*starts[1:], size - footer], strict=True):
+            digest = hashlib.sha256()
+            for at in range(start, stop, _READ):
+                digest.update(os.pread(handle, min(_READ, stop - at), at))
+            checks.append(digest.digest()[:8])
+    return size, footer, base64.b64encode(b"".join(checks)).decode()
+
+
+class SealedFile:
+    """An open Parquet file of a table; one thread at a time. All raises CorruptTableError."""
+
+    def __init__(self, storage: Storage, where: Path, entry: FileEntry, about: Any = None) -> None:
+        """where: the table, for people. about: the footer, if it was read before."""
+        self.storage, self.path, self.entry = storage, where / entry.name, entry
+        self._checks = entry.check_list()
+        self.about = self._footer() if about is None else about
+        self._starts = [*group_starts(self.about), entry.bytes - entry.footer]
+        if len(self._checks) != len(self._starts):
+            raise self._changed("its footer")
+        # As large as the file and empty: only what was checked is put there, at its place.
+        private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        self._space = mmap.mmap(-1, entry.bytes, flags=private)
+        source = pa.BufferReader(pa.py_buffer(self._space))
+        try:
+            self._file = pq.ParquetFile(source, metadata=self.about, read_dictionary=["best"])
+        except (OSError, pa.ArrowException) as error:
+            raise self._changed(_line(error)) from None
+
+    def _footer(self) -> Any:
+        entry = self.entry
+        raw = self._read(entry.bytes - entry.footer, entry.bytes)
+        if _check(raw) != self._checks[0]:
+            raise self._changed("its footer")
+        try:
+            return pq.read_metadata(pa.BufferReader(raw))
+        except (OSError, pa.ArrowException) as error:
+            raise self._changed(_line(error)) from None
+
+    def _read(self, start: int, stop: int) -> bytes:
+        try:
+            return self.storage.read(self.entry.name, start, stop)
+        except (FileNotFoundError, NotADirectoryError):
+            raise self._changed("it is missing") from None
+
+    def _changed(self, what: str) -> CorruptTableError:
+        return CorruptTableError(
+            f"{self.path}: is not as luckbase wrote it ({what}); luckbase solve --check of its "
+            "board makes it again"
         )
-    return every.only(first), len(again)
+
+    @property
+    def groups(self) -> int:
+        """How many row groups there are."""
+        return int(self.about.num_row_groups)
+
+    @property
+    def names(self) -> list[str]:
+        """The columns."""
+        return [str(name) for name in self._file.schema_arrow.names]
+
+    def spans(self, group: int) -> dict[str, tuple[Any, Any]]:
+        """The least and the greatest value of the columns of a row group that have statistics."""
+        about = self.about.row_group(group)
+        columns = (about.column(i) for i in range(about.num_columns))
+        known = ((c.path_in_schema, c.statistics) for c in columns if c.is_stats_set)
+        return {str(name): (s.min, s.max) for name, s in known if s.has_min_max}
+
+    @property
+    def schema(self) -> Any:
+        """The columns and their types."""
+        return self._file.schema_arrow
+
+    def check(self, group: int) -> bytes:
+        """The bytes of a row group, checked."""
+        start, stop = self._starts[group : group + 2]
+        content = self._read(start, stop)
+        if _check(content) != self._checks[1 + group]:
+            raise self._changed(f"row group {group + 1} of {self.groups}")
+        return content
+
+    def read(self, group: int, columns: Sequence[str]) -> Any:
+        """Columns of a row group, checked, as a pyarrow table in the order asked for."""
+        return self.read_all([group], columns)
+
+    def read_all(self, groups: Sequence[int], columns: Sequence[str]) -> Any:
+        """The same of several row groups behind one another."""
+        try:
+            for group in groups:
+                self._space[slice(*self._starts[group : group + 2])] = self.check(group)
+            return self._file.read_row_groups(
+                list(groups), columns=list(columns), use_threads=False
+            )
+        except (OSError, pa.ArrowException, IndexError) as error:
+            raise self._changed(_line(error)) from None
+        finally:
+            for group in groups:
+                self._empty(*self._starts[group : group + 2])
+
+    def _empty(self, start: int, stop: int) -> None:
+        """Give the pages that lie between back to the system."""
+        first, last = -(-start // mmap.PAGESIZE), stop // mmap.PAGESIZE
+        if last > first and hasattr(mmap, "MADV_DONTNEED"):
+            size = (last - first) * mmap.PAGESIZE
+            self._space.madvise(mmap.MADV_DONTNEED, first * mmap.PAGESIZE, size)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
 
 
-def solved_rows(graph: Graph, start: int = 0) -> PayoffTable:
-    """The states from number `start` on that a graph has solved itself and that are not over."""
-    from luckbase.solver.search.bellman import MIXED, UNDECIDED
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:100]
 
-    best = graph.best[start:]
-    at = start + np.flatnonzero((best >= 0) | (best == UNDECIDED) | (best == MIXED))
-    gap = np.zeros(len(at))
-    gapped = np.array(sorted(number for number in graph.gaps if number >= start), np.int64)
-    gap[np.searchsorted(at, gapped)] = [graph.gaps[int(number)] for number in gapped]
-    status = np.zeros(len(at), np.uint8)
-    return PayoffTable(
-        graph.keys_at(at), graph.values[at], graph.best[at], status, gap, graph.margins[at],
-        graph.actors[at],
-    )  # fmt: skip
+
+def row_groups(
+    storage: Storage, table: Path, entries: Iterable[FileEntry], columns: Sequence[str]
+) -> Iterator[Any]:
+    """Columns of files, one row group after the other, as `SealedFile.read`."""
+    for entry in entries:
+        with closing(SealedFile(storage, table, entry)) as file:
+            for group in range(file.groups):
+                yield file.read(group, columns)
+
+
+CACHED_BYTES = 640 << 20
+"""Of decoded row groups that a part remembers, 0.1 to 2 MB each: the payoffs of 50 million states
+of three players. A question that needs more at once reads them and remembers none."""
+GROUPS_A_JOB = 32
+"""Row groups that a thread decodes at a time."""
+
+
+class RowGroups:
+    """Files of a table, opened once, and their row groups, decoded, that were asked for lately; one
+    thread at a time."""
+
+    def __init__(
+        self, storage: Storage, where: Path, entries: list[FileEntry],
+        decode: Callable[[SealedFile, int, str], Any],
+    ) -> None:  # fmt: skip
+        """decode(file, number, kind): a row group in the form that answers a kind of question, an
+        array or a mapping of some."""
+        self.storage, self.where, self.entries, self.decode = storage, where, entries, decode
+        self.max_bytes, self.bytes = CACHED_BYTES, 0
+        self._files: dict[int, SealedFile] = {}
+        self._groups: OrderedDict[tuple[int, int, str], Any] = OrderedDict()
+
+    def close(self) -> None:
+        """Close the files and forget what was decoded."""
+        for file in self._files.values():
+            file.close()
+        self._files.clear()
+        self._groups.clear()
+        self.bytes = 0
+
+    def file(self, i: int) -> SealedFile:
+        """The open file number i."""
+        if i not in self._files:
+            self._files[i] = SealedFile(self.storage, self.where, self.entries[i])
+        return self._files[i]
+
+    def reopen(self, i: int) -> SealedFile:
+        """File number i once more, for a thread of its own."""
+        return SealedFile(self.storage, self.where, self.entries[i], self.file(i).about)
+
+    def get(self, i: int, number: int, kind: str) -> Any:
+        """A row group of file i, decoded."""
+        key = (i, number, kind)
+        if key not in self._groups:
+            self._keep(key, self.decode(self.file(i), number, kind))
+        self._groups.move_to_end(key)
+        return self._groups[key]
+
+    def _keep(self, key: tuple[int, int, str], decoded: Any) -> None:
+        self._groups[key] = decoded
+        self.bytes += size_of(decoded)
+        while self.bytes > self.max_bytes and len(self._groups) > 1:
+            self.bytes -= size_of(self._groups.popitem(last=False)[1])
+
+    def each(
+        self, wanted: Sequence[tuple[int, int]], kind: str, use: Callable[[int, Any], None]
+    ) -> None:
+        """use(k, decoded) for each row group wanted[k] (file, number), in any order; where many are
+        not remembered on all cores, and where they have no room together none is remembered."""
+        missing = [k for k, key in enumerate(wanted) if (*key, kind) not in self._groups]
+        later = missing[1:] if len(missing) > GROUPS_A_JOB else []
+        for k in sorted({*range(len(wanted))} - {*later}):
+            i, number = wanted[k]
+            use(k, self.get(i, number, kind))
+        if not later:
+            return
+        i, number = wanted[missing[0]]
+        size = size_of(self.get(i, number, kind)) * len(missing)
+        remembered = size <= self.max_bytes
+
+        def decode(share: Sequence[int]) -> list[tuple[int, Any]]:
+            files = {i: self.reopen(i) for i in {wanted[k][0] for k in share}}
+            decoded = []
+            for k in share:
+                i, number = wanted[k]
+                group = self.decode(files[i], number, kind)
+                use(k, group)
+                decoded += [(k, group)] if remembered else []
+            for file in files.values():
+                file.close()
+            return decoded
+
+        for i in {wanted[k][0] for k in later}:
+            self.file(i)  # opened by one thread
+        shares = [later[k : k + GROUPS_A_JOB] for k in range(0, len(later), GROUPS_A_JOB)]
+        with ThreadPoolExecutor(cores()) as pool:
+            for decoded in pool.map(decode, shares):
+                for k, group in decoded:
+                    self._keep((*wanted[k], kind), group)
+
+
+def size_of(decoded: Any) -> int:
+    """Bytes of a decoded row group."""
+    columns = [decoded] if isinstance(decoded, np.ndarray) else decoded.values()
+    return sum(column.nbytes for column in columns if isinstance(column, np.ndarray))
+
+
+# --- between numpy and Arrow ---
+
+
+def payoff_columns(game: Game) -> list[str]:
+    """``payoff_1``, … in turn order."""
+    return [f"payoff_{i + 1}" for i in range(game.players)]
+
+
+def numbers_of(column: Any, missing: float = np.nan) -> NDArray[Any]:
+    """The numbers (n,) of a column, or of a chunk of one; missing: instead of null. They may not be
+    written to where they are the column's own memory."""
+    parts = []
+    for chunk in [column] if isinstance(column, pa.Array) else column.chunks:
+        if chunk.null_count:
+            instead = np.full(1, missing, chunk.type.to_pandas_dtype())
+            chunk = pc.coalesce(chunk, column_of(instead)[0])
+        parts.append(np.from_dlpack(chunk))
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts) if parts else np.empty(0, column.type.to_pandas_dtype())
+
+
+def number_rows(read: Any, names: Sequence[str]) -> NDArray[Any]:
+    """The numbers (n, k) of these columns of a table, row by row."""
+    return np.stack([numbers_of(read.column(name)) for name in names], axis=1)
+
+
+def column_of(values: NDArray[Any], gone: NDArray[np.bool_] | None = None) -> pa.Array:
+    """A column of numbers, or of truth values; gone: which of them are null."""
+    flat = np.ascontiguousarray(values)
+    content = np.packbits(flat, bitorder="little") if flat.dtype.kind == "b" else flat
+    there = None
+    if gone is not None and gone.any():
+        there = pa.py_buffer(np.packbits(~gone, bitorder="little"))
+    kind = pa.from_numpy_dtype(flat.dtype)
+    return pa.Array.from_buffers(kind, len(flat), [there, pa.py_buffer(content)])
+
+
+def nullable(values: Floats) -> pa.Array:
+    """A column of float64 numbers; NaN is null."""
+    return column_of(np.asarray(values, np.float64), np.isnan(values))
+
+
+def labelled(column: Any) -> tuple[NDArray[np.int16], tuple[str, ...]]:
+    """(codes (n,), -1 for null; labels) of a column of names, read dictionary-coded."""
+    array = column.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        array = array.chunk(0)
+    codes = numbers_of(array.indices, -1).astype(np.int16)
+    return codes, tuple(str(name) for name in array.dictionary.to_pylist())
+
+
+def texts_of(texts: Sequence[str]) -> pa.Array:
+    """A column of texts."""
+    return bytes_of([text.encode() for text in texts]).cast(pa.string())
+
+
+def bytes_of(contents: Sequence[bytes]) -> pa.Array:
+    """A column of bytes."""
+    ends = np.cumsum([0, *map(len, contents)], dtype=np.int64)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(contents))]
+    return pa.Array.from_buffers(pa.large_binary(), len(contents), buffers)
+
+
+def lists_of(arrays: Sequence[NDArray[Any]], kind: Any) -> pa.Array:
+    """A column of lists of numbers of this type."""
+    ends = np.cumsum([0, *map(len, arrays)], dtype=np.int64)
+    numbers = arrays[0] if len(arrays) == 1 else np.concatenate([np.empty(0, kind), *arrays])
+    return pa.LargeListArray.from_arrays(
+        column_of(ends), column_of(numbers.astype(kind, copy=False))
+    )
+
+
+def as_table(columns: dict[str, Any]) -> pa.Table:
+    """Columns as pyarrow has them."""
+    arrays = [_column(column) for column in columns.values()]
+    return pa.Table.from_arrays(arrays, names=list(columns))
+
+
+def names_column(codes: NDArray[Any], labels: Sequence[str]) -> pa.Array:
+    """A column of names, dictionary-coded; null where the code is below 0."""
+    index = column_of(codes, codes < 0)
+    return pa.DictionaryArray.from_arrays(index, texts_of(labels), safe=False)
+
+
+def _column(column: Any) -> pa.Array:
+    """An array as pyarrow has it; sets as text, dictionary-coded."""
+    if isinstance(column, Coded):
+        return pa.DictionaryArray.from_arrays(column_of(column.codes), texts_of(column.labels))
+    return column if isinstance(column, pa.Array) else column_of(column)

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.table.answer import Answer, answer_at
 from luckbase.cluster.table.columns import names_of
-from luckbase.cluster.table.parquet import nullable, payoff_columns
+from luckbase.cluster.table.format import nullable, payoff_columns
 from luckbase.cluster.table.parts import PIECE
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints

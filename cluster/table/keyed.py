@@ -1,4 +1,4 @@
-"""The part of a search: what lies below some roots, by key.
+"""The part of a search: what lies below some roots, by key; and what a search hands over to it.
 
 No two files hold one key. Files of a search by stages have stages of its level
 (`capabilities.Level`), which say which file a key is in; the first keys of the row groups, and a
@@ -7,22 +7,38 @@ binary search in one of them, find its row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.ledger import TIERS, FileEntry, made_by
-from luckbase.cluster.table.parquet import SealedFile, number_rows, numbers_of
+from luckbase.cluster.table.format import (
+    ROW_GROUP,
+    FileReceipt,
+    SealedFile,
+    about_file,
+    names_column,
+    nullable,
+    number_rows,
+    numbers_of,
+    payoff_columns,
+    write_file,
+)
+from luckbase.cluster.table.ledger import SEARCH, TIERS, FileEntry, made_by
 from luckbase.cluster.table.parts import Part, Rows, TierPart, Wanted, by_group
+from luckbase.cluster.table.storage import Storage
+from luckbase.solver.errors import DisagreementError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import level_from
+from luckbase.solver.game.game import Game
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import Keys, fits, pack_all, unpack_all
 
 if TYPE_CHECKING:
+    from luckbase.solver.search.game_graph import Graph
     from luckbase.solver.search.stages import Box, Stages
 
 STATUS = ("solved", "given")
@@ -187,3 +203,122 @@ class KeyPart(Part):
 def part_kind(name: str) -> type[Part]:
     """What holds the rows of a part of this name."""
     return TierPart if name == TIERS else KeyPart
+
+
+# --- what a search has solved ---
+
+
+def search_name(part: str, ask: str, there: Collection[str]) -> str:
+    """The name of the file that a search adds to its part, none of those `there`: its goal's, and a
+    number from the second on."""
+    numbers = ("", *(f".{k}" for k in range(1, len(there) + 2)))
+    names = (f"{part}/{ask[:12]}{number}.parquet" for number in numbers)
+    return next(name for name in names if name not in there)
+
+
+def search_part(ask: str | None) -> str:
+    """The part of a search: one for all those that are exact, one of its own for another."""
+    return SEARCH if ask is None else f"{SEARCH}-{ask[:12]}"
+
+
+@dataclass(frozen=True)
+class PayoffTable:
+    """What a search has solved: n states with payoffs in c columns. Two payoff tables that have one
+    state must agree on it to the last bit, whatever each came from.
+
+    keys: uint64 (n,). values: float64 (n, c). best: int64 (n,), an action or a code of
+    `solver.search.bellman`. status: uint8 (n,), an index into `STATUS`. gap: float64 (n,), of a
+    cycle that was solved between bounds, at its state of the lowest key, else 0. margin: float64
+    (n,), what the second best would cost the one who decides; NaN where there is no choice. actor:
+    int8 (n,), who acts, from 1; 0 where nobody does, or both. The last three may be left out.
+    """
+
+    keys: Keys
+    values: Floats
+    best: Ints
+    status: NDArray[np.uint8]
+    gap: Floats = None  # type: ignore[assignment]
+    margin: Floats = None  # type: ignore[assignment]
+    actor: NDArray[np.int8] = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        n = len(self.keys)
+        blank = {"gap": np.zeros(n), "margin": np.full(n, np.nan), "actor": np.zeros(n, np.int8)}
+        for name, column in blank.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, column)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def only(self, rows: NDArray[Any] | slice) -> PayoffTable:
+        """These rows: numbers, a mask (n,) or a slice."""
+        return PayoffTable(*(getattr(self, each.name)[rows] for each in fields(self)))
+
+
+def merge(game: Game, tables: Sequence[PayoffTable]) -> tuple[PayoffTable, int]:
+    """The union of payoff tables, by ascending key, and how many rows stood in more than one.
+
+    Raises DisagreementError, with both values, where two differ in a bit of a payoff or in the
+    best action.
+    """
+    columns = [np.concatenate([getattr(table, each.name) for table in tables])
+               for each in fields(PayoffTable)]  # fmt: skip
+    every = PayoffTable(*columns)
+    every = every.only(np.argsort(every.keys, kind="stable"))
+    keys, values, best = every.keys, every.values, every.best
+    first = np.ones(len(keys), bool)
+    first[1:] = keys[1:] != keys[:-1]
+    again = np.flatnonzero(~first)
+    bits = values.view(np.uint64)
+    differs = (bits[again] != bits[again - 1]).any(axis=1) | (best[again] != best[again - 1])
+    if differs.any():
+        x = int(again[np.flatnonzero(differs)[0]])
+        state = game.describe(unpack_all(game.bits, keys[x : x + 1])[0])
+        raise DisagreementError(
+            f"two shards disagree on {state}: {values[x - 1].tolist()} and {values[x].tolist()}, "
+            f"actions {best[x - 1]} and {best[x]}; nothing was written"
+        )
+    return every.only(first), len(again)
+
+
+def solved_rows(graph: Graph, start: int = 0) -> PayoffTable:
+    """The states from number `start` on that a graph has solved itself and that are not over."""
+    from luckbase.solver.search.bellman import MIXED, UNDECIDED
+
+    best = graph.best[start:]
+    at = start + np.flatnonzero((best >= 0) | (best == UNDECIDED) | (best == MIXED))
+    gap = np.zeros(len(at))
+    gapped = np.array(sorted(number for number in graph.gaps if number >= start), np.int64)
+    gap[np.searchsorted(at, gapped)] = [graph.gaps[int(number)] for number in gapped]
+    status = np.zeros(len(at), np.uint8)
+    return PayoffTable(
+        graph.keys_at(at), graph.values[at], graph.best[at], status, gap, graph.margins[at],
+        graph.actors[at],
+    )  # fmt: skip
+
+
+def write_states(
+    storage: Storage, name: str, game: Game, solved: PayoffTable, error: float
+) -> FileReceipt:
+    """Write the file of a search (module docstring), as `write_tier` does."""
+    names = payoff_columns(game)
+    # Codes into the labels of the best actions, -1 where nobody decides or both do.
+    known, codes = np.unique(
+        np.maximum(np.where(solved.actor == 0, -1, solved.best), -1), return_inverse=True
+    )
+    labels = [game.action_name(int(action)) for action in known if action >= 0]
+    codes = (codes - (len(known) - len(labels))).astype(np.int32)
+
+    def columns(start: int, stop: int) -> dict[str, Any]:
+        rows = solved.only(slice(start, stop))
+        return {
+            "key": rows.keys, **game.table_columns(unpack_all(game.bits, rows.keys)),
+            **{name: rows.values[:, i] for i, name in enumerate(names)},
+            "best": names_column(codes[start:stop], labels), "to_act": rows.actor,
+            "margin": nullable(rows.margin), "status": rows.status,
+        }  # fmt: skip
+
+    about, split = about_file(game, "", error), [*names, "margin"]
+    size = len(solved), ROW_GROUP
+    return write_file(storage, name, size, about, columns, error, split, ["key"])

@@ -135,7 +135,7 @@ class FileEntry:
     stages: those of its search's level that it holds states of; none where it was solved in one
     piece. boxes: the parts of these that it holds (`solver.search.stages.Box`); none: all of them.
     bytes, footer: the size of the file and of its footer. checks: of the footer and then of each
-    row group (`cluster.table.parquet`), 8 bytes each, base64.
+    row group (`cluster.table.format`), 8 bytes each, base64.
     """
 
     name: str

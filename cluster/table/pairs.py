@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.machine import free_memory
 from luckbase.cluster.table.answer import own_payoffs
+from luckbase.cluster.table.format import labelled, number_rows, numbers_of
 from luckbase.cluster.table.frames import roots_of
 from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.lookup import Lookup
-from luckbase.cluster.table.parquet import labelled, number_rows, numbers_of
 from luckbase.cluster.table.parts import Part, Rows, TierPart, lookup_or_backup
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.ledger import KEY_SHIFT, FileEntry, Ledger
-from luckbase.cluster.table.parquet import (
+from luckbase.cluster.table.format import (
     RowGroups,
     SealedFile,
     labelled,
     number_rows,
     payoff_columns,
 )
+from luckbase.cluster.table.ledger import KEY_SHIFT, FileEntry, Ledger
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Coded, Floats, Ints

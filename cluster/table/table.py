@@ -285,7 +285,7 @@ def search_in_memory(game: Game, roots: Ints, max_states: int = MAX_STATES) -> T
 
     Raises SearchLimitError beyond `max_states`, StateError as `Graph.solve`.
     """
-    from luckbase.cluster.table.format import solved_rows, write_states
+    from luckbase.cluster.table.keyed import solved_rows, write_states
     from luckbase.solver.search.game_graph import Graph
 
     graph = Graph(game, max_states=max_states)

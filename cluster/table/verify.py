@@ -23,9 +23,14 @@ from pydantic import Field, WrapSerializer
 from luckbase.cluster import words
 from luckbase.cluster.table import OnRows, nobody
 from luckbase.cluster.table.folder import check_bytes, files_there, read_ledger
-from luckbase.cluster.table.format import key_range, part_name, row_group_rows
+from luckbase.cluster.table.format import (
+    SealedFile,
+    key_range,
+    numbers_of,
+    part_name,
+    row_group_rows,
+)
 from luckbase.cluster.table.ledger import TIERS, FileEntry, Ledger
-from luckbase.cluster.table.parquet import SealedFile, numbers_of
 from luckbase.cluster.table.parts import Part, TierPart
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.words import many

@@ -351,6 +351,12 @@ class View(Capability):
     )
 
 
+def rounding(layout: Layout[Any]) -> float:
+    """The most that storing a payoff as the layout's type loses: half a unit in the last place."""
+    most = max(abs(bound) for bound in layout.game.payoff_range)
+    return 0.0 if layout.payoff_type is np.float64 else 2.0 ** (np.ceil(np.log2(most)) - 25)
+
+
 def own_agents(game: Game) -> Agents:
     """The game's own agents; none if it has none."""
     return game.get(Agents) or Agents({})

@@ -18,8 +18,7 @@ from luckbase import cluster, solver
 from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.table.diff import compare
 from luckbase.cluster.table.find import why_stale
-from luckbase.cluster.table.format import PayoffTable, merge, solved_rows
-from luckbase.cluster.table.keyed import GIVEN, KeyPart
+from luckbase.cluster.table.keyed import GIVEN, KeyPart, PayoffTable, merge, solved_rows
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import (
     DisagreementError,

@@ -24,8 +24,8 @@ from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.table import folder as table_folder
 from luckbase.cluster.table.diff import compare
 from luckbase.cluster.table.folder import read_ledger
-from luckbase.cluster.table.format import PayoffTable
-from luckbase.cluster.table.parquet import RowGroups
+from luckbase.cluster.table.format import RowGroups
+from luckbase.cluster.table.keyed import PayoffTable
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.game import Board

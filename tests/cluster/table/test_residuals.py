@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from luckbase import cluster, solver
 from luckbase.cluster.table.folder import compact, read_ledger
+from luckbase.cluster.table.format import seal_file
 from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.lookup import Lookup
-from luckbase.cluster.table.parquet import seal_file
 from luckbase.cluster.table.parts import drawn_rows
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import Verdict, check_residuals

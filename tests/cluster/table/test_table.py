@@ -20,13 +20,12 @@ from hypothesis import strategies as st
 from luckbase import cluster, solver
 from luckbase.cluster.machine import cores
 from luckbase.cluster.run.tiers import make_plan
+from luckbase.cluster.table import format as parquet
 from luckbase.cluster.table import ledger as ledgers
-from luckbase.cluster.table import parquet
 from luckbase.cluster.table.find import why_stale
 from luckbase.cluster.table.folder import check_bytes, compact, read_ledger
-from luckbase.cluster.table.format import part_name
+from luckbase.cluster.table.format import SealedFile, part_name, seal_file
 from luckbase.cluster.table.ledger import FileEntry, Ledger
-from luckbase.cluster.table.parquet import SealedFile, seal_file
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.verify import check_files, check_residuals
@@ -87,8 +86,8 @@ def test_many_states_read_through_threads_give_the_same(
     with cluster.open_table(path) as table:
         states = all_states(table)
         few = table.probe(states)
-    monkeypatch.setattr("luckbase.cluster.table.parquet.CACHED_BYTES", 0)
-    monkeypatch.setattr("luckbase.cluster.table.parquet.GROUPS_A_JOB", 3)
+    monkeypatch.setattr("luckbase.cluster.table.format.CACHED_BYTES", 0)
+    monkeypatch.setattr("luckbase.cluster.table.format.GROUPS_A_JOB", 3)
     with cluster.open_table(path) as table:
         mixed = np.random.default_rng(1).permutation(len(states))
         assert (table.probe(states[mixed]) == few[mixed]).all()
