@@ -1,5 +1,5 @@
-"""What a file of a table says of itself (docs/reference/table-format.md); columns from numpy and back
-are pyarrow's own, without pandas."""
+"""What a file of a table says of itself (docs/reference/table-format.md), and that columns from
+numpy and back are pyarrow's own, without pandas."""
 
 from __future__ import annotations
 
