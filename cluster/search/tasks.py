@@ -32,7 +32,6 @@ from luckbase.cluster.search import boundary, files
 from luckbase.cluster.search.boundary import UsedTable, used_ends
 from luckbase.cluster.search.files import Ask, StageFile
 from luckbase.cluster.table.folder import Piece, shard_name
-from luckbase.cluster.table.format import SealedFile, numbers_of, payoff_columns
 from luckbase.cluster.table.keyed import GIVEN, SOLVED, PayoffTable, write_states
 from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.storage import Storage
