@@ -55,7 +55,7 @@ def test_what_is_known_from_two_places_is_by_ascending_key() -> None:
 
     top = 1 << 63  # a key is a whole number, not a float
     for one, other in (((1, top + 1), (2, top)), ((), (5,)), ((5,), ()), ((), ())):
-        keys, payoffs = boundary.joined(known(*one), known(*other))
+        keys, payoffs = boundary.joined([known(*one), known(*other)])
         every = sorted(one + other)
         assert keys.dtype == np.uint64 and keys.tolist() == every
         assert payoffs.tolist() == known(*every)[1].tolist()
