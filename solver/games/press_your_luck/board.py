@@ -98,13 +98,13 @@ class Slide:
         return self.kind in _MOVES
 
 
-def read_slide(written: object) -> Slide:
+def read_slide(written: object, at: Location = ()) -> Slide:
     """The slide for what stands in the file, a whole number or text; spaces and case do not matter.
 
-    Raises ValueError with a sentence.
+    Raises a mistake at its location.
     """
     if isinstance(written, bool) or not isinstance(written, int | str):
-        raise ValueError(f"{show(written)} is not a slide; {_RIGHT}")
+        raise mistake(f"{show(written)} is not a slide; {_RIGHT}", *at)
     if isinstance(written, int):
         text = str(written) if 0 <= written <= MAX_DOLLARS else "out of range"
     else:
@@ -121,10 +121,10 @@ def read_slide(written: object) -> Slide:
     if found := re.fullmatch(r"(go back|advance) ([0-9]{1,2})", text):
         if 1 <= int(found[2]) < SQUARES:
             return Slide(found[1], int(found[2]))
-        raise ValueError(f"{show(written)} must go from 1 to {SQUARES - 1} squares")
+        raise mistake(f"{show(written)} must go from 1 to {SQUARES - 1} squares", *at)
     meant = nearest(text, _WORDS)
     hint = meant if meant.startswith("did you mean") else _RIGHT
-    raise ValueError(f"{show(written)} is not a slide; {hint}")
+    raise mistake(f"{show(written)} is not a slide; {hint}", *at)
 
 
 Squares = tuple[tuple[Slide, ...], ...]  # 18 of 3; square n stands at n - 1
@@ -153,7 +153,7 @@ def read_squares(section: object) -> Squares:
             said = f"has {len(slides)} slides and must have {SLIDES}"
             raise mistake(said, "squares", number)
         squares.append(
-            tuple(_slide_at(slide, ("squares", number, i)) for i, slide in enumerate(slides))
+            tuple(read_slide(slide, ("squares", number, i)) for i, slide in enumerate(slides))
         )
     return tuple(squares)
 
@@ -167,7 +167,7 @@ def read_chances(section: object) -> Chances:
         raise mistake(f"{len(section)} are too many; the most is {MAX_OUTCOMES}", "outcomes")
     chances: dict[Slide, Fraction] = {}
     for key, written in section.items():
-        slide = _slide_at(key, ("outcomes", key))
+        slide = read_slide(key, ("outcomes", key))
         if slide.moves:
             said = "leads to another square, and a board of outcomes has no squares"
             raise mistake(said, "outcomes", key)
@@ -178,13 +178,6 @@ def read_chances(section: object) -> Chances:
     if total != 1:
         raise mistake(f"the chances sum to {show(total)}, not to 1", "outcomes")
     return tuple(sorted(chances.items()))
-
-
-def _slide_at(written: object, at: Location) -> Slide:
-    try:
-        return read_slide(written)
-    except ValueError as error:
-        raise mistake(str(error), *at) from None
 
 
 def _chance(written: object, at: Location) -> Fraction:
@@ -455,31 +448,27 @@ def _order_of_travel(leads: dict[int, list[list[int]]]) -> list[int]:
     raise mistake(f"{said} for ever", "squares", str(circle[0]))
 
 
-def require_solvable(board: PressYourLuckBoard) -> None:
-    """Refuse a board that the file format holds and the solver does not take yet, saying where.
-
-    Raises OptionError for `choices = "best"`, BoardError for a slide.
-    """
-    if board.rules.choices != "random":
-        raise OptionError(
-            f"board {board.name}: choices: the solver does not take 'best' yet; write 'random'"
-        )
-    refused = [leaf for leaf in board.leaves() if leaf.slide.kind in NOT_SOLVED]
-    if refused:
-        said = " and ".join(f"'{leaf.slide}' ({board.place(leaf.at)})" for leaf in refused[:3])
-        raise BoardError(f"board {board.name}: the solver does not take {said} yet")
-
-
 def outcome_distribution(board: PressYourLuckBoard) -> Outcomes:
     """What one spin of the board can be.
 
     With the option `outcomes = "three"`: a whammy, the mean money and the mean money plus a spin,
     each mean exact and then rounded as any amount. With `outcomes = K`: as `outcomes.coarsened`
-    makes them, at most K with the whammy. Raises as `require_solvable` does.
+    makes them, at most K with the whammy.
+
+    Raises for what the file format holds and the solver does not take yet, saying where:
+    OptionError for `choices = "best"`, BoardError for a slide.
     """
-    require_solvable(board)
+    if board.rules.choices != "random":
+        raise OptionError(
+            f"board {board.name}: choices: the solver does not take 'best' yet; write 'random'"
+        )
+    leaves = board.leaves()
+    refused = [leaf for leaf in leaves if leaf.slide.kind in NOT_SOLVED]
+    if refused:
+        said = " and ".join(f"'{leaf.slide}' ({board.place(leaf.at)})" for leaf in refused[:3])
+        raise BoardError(f"board {board.name}: the solver does not take {said} yet")
     grid = board.solve.score_unit, board.cap_units
-    paid = board.paid(board.leaves())
+    paid = board.paid(leaves)
     whammy = 1 - sum((chance for each in paid for _, chance in each), Fraction(0))
     if isinstance(board.solve.outcomes, int):
         money, spin = (in_units(each, *grid) for each in paid)
