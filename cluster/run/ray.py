@@ -51,7 +51,7 @@ from luckbase.cluster.run.nodes import (
 )
 from luckbase.cluster.run.worker import (
     SPILL,
-    Kept,
+    PayoffPlace,
     PayoffsLostError,
     PayoffsReady,
     TableLocation,
@@ -92,11 +92,11 @@ class RayWorkers:
     """Workers that Ray places."""
 
     def __init__(
-        self, ray: Any, location: TableLocation, on_note: Note, *, joined: bool, most: int
+        self, ray: Any, location: TableLocation, on_note: Note, *, joined: bool, max_slots: int
     ) -> None:
-        """joined: to a cluster, whose nodes are told apart. most: slots, however many there are; 0
+        """joined: to a cluster, whose nodes are told apart. max_slots: however many there are; 0
         for all of a cluster."""
-        self._ray, self._location, self._joined, self._most = ray, location, joined, most
+        self._ray, self._location, self._joined, self._max_slots = ray, location, joined, max_slots
         self._needed: Any = None
         self._remote = ray.remote(num_returns="streaming", max_retries=RETRIES)(run)
         self._gather = ray.remote(max_retries=RETRIES)(_together)
@@ -114,9 +114,9 @@ class RayWorkers:
     def slots(self) -> int:
         """Cores of the nodes that work, and one task more, so that none waits for this process."""
         if not self._joined:
-            return self._most + 1
+            return self._max_slots + 1
         cores = sum(node.slots for node in self.nodes.working) + 1
-        return max(1, min(cores, self._most or cores))
+        return max(1, min(cores, self._max_slots or cores))
 
     def close(self) -> None:
         """Ask the head no more."""
@@ -268,7 +268,7 @@ class RayWorkers:
 
     # --- payoffs -----------------------------------------------------------------------------
 
-    def _keep(self, kept: Kept, payoffs: Any) -> None:
+    def _keep(self, kept: PayoffPlace, payoffs: Any) -> None:
         parts = self._parts.setdefault(kept.tier, {})
         parts[kept.part] = payoffs
         if len(parts) == kept.parts:
@@ -350,14 +350,14 @@ def ray_here(
                 _node_ip_address="127.0.0.1",
             )
         try:
-            yield RayWorkers(ray, location, on_note, joined=False, most=count)
+            yield RayWorkers(ray, location, on_note, joined=False, max_slots=count)
         finally:
             ray.shutdown()
 
 
 @contextmanager
 def ray_cluster(
-    address: str, location: TableLocation, on_note: Note, most: int | None = None
+    address: str, location: TableLocation, on_note: Note, max_slots: int | None = None
 ) -> Iterator[Workers]:
     """The Ray cluster at an address for the length of a solve. Raises OptionError where there is
     none, or none that lets this process in."""
@@ -373,7 +373,7 @@ def ray_cluster(
         lost = False
         try:
             with _words_to_the_log(on_note):
-                workers = RayWorkers(ray, location, on_note, joined=True, most=most or 0)
+                workers = RayWorkers(ray, location, on_note, joined=True, max_slots=max_slots or 0)
                 with closing(workers):
                     yield workers
         except WorkerError:

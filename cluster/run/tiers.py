@@ -35,7 +35,15 @@ from luckbase.cluster.run.driver import (
 from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, SolvedTiers
 from luckbase.cluster.run.schedule import Commit, Drop, Schedule, Shard, Solve
-from luckbase.cluster.run.worker import Kept, Receipt, Sent, Stop, TableLocation, Task, writable
+from luckbase.cluster.run.worker import (
+    PayoffPlace,
+    Receipt,
+    Sent,
+    Stop,
+    TableLocation,
+    Task,
+    writable,
+)
 from luckbase.cluster.table.answer import origin_of
 from luckbase.cluster.table.folder import commit, drop_files
 from luckbase.cluster.table.format import (
@@ -389,7 +397,7 @@ class _Run(Run[SolvedTiers]):
             reads=tuple(reads), commit=step.commit, keep=step.keep, margin=self.ledger.margin,
             stored=stored, threads=0 if self.options.joins else 1,  # here each core has a worker
         )  # fmt: skip
-        keep = Kept(index, layout.shape(tier), ranges[part], part, len(ranges))
+        keep = PayoffPlace(index, layout.shape(tier), ranges[part], part, len(ranges))
         memory = self.plan.shards[step.shard].memory
         return Task(step.shard, job, memory, tuple(reads), keep if step.keep else None)
 

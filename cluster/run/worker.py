@@ -112,7 +112,7 @@ class Job(Protocol):
 
 
 @dataclass(frozen=True)
-class Kept:
+class PayoffPlace:
     """Where the payoffs of a shard are kept for others: rows `span` of those of a tier, an array of
     this shape, as part `part` of so many."""
 
@@ -132,7 +132,7 @@ class Task:
     job: Job
     memory: int
     reads: tuple[int, ...] = ()
-    keep: Kept | None = None
+    keep: PayoffPlace | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,7 +26,7 @@ from luckbase.cluster.run.driver import Run, memory_budget
 from luckbase.cluster.run.options import Options
 from luckbase.cluster.run.progress import Progress, SolvedSearch
 from luckbase.cluster.run.schedule import Schedule, Shard, Solve
-from luckbase.cluster.run.worker import Kept, Task
+from luckbase.cluster.run.worker import PayoffPlace, Task
 from luckbase.cluster.search import files
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.boundary import StoredStages, UsedTable, let_go, used_ends
@@ -396,7 +396,7 @@ class StageSearch(Run[SolvedSearch]):
             file=self._file(piece), error=self.context.error, precision=self.context.precision,
             tolerance=self.context.tolerance, keep=step.keep, commit=step.commit, stored=stored,
         )  # fmt: skip
-        keep = Kept(i, job.shape, (0, job.shape[0])) if step.keep else None
+        keep = PayoffPlace(i, job.shape, (0, job.shape[0])) if step.keep else None
         return Task(i, job, piece.memory, reads, keep)
 
     def commit(self, receipt: Swept) -> None:

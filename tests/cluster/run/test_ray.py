@@ -11,7 +11,7 @@ import pytest
 
 from luckbase.cluster.run import ray as ray_workers
 from luckbase.cluster.run.ray import RETRIES, RayWorkers
-from luckbase.cluster.run.worker import Kept, PayoffsReady, TableLocation, Task
+from luckbase.cluster.run.worker import PayoffPlace, PayoffsReady, TableLocation, Task
 from luckbase.solver.errors import WorkerError
 
 
@@ -60,12 +60,12 @@ RECEIPT = SimpleNamespace(sent=False, node="a", shard=7)
 
 
 def task(*, keep: bool) -> Any:
-    return Task(7, "a job", 1, keep=Kept(7, (1,), (0, 1)) if keep else None)  # type: ignore[arg-type]
+    return Task(7, "a job", 1, keep=PayoffPlace(7, (1,), (0, 1)) if keep else None)  # type: ignore[arg-type]
 
 
 def workers_of(ray: SomeRay) -> RayWorkers:
     nowhere = TableLocation(Path("/nowhere"), "")
-    return RayWorkers(ray, nowhere, lambda text: None, joined=False, most=1)
+    return RayWorkers(ray, nowhere, lambda text: None, joined=False, max_slots=1)
 
 
 def receipts(ray: SomeRay, *, keep: bool) -> list[Any]:
