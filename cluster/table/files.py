@@ -85,22 +85,17 @@ def write_rows(rows: pa.Table, out: str, kind: str) -> None:
 
 def write_lines(lines: Iterable[str], out: str) -> None:
     """Write lines as `write_rows` does rows; the first is made before anything is written."""
-    if out == "-":
-        for text in _pages(lines):
-            sys.stdout.write(text)
-        return
-    pages = _pages(lines)
-    first = next(pages, "")
-    with whole_file(out) as file:
-        for text in chain([first], pages):
-            file.write(text.encode())
-
-
-def _pages(lines: Iterable[str]) -> Iterator[str]:
-    """Lines, many at a time."""
     rest = iter(lines)
-    while page := list(islice(rest, CHUNK)):
-        yield "\n".join(page) + "\n"
+    pages = iter(lambda: [f"{line}\n" for line in islice(rest, CHUNK)], [])
+    if out == "-":
+        for page in pages:
+            sys.stdout.write("".join(page))
+        sys.stdout.flush()
+        return
+    first = next(pages, [])
+    with whole_file(out) as file:
+        for page in chain([first], pages):
+            file.write("".join(page).encode())
 
 
 class Counted(io.RawIOBase):
@@ -183,24 +178,24 @@ def encode(rows: pa.Table, file: Any, kind: str) -> None:
     """Write rows to an open file in a format. Raises OptionError for a column that it can not
     hold."""
     try:
-        _encode(rows, file, kind)
+        if kind == "parquet":
+            pq.write_table(rows, file)
+        elif kind == "csv":
+            pa.csv.write_csv(_with_lists_as_text(rows), file)
+        else:
+            for batch in rows.to_batches(max_chunksize=CHUNK):
+                text = "".join(json.dumps(row, default=str) + "\n" for row in batch.to_pylist())
+                file.write(text.encode())
     except (pa.ArrowException, ValueError, OverflowError) as error:
         said = " ".join(str(error).split())[:150].rstrip(".")
         raise OptionError(f"{kind}: does not hold a column of the input: {said}") from None
 
 
-def _encode(rows: pa.Table, file: Any, kind: str) -> None:
-    if kind == "parquet":
-        pq.write_table(rows, file)
-    elif kind == "csv":
-        for i, (name, column) in enumerate(zip(rows.column_names, rows.columns, strict=True)):
-            if pa.types.is_list(column.type):  # as a person writes it
-                texts = [
-                    None if row is None else ",".join(map(str, row)) for row in column.to_pylist()
-                ]
-                rows = rows.set_column(i, name, pa.array(texts, pa.string()))
-        pa.csv.write_csv(rows, file)
-    else:
-        for batch in rows.to_batches(max_chunksize=CHUNK):
-            text = "".join(json.dumps(row, default=str) + "\n" for row in batch.to_pylist())
-            file.write(text.encode())
+def _with_lists_as_text(rows: pa.Table) -> pa.Table:
+    """Lists as a person writes them: CSV has none."""
+    for i, (name, column) in enumerate(zip(rows.column_names, rows.columns, strict=True)):
+        if pa.types.is_list(column.type):
+            lists = column.to_pylist()
+            texts = [None if row is None else ",".join(map(str, row)) for row in lists]
+            rows = rows.set_column(i, name, pa.array(texts, pa.string()))
+    return rows

@@ -261,28 +261,23 @@ class SealedFile:
         """where: the table, for people. about: the footer, if it was read before."""
         self.storage, self.path, self.entry = storage, where / entry.name, entry
         self._checks = entry.check_list()
-        self.about = self._footer() if about is None else about
-        self._starts = [*group_starts(self.about), entry.bytes - entry.footer]
-        if len(self._checks) != len(self._starts):
-            raise self._changed("its footer")
         # As large as the file and empty: only what was checked is put there, at its place.
         private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         self._space = mmap.mmap(-1, entry.bytes, flags=private)
-        source = pa.BufferReader(pa.py_buffer(self._space))
         try:
-            self._file = pq.ParquetFile(source, metadata=self.about, read_dictionary=["best"])
+            if about is None:
+                raw = self._read(entry.bytes - entry.footer, entry.bytes)
+                if _check(raw) != self._checks[0]:
+                    raise self._changed("its footer")
+                about = pq.read_metadata(pa.BufferReader(raw))
+            source = pa.BufferReader(pa.py_buffer(self._space))
+            self._file = pq.ParquetFile(source, metadata=about, read_dictionary=["best"])
         except (OSError, pa.ArrowException) as error:
             raise self._changed(_line(error)) from None
-
-    def _footer(self) -> Any:
-        entry = self.entry
-        raw = self._read(entry.bytes - entry.footer, entry.bytes)
-        if _check(raw) != self._checks[0]:
+        self.about = about
+        self._starts = [*group_starts(about), entry.bytes - entry.footer]
+        if len(self._checks) != len(self._starts):
             raise self._changed("its footer")
-        try:
-            return pq.read_metadata(pa.BufferReader(raw))
-        except (OSError, pa.ArrowException) as error:
-            raise self._changed(_line(error)) from None
 
     def _read(self, start: int, stop: int) -> bytes:
         try:
@@ -300,11 +295,6 @@ class SealedFile:
     def groups(self) -> int:
         """How many row groups there are."""
         return int(self.about.num_row_groups)
-
-    @property
-    def names(self) -> list[str]:
-        """The columns."""
-        return [str(name) for name in self._file.schema_arrow.names]
 
     def spans(self, group: int) -> dict[str, tuple[Any, Any]]:
         """The least and the greatest value of the columns of a row group that have statistics."""

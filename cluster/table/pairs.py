@@ -165,7 +165,7 @@ def _read_side_by_side(files: tuple[File, File], span: range) -> Pair:
 def _read(part: TierPart, entry: FileEntry, span: range, *more: str) -> Rows:
     """Row groups of a file, with more columns where they are stored."""
     file = part.groups.reopen(part.entries.index(entry))
-    wanted = [*part.columns, "best", *(name for name in more if name in file.names)]
+    wanted = [*part.columns, "best", *(name for name in more if name in file.schema.names)]
     read = file.read_all(list(span), wanted)
     file.close()
     best, labels = labelled(read.column("best").unify_dictionaries())

@@ -274,7 +274,9 @@ class Part(ABC):
         for entry in self.entries if entries is None else entries:
             if may_hold(self.constants(entry)):
                 with closing(SealedFile(self.groups.storage, self.where, entry)) as file:
-                    names = [name for name in file.names if columns is None or name in columns]
+                    names = [
+                        name for name in file.schema.names if columns is None or name in columns
+                    ]
                     names += [name for name in self.needed if name not in names]
                     for number in range(file.groups):
                         if may_hold(file.spans(number)):
