@@ -204,9 +204,8 @@ class LuckCharts(Charts):
         known, where = spins[there], chosen[0]
         gaps = "" if there.all() else f"; {runs(spins[~there])} spins: not in this table"
         free = ~np.isnan(choice.play) & ~np.isnan(choice.passed)
-        title = by_spins_title if free.any() else no_choice_title
         return Curves(
-            title(known, choice.passing[there]),
+            by_spins_title(known, choice.passing[there], bool(free.any())),
             f"{self.board}; {setting_words(where)}, I have {where.scores[where.up]:,}{gaps}",
             "spins", spins[:last], both(choice.play[:last], choice.passed[:last]),
             "spins left, all of them mine", PROBABILITY, self._beyond(known, spins[last:]),
@@ -315,17 +314,15 @@ def by_lead_title(lead: Lead) -> str:
     return f"play up to ${last:,} ahead"
 
 
-def by_spins_title(counts: Ints, passing: NDArray[np.bool_]) -> str:
-    """With how many spins to pass and to play."""
-    if passing.all() or not passing.any():
-        return f"{'Pass' if passing.any() else 'Play'}, with {_runs_of_spins(counts)}"
-    return f"Pass {runs(counts[passing])}, play {_runs_of_spins(counts[~passing])}"
-
-
-def no_choice_title(counts: Ints, passing: NDArray[np.bool_]) -> str:
-    """Where a player may not play, or may not pass: at the cap, in third place."""
-    must = "pass" if passing.all() else "play" if not passing.any() else "do as they do"
-    return f"No choice: they must {must}, with {_runs_of_spins(counts)}"
+def by_spins_title(counts: Ints, passing: NDArray[np.bool_], free: bool) -> str:
+    """With how many spins to pass and to play; free: whether a player may do either with any, as
+    they may not at the cap or in third place."""
+    both_ways = passing.any() and not passing.all()
+    if free and both_ways:
+        return f"Pass {runs(counts[passing])}, play {_runs_of_spins(counts[~passing])}"
+    only = "do as they do" if both_ways else "pass" if passing.any() else "play"
+    said = only.capitalize() if free else f"No choice: they must {only}"
+    return f"{said}, with {_runs_of_spins(counts)}"
 
 
 # --- settings ------------------------------------------------------------------------------------

@@ -263,7 +263,7 @@ PLACES = ("leader", "second", "third")
 UNIT, STEP = 3, 4
 """Where the numbers of `group` stand, after CAP, MAX_WHAMMIES and THIRD_PLACE_SPINS; the step of a
 lead in dollars."""
-NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
 @njit(GROUP_TYPE, cache=True, nogil=True)
@@ -306,6 +306,7 @@ def groups(game: Game) -> Groups:
     ahead = [f"${a:,} to ${b:,}" if a < b else f"${a:,}" for a, b in ends]
     ahead.append(f"above ${(STEPS - 1) * step:,}")
     leads = [f"behind {x}" for x in reversed(ahead)] + ["level"] + [f"ahead {x}" for x in ahead]
+    several = [*NUMBERS, *range(len(NUMBERS) + 2, SPINS + 1)]  # all theirs who is up
     score = {"low": 0, "step": unit, "cells": board.cap_units + 1}
     return Groups(
         columns=(
@@ -320,18 +321,12 @@ def groups(game: Game) -> Groups:
             Axis("highest_other", "highest score of the others in, $", **score),
         ),
         thresholds=[
-            Threshold(f"{spins_said(k + 1)} {who}", "passes", is_pass, "${:,}", of, at)
+            Threshold(f"with {spins} {who}", "passes", is_pass, "${:,}", of, at)
             for who, of, at in (("the leader", "ahead", "from"), ("the second", "behind", "up to"))
-            for k in range(SPINS)
+            for spins in ("one spin left", *(f"{n} spins left, all theirs," for n in several))
         ],
         decides=True,
     )
-
-
-def spins_said(count: int) -> str:
-    """How a sentence begins; from the second spin on, all are theirs who is up."""
-    word = NUMBERS[count - 1] if count <= len(NUMBERS) else str(count)
-    return f"with {word} {'spin left' if count == 1 else 'spins left, all theirs,'}"
 
 
 def is_pass(action: str) -> bool:

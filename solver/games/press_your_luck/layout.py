@@ -121,7 +121,7 @@ class Planes(Layout[Tier]):
         return {"spins": tier.spins} | {f"whammies_{i + 1}": w for i, w in enumerate(tier.whammies)}
 
     def tier_name(self, tier: Tier) -> str:
-        return tier.name
+        return f"spins {tier.spins}, whammies {','.join(map(str, tier.whammies))}"
 
     def _three(self, tier: Tier) -> bool:
         return tier.slots(self.most)[tiers.B] >= 0

@@ -63,11 +63,6 @@ class Tier:
         a, *b, c = (i for i, w in enumerate(self.whammies) if w < max_whammies)
         return a, b[0] if b else -1, c
 
-    @property
-    def name(self) -> str:
-        """A short name for people: ``spins 2, whammies 0,0,3``."""
-        return f"spins {self.spins}, whammies {','.join(map(str, self.whammies))}"
-
 
 # --- the graph of tiers --------------------------------------------------------------------------
 
