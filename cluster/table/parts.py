@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from luckbase.cluster.table.format import (
     RowGroups,
     SealedFile,
+    as_table,
     labelled,
     number_rows,
     payoff_columns,
@@ -28,7 +29,7 @@ from luckbase.cluster.table.format import (
 from luckbase.cluster.table.ledger import KEY_SHIFT, FileEntry, Ledger
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.errors import CorruptTableError
-from luckbase.solver.game.arrays import Coded, Floats, Ints
+from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import SIMULTANEOUS
@@ -454,25 +455,17 @@ class TierPart(Part):
     def stands_alike(self, entry: FileEntry, other: TierPart) -> bool:
         """Whether the rows of a file are the same states, in people's units, as those of the same
         number in another full table."""
-        mine, theirs = self.tier_of_number[entry.tier], other.tier_of_number[entry.tier]
-        if self.layout.tier_fields(mine) != other.layout.tier_fields(theirs):
+        pairs = [(part.layout, part.tier_of_number[entry.tier]) for part in (self, other)]
+        constant, others = (layout.tier_fields(tier) for layout, tier in pairs)
+        if constant != others:
             return False
         last = entry.first_row + entry.rows
         for start in range(entry.first_row, last, entry.row_group_rows):
             stop = min(start + entry.row_group_rows, last)
-            rows = self.layout.state_rows(mine, start, stop)
-            others = other.layout.state_rows(theirs, start, stop)
-            if rows.keys() != others.keys() or not all(
-                _equal(rows[name], others[name]) for name in rows
-            ):
+            rows = [as_table(dict(layout.state_rows(tier, start, stop))) for layout, tier in pairs]
+            if not rows[0].equals(rows[1]):
                 return False
         return True
-
-
-def _equal(one: NDArray[np.int32] | Coded, other: NDArray[np.int32] | Coded) -> bool:
-    if isinstance(one, Coded) and isinstance(other, Coded):
-        return one.labels == other.labels and np.array_equal(one.codes, other.codes)
-    return np.array_equal(np.asarray(one), np.asarray(other))
 
 
 # --- payoffs of any states -----------------------------------------------------------------------
