@@ -25,7 +25,8 @@ Source: docs/sources.md#rhoads-and-bartholdi-2012, sections 2 and 3.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
+from itertools import product
 from math import comb
 
 import numba as nb
@@ -184,6 +185,26 @@ def lowest_ranks(mine, theirs):
     return low_mine, low_theirs
 
 
+@cache
+def path_counts() -> Ints:
+    """D, int64 (a, b, r), a and b 0 to 17, r 0 to 16 (`kernel`): the last a and the last b
+    are a border of zeros, for an index of -1."""
+    d = np.zeros((MAX_CARDS + 2, MAX_CARDS + 2, MAX_CARDS + 1), np.int64)
+    d[0, 0] = 1
+    for a, b in product(range(MAX_CARDS + 1), repeat=2):
+        if a or b:
+            d[a, b, 1:] = d[a - 1, b - 1, :-1] + d[a - 1, b, :-1] + d[a, b - 1, :-1]
+    return d
+
+
+def pattern_count(cards: int, size: int) -> int:
+    """How many canonical patterns two hands of `size` cards out of `cards` have."""
+    d = path_counts()
+    return 1 + sum(
+        int(d[size - m - 1, size - m, cards - m - 1]) for m in range(min(size, cards - 1))
+    )
+
+
 def sizes_of(masks: Ints) -> Ints:
     """How many cards each mask has, in the shape of `masks`."""
     return sum((masks >> k & 1 for k in range(MAX_CARDS)), np.zeros_like(masks))
@@ -283,8 +304,6 @@ def states_below(options: Options, state: Ints) -> float:
     that: of 28 such states of 7 and 8 cards, 0.4 to 2.5 times what was counted, but for one of 40
     states.
     """
-    from luckbase.solver.games.goofspiel.kernel import pattern_count  # brings the kernel
-
     cards, left, total = options.cards, size_of(int(state[MINE])), 0.0
     for size in range(left + 1):
         decks = comb(left, size)

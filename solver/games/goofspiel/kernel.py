@@ -52,13 +52,9 @@ on nothing but the pattern, so the bits of a pattern do not depend on who solves
 
 from __future__ import annotations
 
-from functools import cache
-from itertools import product
-
 import numba as nb
 import numpy as np
 
-from luckbase.solver.game.arrays import Ints
 from luckbase.solver.games.goofspiel.game import MAX_CARDS, MINE, THEIRS, size_of
 from luckbase.solver.matrix_game.eight_games import (
     GAMES,
@@ -101,26 +97,6 @@ ALONE_TYPE = nb.types.FunctionType(SOLVE_GAME)
 
 
 # --- patterns ------------------------------------------------------------------------------------
-
-
-@cache
-def path_counts() -> Ints:
-    """D, int64 (a, b, r), a and b 0 to 17, r 0 to 16 (module docstring): the last a and the last b
-    are a border of zeros, for an index of -1."""
-    d = np.zeros((MAX_CARDS + 2, MAX_CARDS + 2, MAX_CARDS + 1), np.int64)
-    d[0, 0] = 1
-    for a, b in product(range(MAX_CARDS + 1), repeat=2):
-        if a or b:
-            d[a, b, 1:] = d[a - 1, b - 1, :-1] + d[a - 1, b, :-1] + d[a, b - 1, :-1]
-    return d
-
-
-def pattern_count(cards: int, size: int) -> int:
-    """How many canonical patterns two hands of `size` cards out of `cards` have."""
-    d = path_counts()
-    return 1 + sum(
-        int(d[size - m - 1, size - m, cards - m - 1]) for m in range(min(size, cards - 1))
-    )
 
 
 @njit(_n(_i3, _n, _n, _n, _n), cache=True, nogil=True)

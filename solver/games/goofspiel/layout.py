@@ -33,13 +33,19 @@ from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints, coded_se
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game, Stopped, load_game
 from luckbase.solver.games.goofspiel.board import GoofspielBoard
-from luckbase.solver.games.goofspiel.game import DECK, LEAD, UPCARD, points_of, sizes_of
+from luckbase.solver.games.goofspiel.game import (
+    DECK,
+    LEAD,
+    UPCARD,
+    path_counts,
+    pattern_count,
+    points_of,
+    sizes_of,
+)
 from luckbase.solver.games.goofspiel.kernel import (
     COUNTS,
     GAP,
     hands_of,
-    path_counts,
-    pattern_count,
     pattern_numbers,
     solve_for_points,
     solve_for_winning,
