@@ -16,10 +16,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from luckbase import cluster, solver
+from luckbase.cluster.table.answer import Answer, answer_at
+from luckbase.cluster.table.table import Table
+from luckbase.solver.game.arrays import Ints
 from tests.places import ROOT
 
 CLUSTER = "cluster"
 """The file that says where the run's Ray cluster is; the cluster ends when it goes."""
+
+
+def answers_of(table: Table, states: Ints) -> list[Answer]:
+    """The answers to canonical states (n, fields) that a table holds, or whose children it does,
+    all looked up together."""
+    found, there = table.every_action(states)
+    assert there.all()
+    described = table.game.fields.describe_all(states)
+    return [answer_at(found, x, table.origin, state) for x, state in enumerate(described)]
 
 
 @contextmanager

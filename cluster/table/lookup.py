@@ -319,17 +319,6 @@ class Lookup:
         low, high = graph.values[at, : game.players], graph.values[at, game.players :]
         return found, np.maximum(found - low, high - found).max(axis=1)
 
-    def answers(self, states: Ints) -> list[Answer]:
-        """The answers to canonical states (n, fields) that the table holds, or whose children it
-        does, all of them; or that are over.
-
-        Raises StateError for another.
-        """
-        found, there = self.every_action(states)
-        self._require(states, there, StateError)
-        described = self.game.fields.describe_all(states)
-        return [answer_at(found, x, self.origin, state) for x, state in enumerate(described)]
-
     def every_action(
         self, states: Ints, inputs: Ints | None = None
     ) -> tuple[EveryAction, NDArray[np.bool_]]:
@@ -465,11 +454,6 @@ class Lookup:
         for part in self.parts:
             if part.rows:
                 yield from part.draw(max(1, round(count * part.rows / rows)), seed)
-
-    def all_states(self) -> Iterator[Ints]:
-        """Every state that some part has solved from its children, part by part, in pieces."""
-        for part in self.parts:
-            yield from part.all_states()
 
     def unfinished(self, part: str | None = None) -> list[str]:
         """What is still to be solved of it, or of a part by name, a clause each; none of a table

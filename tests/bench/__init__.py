@@ -48,6 +48,7 @@ from tests.bench.timing import best_of
 from tests.bench.web import web_suite
 from tests.bench.workers import replay_suite, workers_suite
 from tests.places import BOARDS
+from tests.shared import answers_of
 
 if TYPE_CHECKING:
     from luckbase.solver.game.arrays import Floats, Ints
@@ -257,7 +258,7 @@ def _probe(board: Path, results: Path) -> None:
         one = states[:200]
         cold = best_of(1, lambda: [table.probe(s[None]) for s in one]) / len(one)
         warm = best_of(3, lambda: [table.probe(s[None]) for s in one]) / len(one)
-        asked = best_of(3, lambda: [table.answers(s[None]) for s in one[:50]]) / 50
+        asked = best_of(3, lambda: [answers_of(table, s[None]) for s in one[:50]]) / 50
         unsorted = best_of(2, lambda: table.probe(states))
         in_order = best_of(2, lambda: table.probe(ordered))
         peer = _dataset_filter_seconds(table, one[0])

@@ -248,7 +248,7 @@ def _root(board: Path, results: Path, root: str, table: Any) -> tuple[list[str],
 def _on_grid(exact: Any, times: int) -> Any:
     """All states of a search whose scores are whole units of a coarser grid, in pieces."""
     scores = [i for i, name in enumerate(exact.game.columns) if name.startswith("scores")]
-    for states in exact.all_states():
+    for states in exact.draw(exact.rows, 0):
         coarse = states[(states[:, scores] % times == 0).all(axis=1)]
         if len(coarse):
             yield coarse

@@ -8,6 +8,7 @@ from typing import Any
 
 from luckbase.cluster.words import count, duration, size
 from luckbase.jobs import terminal
+from tests.shared import answers_of
 
 QUESTIONS = (
     ("five spins", 250, "next", {"scores": "0,2000,3500", "earned": "0,3,2"}),
@@ -31,7 +32,7 @@ def search_suite(board: Path, results: Path) -> None:
                  for k in range(2)]  # fmt: skip
         best = min(found, key=lambda one: one.solve_seconds)
         with cluster.open_table(best.table) as table:
-            answer = table.answers(root)[0]
+            answer = answers_of(table, root)[0]
         assert answer.to_act is not None
         worth = [f"{a.name} {a.value[answer.to_act - 1]:.6f}" for a in answer.actions]
         rules = _rules_seconds(game, table_states(best.table))

@@ -38,7 +38,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def payoffs(path: Path) -> tuple[np.ndarray, np.ndarray]:
     with cluster.open_table(path) as table:
-        states = np.concatenate(list(table.all_states()))
+        states = np.concatenate(list(table.draw(table.rows, 0)))
         return states, table.probe(states)
 
 

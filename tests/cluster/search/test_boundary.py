@@ -43,6 +43,7 @@ from tests.cluster.search.searches import (
     tiny,
 )
 from tests.places import ROOT
+from tests.shared import answers_of
 
 pytestmark = pytest.mark.usefixtures("small")
 
@@ -120,7 +121,7 @@ def test_what_stands_in_its_own_table_is_answered_there(full: Path, tmp_path: Pa
         assert np.array_equal(margins, apart, equal_nan=True)
         assert best == names
         assert sum(one is not None for one in best) > (~np.isnan(margins)).sum() > 20
-        answers = [where.answers(there) for where in (table, other)]
+        answers = [answers_of(where, there) for where in (table, other)]
         for mine, its in zip(*answers, strict=True):
             assert (mine.best, mine.to_act) == (its.best, its.to_act)
             assert [one.name for one in mine.actions] == ([its.best] if its.best else [])

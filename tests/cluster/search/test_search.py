@@ -40,6 +40,7 @@ from tests.cluster.search.searches import (
     tiny,
 )
 from tests.places import ROOT
+from tests.shared import answers_of
 from tests.solver.games.press_your_luck import reference_of
 
 FEBRUARY = ROOT / "boards/press-your-luck/1985-02.toml"
@@ -295,7 +296,7 @@ def test_a_search_may_end_at_a_tables_frontier(once: Solved, full: Path, tmp_pat
         assert (status == GIVEN).sum() > 0
         given = next(iter(np.flatnonzero(status == GIVEN)))
         key = read["key"].to_numpy()[given : given + 1]
-        answer = short.answers(unpack_all(game.bits, np.array(key)))[0]
+        answer = answers_of(short, unpack_all(game.bits, np.array(key)))[0]
         assert answer.best is not None and len(answer.actions) == 1
 
 
@@ -318,7 +319,7 @@ def test_a_question_above_the_frontier_equals_a_table_solved_one_higher(
         ):
             state = game.parse(words)
             answer, _ = low.search(state, 10**6)
-            other = high.answers(state[None])[0]
+            other = answers_of(high, state[None])[0]
             assert answer.value == pytest.approx(other.value, abs=6e-8)
             assert answer.best == other.best and answer.source == "search"
         with pytest.raises(SearchLimitError, match="the limit is 10"):
@@ -333,7 +334,7 @@ def test_what_is_not_below_the_roots_is_said_so(once: Solved) -> None:
         state = tiny().parse({"scores": "0,0,0", "earned": "3,3,3"})
         assert table.get(state, None) is None
         with pytest.raises(StateError, match="is not below this table's roots"):
-            table.answers(state[None])
+            table.ask(table.game.describe(state))
 
 
 def test_a_game_without_a_start_asks_for_one(tmp_path: Path) -> None:

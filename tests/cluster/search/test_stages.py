@@ -52,6 +52,7 @@ from tests.cluster.search.searches import (
 )
 from tests.games import climb  # noqa: F401  (registers the game)
 from tests.places import ROOT
+from tests.shared import answers_of
 
 BOARDS = ROOT / "boards"
 pytestmark = pytest.mark.usefixtures("small")
@@ -291,11 +292,11 @@ def test_every_state_is_answered_as_by_a_table_of_one_file(tables: tuple[Path, P
     with cluster.open_table(tables[0]) as one, cluster.open_table(tables[1]) as other:
         assert len(other.ledger.files) > 15
         count = 0
-        for states in one.all_states():
+        for states in one.draw(one.rows, 0):
             count += len(states)
             assert one.probe(states).tobytes() == other.probe(states).tobytes()
             assert other.holds(states).all()
-            for left, right in zip(one.answers(states[::97]), other.answers(states[::97]),
+            for left, right in zip(answers_of(one, states[::97]), answers_of(other, states[::97]),
                                    strict=True):  # fmt: skip
                 assert left == right
         assert count == other.ledger.rows
@@ -335,7 +336,7 @@ def test_a_probe_opens_one_file_only(
     tables: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with cluster.open_table(tables[0]) as one:
-        states = np.concatenate([states[::311] for states in one.all_states()])
+        states = np.concatenate([states[::311] for states in one.draw(one.rows, 0)])
     seen = set()
     for state in states:
         with monkeypatch.context() as patch, cluster.open_table(tables[1]) as table:

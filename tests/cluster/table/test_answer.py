@@ -20,6 +20,7 @@ from luckbase.solver.game.rules import SIMULTANEOUS
 from luckbase.solver.matrix_game import simplex
 from luckbase.solver.search.expand import expand
 from tests.cluster.table.many_tables import BOARDS, KINDS, TINY, kept, made
+from tests.shared import answers_of
 
 
 @pytest.fixture(scope="module")
@@ -78,11 +79,11 @@ def test_answers_do_not_depend_on_the_company_that_they_are_asked_in(
     """Alone, with others, in pieces, by `ask`: the same to the last bit."""
     table = kept(kind, folder)
     states = drawn(table, 60, seed=1)
-    together = table.answers(states)
-    assert together == [table.answers(state[None])[0] for state in states]
+    together = answers_of(table, states)
+    assert together == [answers_of(table, state[None])[0] for state in states]
     monkeypatch.setattr("luckbase.cluster.table.lookup.MAX_EDGES", 3 * table.game.max_edges)
     monkeypatch.setattr("luckbase.cluster.table.parts.FEW", 0)
-    assert together == table.answers(states)
+    assert together == answers_of(table, states)
     assert together == [table.ask(table.game.describe(state)) for state in states]
 
 
@@ -264,9 +265,9 @@ def test_a_part_forgets_row_groups_beyond_its_bytes(tmp_path: Path) -> None:
     part: Any = table.parts[0]
     part.groups.max_bytes = 300_000
     states = drawn(table, 500)
-    first = table.answers(states)
+    first = answers_of(table, states)
     assert 0 < part.groups.bytes <= 300_000
     assert part.groups.bytes == sum(group.nbytes for group in part.groups._groups.values())
     table.close()
     assert part.groups.bytes == 0 and not part.groups._groups
-    assert table.answers(states) == first
+    assert answers_of(table, states) == first

@@ -18,6 +18,7 @@ from luckbase.cluster.table.moves import moves
 from luckbase.cluster.table.table import StoredTable
 from luckbase.solver.search.bellman import ActionValues, chosen
 from luckbase.solver.search.expand import expand
+from tests.shared import answers_of
 from tests.solver.search.written_out import board_of, decides, over, written
 
 TIE = 1e-3
@@ -111,7 +112,7 @@ def test_one_step_above_what_is_held_a_decision_may_not_be_told(
     found = cluster.solve_below(board, np.array([[A], [B]]), results=tmp_path, workers=1)
     with roughly(found, found.goal.part) as table:
         asked = {"at": "1"}
-        (answer,) = table.answers(np.array([[1]]))
+        (answer,) = answers_of(table, np.array([[1]]))
         for one in (table.ask(asked), answer, moves(table, asked).answer):
             assert one.source == "table"
             assert one.error == pytest.approx(ERROR + further)
@@ -130,7 +131,7 @@ def test_a_decision_that_hangs_on_one_that_was_not_told_is_a_toss_up(tmp_path: P
     )  # fmt: skip
     found = cluster.solve_below(board, np.array([[a], [c], [d]]), results=tmp_path, workers=1)
     with roughly(found, found.goal.part) as table:
-        (answer,) = table.answers(np.array([[0]]))
+        (answer,) = answers_of(table, np.array([[0]]))
         for one in (table.ask({"at": "0"}), answer, moves(table, {"at": "0"}).answer):
             assert one.value == (0.9, 0.4) and one.toss_up
             assert one.error == pytest.approx(0.5 + ERROR)

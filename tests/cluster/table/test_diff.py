@@ -30,6 +30,7 @@ from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.groups import Threshold
 from luckbase.solver.search.expand import expand
 from tests.cluster.table.test_export import through
+from tests.shared import answers_of
 from tests.solver.search.written_out import chance, decides, over, written
 
 BOARDS = Path(__file__).parents[3] / "boards"
@@ -61,8 +62,8 @@ def table_in_memory(name: str, **options: Any) -> Table:
 
 
 def answers(table: Table) -> Iterator[Any]:
-    for states in table.all_states():
-        yield from table.answers(states)
+    for states in table.draw(table.rows, 0):
+        yield from answers_of(table, states)
 
 
 def key(state: dict[str, Any]) -> str:
@@ -328,7 +329,7 @@ def reached_by_hand(table: Table, start: dict[str, Any]) -> set[str]:
         if edges.terminal[0] or key(game.describe(state)) in seen:
             continue
         seen.add(key(game.describe(state)))
-        best = table.answers(state[None])[0].best
+        best = answers_of(table, state[None])[0].best
         for child, action in zip(edges.children, edges.actions, strict=True):
             if best is None or game.action_name(int(action)) == best:
                 waiting.append(child)

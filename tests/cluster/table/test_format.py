@@ -88,7 +88,7 @@ full = cluster.solve(board, results=results / "full", margin=True)
 below = cluster.solve_below(board, root, results=results, one_piece={one_piece})
 for table in (full.table, below.table):
     with cluster.open_table(table) as opened:
-        assert opened.answers(root)[0].actions
+        assert opened.ask(game.describe(root[0])).actions
         assert opened.verify(50).ok
 assert "pandas" not in sys.modules
 import pandas

@@ -22,6 +22,7 @@ from luckbase.solver.search.cycles import TOLERANCES
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
 from tests.bench import with_descendants
+from tests.shared import answers_of
 from tests.solver.search.written_out import chance, decides, over, written
 
 BOARDS = Path(__file__).parents[3] / "boards"
@@ -125,7 +126,7 @@ def test_a_table_in_memory_is_the_one_on_disk_to_the_last_bit(
         assert memory.to_arrow().read_all().equals(stored.to_arrow().read_all())
         (states,) = memory.draw(60, 1)
         assert np.array_equal(states, np.concatenate(list(stored.draw(60, 1))))
-        assert memory.answers(states) == stored.answers(states)
+        assert answers_of(memory, states) == answers_of(stored, states)
         assert memory.stored_best(states) == stored.stored_best(states)
         assert memory.verify(500).residuals == stored.verify(500).residuals
         assert not memory.diff(stored).differs and not stored.diff(memory).differs

@@ -25,6 +25,7 @@ from luckbase.jobs.app import run
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.policy.evaluate import evaluate_profile
 from tests.e2e.stopped import solve_until
+from tests.shared import answers_of
 
 ROOT = Path(__file__).parents[3]
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
@@ -57,11 +58,11 @@ def copy(sound: Path, tmp_path: Path) -> Path:
 
 def everything(table: Table) -> Iterator[Any]:
     """What a table says: every payoff, every best action, every row as it is stored."""
-    states = np.concatenate(list(table.all_states()))
+    states = np.concatenate(list(table.draw(table.rows, 0)))
     yield table.probe(states).tobytes()
     part = states[:: max(1, len(states) // 400)]
     yield tuple(table.best_of(part)[0])
-    yield [answer.as_json() for answer in table.answers(states[:5])]
+    yield [answer.as_json() for answer in answers_of(table, states[:5])]
     for piece in table.parts:
         for rows in piece.scan():
             yield rows.values.tobytes(), [rows.labels[code] for code in rows.best if code >= 0]

@@ -26,7 +26,7 @@ SMALL: dict[str, dict[str, Any]] = {
 def game_and_states(name: str, **more: Any) -> tuple[Game, Any]:
     board = load_board(BOARDS / f"{name}.toml", **SMALL[name], **more)
     with luckbase.open(board, in_memory=True) as table:
-        return load_game(board), np.concatenate(list(table.all_states()))
+        return load_game(board), np.concatenate(list(table.draw(table.rows, 0)))
 
 
 @pytest.mark.parametrize("name", SMALL)
