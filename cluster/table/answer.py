@@ -285,9 +285,10 @@ class EveryAction(Ragged):
 
     def best_names(self) -> list[str | None]:
         """The best action of each state; where both choose at once, player 1's if it is sure."""
-        found: list[str | None] = [None] * len(self)
-        for x in np.flatnonzero(self.best >= 0).tolist():
-            found[x] = self.names[self.named[self.first[x] + self.best[x]]]
+        names, codes = [*self.names, None], np.full(len(self), -1)
+        decided = np.flatnonzero(self.best >= 0)
+        codes[decided] = self.named[self.first[decided] + self.best[decided]]
+        found = [names[code] for code in codes.tolist()]
         for x in self.at_once().tolist():
             found[x] = self.sure_choice(x)
         return found

@@ -70,10 +70,11 @@ def schema_of(table: Lookup) -> pa.Schema:
 
 def reader(
     table: Lookup, where: Any, columns: Sequence[str] | None, actions: bool = False,
-    on_rows: OnRows = nobody,
+    on_rows: OnRows = nobody, *, says_part: bool = True,
 ) -> pa.RecordBatchReader:  # fmt: skip
     """The rows that are wanted (`cluster.table.table.Table.to_arrow`). on_rows: told how many rows
-    are behind us, and of how many."""
+    are behind us, and of how many. says_part: with the column ``part`` where no columns are said.
+    """
     stored, listed = schema_of(table), listed_actions(table.game)
     in_words = isinstance(where, str) or (isinstance(where, Sequence) and len(where) > 0)
     gather = actions and not listed
@@ -92,6 +93,8 @@ def reader(
             raise
         names = _names(table, EVERY_ROW, stored)  # of an action that no such row has
         rows = _Rows(table, where, in_words, columns, stored, names, gather)
+    if columns is None and not says_part:
+        rows.shown = rows.shown.remove(rows.shown.get_field_index(PART))
     return pa.RecordBatchReader.from_batches(rows.shown, rows.batches(on_rows))
 
 
@@ -285,12 +288,10 @@ def export(
 ) -> Exported:
     """Write rows to a file, or to stdout for ``-`` (`cluster.table.table.Table.export`)."""
     kind = _format_of(out, options.get("format"))
-    columns, actions = options.get("columns"), options.get("actions", True)
-    on_rows = options.get("on_rows", nobody)
-    rows = reader(table, where, columns, actions, on_rows)
-    if columns is None and len(table.parts) == 1:  # which part says nothing then
-        columns = [name for name in rows.schema.names if name != PART]
-        rows = reader(table, where, columns, actions, on_rows)
+    rows = reader(
+        table, where, options.get("columns"), options.get("actions", True),
+        options.get("on_rows", nobody), says_part=len(table.parts) != 1,
+    )  # fmt: skip
     about = table.origin.as_json() | {"unfinished": table.unfinished()}
     about |= {"error": table.error, "game": table.game.board.game}
     schema = rows.schema.with_metadata({f"luckbase.{k}": json.dumps(v) for k, v in about.items()})

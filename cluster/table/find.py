@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from luckbase.cluster import words
 from luckbase.cluster.table import RUNNING, Condition
@@ -66,8 +66,7 @@ MAX_ROOTS = 6
 """States below which something was searched, that are asked about."""
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """A table's folder; by_board: it was found by the rules of a board, not named by its path."""
 
     path: Path
@@ -102,8 +101,7 @@ def is_table(path: Path) -> bool:
 
 def tables_of(board: Board, results: Path) -> list[Path]:
     """The folders of the tables of a board, by its game and name, whatever their options."""
-    there = results / board.game / board.name
-    return sorted(path for path in there.glob("*") if is_table(path))
+    return tables_below(results / board.game / board.name)
 
 
 def table_of(board: Board, results: Path) -> Path | None:
