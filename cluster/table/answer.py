@@ -3,12 +3,6 @@
 `actions_of_part` makes an `EveryAction` of states that a part of a table holds, `stepped` one of
  states whose children alone are known, `joined` one of several. An `Answer` (`answer_at`) and
 the columns of a batch or an export (`cluster.table.columns`) are read off it.
-
-How far off are payoffs that are worked out from others, a step of the rules above them? A mean of
-payoffs is as exact as they are. But where two actions are closer than that tells, either may be the
-best one, and those who do not decide get what it gives them: so far their payoffs may be off.
-Payoffs that are off by no more than the tie tolerance tell every decision: what is closer is tied,
-by the rules.
 """
 
 from __future__ import annotations
@@ -31,10 +25,11 @@ from luckbase.solver.game.rules import SIMULTANEOUS
 from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
 from luckbase.solver.search.bellman import (
     ActionValues,
-    action_starts,
     chosen,
+    error_of_actions,
     evaluate,
     solved_games,
+    undecided,
 )
 from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.sentences import html_table
@@ -392,12 +387,6 @@ def answer_at(
 # --- from a step of the rules --------------------------------------------------------------------
 
 
-def own_payoffs(q: ActionValues, actors: Ints) -> Floats:
-    """(k,) every action's payoff to who acts, from 0; to player 1 where nobody does (-1)."""
-    own: Floats = q.values[np.arange(len(q.states)), np.maximum(actors, 0)[q.states]]
-    return own
-
-
 def from_rules(
     game: Game, edges: Expanded, q: ActionValues, taken: Ints, tolerance: float,
     values: Floats, error: float | Floats,
@@ -407,7 +396,7 @@ def from_rules(
     taken: the rows (n,) of `q` that are the best. tolerance: how far payoffs may be apart and still
     be one. values: float64 (n, p), of the states, within `error`.
     """
-    own, starts = own_payoffs(q, edges.actors), q.first[:-1]
+    own, starts = q.own(edges.actors), q.first[:-1]
     level = own >= np.maximum.reduceat(own, starts)[q.states] - tolerance
     others = own.copy()
     others[taken] = -np.inf
@@ -530,52 +519,3 @@ def _bids_at(game: Game, q: ActionValues, both: Ints, inputs: Ints) -> tuple[Bid
             payoffs=np.concatenate(paid, axis=1).ravel(),
         )))  # fmt: skip
     return joined(pieces), payoffs, gaps
-
-
-# --- how far off ---------------------------------------------------------------------------------
-
-
-def error_of_actions(edges: Expanded, off: Floats) -> Floats:
-    """(k,) how far off the payoffs of every action of expanded states may be, if those of the
-    children, in the edges' order, may be off by so much (m,)."""
-    starts = action_starts(edges)[1]
-    mean = np.add.reduceat(edges.weights * off, starts)
-    low, high = np.minimum.reduceat(off, starts), np.maximum.reduceat(off, starts)
-    found: Floats = np.clip(mean, low, high)  # without the rounding of the sum
-    return found
-
-
-def error_of_taken(q: ActionValues, actors: Ints, off: Floats, taken: Ints, tie: float) -> Floats:
-    """(n,) how far off the payoffs of states may be that are those of the actions taken, rows (n,)
-    of `q`: there may be better ones, as far as those of actions, off by so much (k,), tell.
-
-    actors: (n,), from 0. tie: the tie tolerance.
-    """
-    apart: Floats = np.abs(q.values - q.values[taken[q.states]]).max(axis=1) + off
-    apart = np.where(_may_be_best(q, actors, off, taken, tie), apart, 0.0)
-    found: Floats = np.maximum.reduceat(apart, q.first[:-1])
-    return found
-
-
-def undecided(
-    q: ActionValues, actors: Ints, off: Floats, taken: Ints, tie: float
-) -> NDArray[np.bool_]:
-    """(n,) whether an action other than the one taken may be the best one; as `error_of_taken`."""
-    found = np.add.reduceat(_may_be_best(q, actors, off, taken, tie), q.first[:-1], dtype=np.int64)
-    more: NDArray[np.bool_] = found > 1
-    return more
-
-
-def _may_be_best(
-    q: ActionValues, actors: Ints, off: Floats, taken: Ints, tie: float
-) -> NDArray[np.bool_]:
-    """(k,) the actions one of which is the best one by the rules, each state's taken one with them:
-    all that may be as good where one of these is off by more than the tie tolerance; where none is,
-    what is tied is tied, and the first of them is the best."""
-    own = own_payoffs(q, actors)
-    best = taken[q.states]
-    may: NDArray[np.bool_] = own + off >= own[best] - off[best] - tie
-    may[taken] = True
-    may &= np.logical_or.reduceat(may & (off > tie), q.first[:-1])[q.states]
-    may[taken] = may[chosen(q, actors, tie)] = True
-    return may

@@ -23,8 +23,6 @@ from luckbase.cluster.table.answer import (
     Origin,
     actions_of_part,
     answer_at,
-    error_of_actions,
-    error_of_taken,
     joined,
     nothing_known,
     origin_of,
@@ -38,7 +36,14 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import simplify
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import SIMULTANEOUS
-from luckbase.solver.search.bellman import ActionValues, chosen, evaluate, strategies_of
+from luckbase.solver.search.bellman import (
+    ActionValues,
+    chosen,
+    error_of_actions,
+    error_of_taken,
+    evaluate,
+    strategies_of,
+)
 from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.search.keys import Keys, unpack_all
 

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.machine import free_memory
-from luckbase.cluster.table.answer import own_payoffs
 from luckbase.cluster.table.format import labelled, number_rows, numbers_of
 from luckbase.cluster.table.frames import roots_of
 from luckbase.cluster.table.ledger import FileEntry
@@ -366,7 +365,7 @@ class _Actions:
         known, codes = np.unique(q.actions, return_inverse=True)
         called = [game.action_name(action) if action >= 0 else None for action in known.tolist()]
         self.named = coded(called, names)[codes]
-        self.own = own_payoffs(q, edges.actors)
+        self.own = q.own(edges.actors)
         top = np.maximum.reduceat(self.own, q.first[:-1])
         self.good = self.own >= top[q.states] - table.tolerance
 

@@ -244,7 +244,7 @@ class Part(ABC):
         if (edges.kinds == SIMULTANEOUS).any():
             exact = payoffs_of(edges.kinds, edges.actors, q, self.tolerance)
             return np.asarray(np.abs(exact - rows.values).max(axis=1))
-        own = q.values[np.arange(len(q.states)), np.maximum(edges.actors, 0)[q.states]]
+        own = q.own(edges.actors)
         short = np.maximum.reduceat(own, q.first[:-1])[q.states] - own
         apart = np.abs(q.values - rows.values[q.states]).max(axis=1)
         if self.dense:

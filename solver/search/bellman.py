@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
+from numpy.typing import NDArray
 
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
@@ -256,6 +257,12 @@ class ActionValues:
     values: Floats
     first: Ints
 
+    def own(self, actors: Ints) -> Floats:
+        """(k,) every action's payoff to who acts at its state, (n,) from 0; to player 1 where
+        nobody does (-1)."""
+        found: Floats = self.values[np.arange(len(self.states)), np.maximum(actors, 0)[self.states]]
+        return found
+
 
 def action_starts(edges: Expanded) -> tuple[Ints, Ints]:
     """(the state of each edge (m,), the first edge of each action (k,))."""
@@ -370,3 +377,57 @@ def final_payoffs(game: Game, states: Ints) -> Floats:
     if not edges.terminal.all():
         raise ValueError(f"not over: {game.describe(states[np.flatnonzero(~edges.terminal)[0]])}")
     return edges.rewards
+
+
+# --- how far off payoffs are that are worked out from others -------------------------------------
+#
+# A mean of payoffs is as exact as they are. But where two actions are closer than that tells,
+# either may be the best one, and those who do not decide get what it gives them: so far their
+# payoffs may be off. Payoffs that are off by no more than the tie tolerance tell every decision:
+# what is closer is tied, by the rules.
+
+
+def error_of_actions(edges: Expanded, off: Floats) -> Floats:
+    """(k,) how far off the payoffs of every action of expanded states may be, if those of the
+    children, in the edges' order, may be off by so much (m,)."""
+    starts = action_starts(edges)[1]
+    mean = np.add.reduceat(edges.weights * off, starts)
+    low, high = np.minimum.reduceat(off, starts), np.maximum.reduceat(off, starts)
+    found: Floats = np.clip(mean, low, high)  # without the rounding of the sum
+    return found
+
+
+def error_of_taken(q: ActionValues, actors: Ints, off: Floats, taken: Ints, tie: float) -> Floats:
+    """(n,) how far off the payoffs of states may be that are those of the actions taken, rows (n,)
+    of `q`: there may be better ones, as far as those of actions, off by so much (k,), tell.
+
+    actors: (n,), from 0. tie: the tie tolerance.
+    """
+    apart: Floats = np.abs(q.values - q.values[taken[q.states]]).max(axis=1) + off
+    apart = np.where(_may_be_best(q, actors, off, taken, tie), apart, 0.0)
+    found: Floats = np.maximum.reduceat(apart, q.first[:-1])
+    return found
+
+
+def undecided(
+    q: ActionValues, actors: Ints, off: Floats, taken: Ints, tie: float
+) -> NDArray[np.bool_]:
+    """(n,) whether an action other than the one taken may be the best one; as `error_of_taken`."""
+    found = np.add.reduceat(_may_be_best(q, actors, off, taken, tie), q.first[:-1], dtype=np.int64)
+    more: NDArray[np.bool_] = found > 1
+    return more
+
+
+def _may_be_best(
+    q: ActionValues, actors: Ints, off: Floats, taken: Ints, tie: float
+) -> NDArray[np.bool_]:
+    """(k,) the actions one of which is the best one by the rules, each state's taken one with them:
+    all that may be as good where one of these is off by more than the tie tolerance; where none is,
+    what is tied is tied, and the first of them is the best."""
+    own = q.own(actors)
+    best = taken[q.states]
+    may: NDArray[np.bool_] = own + off >= own[best] - off[best] - tie
+    may[taken] = True
+    may &= np.logical_or.reduceat(may & (off > tie), q.first[:-1])[q.states]
+    may[taken] = may[chosen(q, actors, tie)] = True
+    return may

@@ -13,10 +13,15 @@ from hypothesis import strategies as st
 
 from luckbase import cluster
 from luckbase.cluster.run.progress import Solved
-from luckbase.cluster.table.answer import error_of_actions, error_of_taken, undecided
 from luckbase.cluster.table.moves import moves
 from luckbase.cluster.table.table import StoredTable
-from luckbase.solver.search.bellman import ActionValues, chosen
+from luckbase.solver.search.bellman import (
+    ActionValues,
+    chosen,
+    error_of_actions,
+    error_of_taken,
+    undecided,
+)
 from luckbase.solver.search.expand import expand
 from tests.shared import answers_of
 from tests.solver.search.written_out import board_of, decides, over, written
