@@ -23,9 +23,11 @@ from numpy.typing import NDArray
 from luckbase.cluster.table.format import bytes_of, column_of, lists_of, numbers_of
 from luckbase.solver.search.keys import Keys
 from luckbase.solver.search.stage_kernels import Order, Patterns
-from luckbase.solver.search.stages import Box, Given, Stage, Stages, first_edges
+from luckbase.solver.search.stages import NO_KEYS, Box, Given, Stage, Stages, first_edges
 
-_SMALL = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", 1))
+NO_NUMBERS = np.empty(0, np.int32)
+_CODEC = pa.Codec("zstd", 1)
+_SMALL = pa.ipc.IpcWriteOptions(compression=_CODEC)
 _I, _N, _U, _F = pa.int64(), pa.int32(), pa.uint64(), pa.float64()
 _KINDS: Mapping[str, Any] = {
     "keys": _U, "places": _N, "order": _N, "numbers": _N, "patterns": _N, "children": _N,
@@ -40,7 +42,6 @@ _ASKS = pa.schema([
     ("stage", _U), ("low", _U), ("high", _U), ("count", _I), ("sample", pa.large_list(_U)),
     ("packed", pa.large_binary()),
 ])  # fmt: skip
-_CODEC = pa.Codec("zstd", 1)
 SPARSE_BITS = 8
 """One key in 256 is in the sample by which stages are cut, the same ones whoever asks for them."""
 
@@ -77,8 +78,8 @@ def _batch(stage: Stage) -> pa.RecordBatch:
         "given_actors": stage.given.actors.astype(np.int32),
         "wanted_stages": np.array([number for number, _, _ in wanted], np.uint64),
         "wanted_sizes": np.array([len(keys) for _, keys, _ in wanted], np.int64),
-        "wanted_keys": _joined([keys for _, keys, _ in wanted], np.uint64),
-        "wanted_numbers": _joined([numbers for _, _, numbers in wanted], np.int32),
+        "wanted_keys": np.concatenate([NO_KEYS, *(keys for _, keys, _ in wanted)]),
+        "wanted_numbers": np.concatenate([NO_NUMBERS, *(numbers for _, _, numbers in wanted)]),
         "first": shared.first, "actors": shared.actors, "weights": shared.weights,
         "actions": shared.actions, "rewards": shared.rewards, "payoffs": shared.payoffs,
         "counts": np.array([stage.edges, stage.given.payoffs.shape[1]], np.int64),
@@ -86,10 +87,6 @@ def _batch(stage: Stage) -> pa.RecordBatch:
     }  # fmt: skip
     arrays = [_one_row(columns[name], kind) for name, kind in _KINDS.items()]
     return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
-
-
-def _joined(arrays: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
-    return np.concatenate(arrays) if arrays else np.empty(0, kind)
 
 
 class StageFile:
@@ -115,9 +112,8 @@ class StageFile:
         batch = self._file.get_batch(i)
         read = {name: _array(batch, name) for name in _KINDS}
         edges, players = read["counts"].tolist()
-        nothing = np.empty(0, np.int32), np.empty(0, np.uint64)
         patterns = Patterns(
-            *nothing, read["first"], read["actors"], read["weights"], read["actions"],
+            NO_NUMBERS, NO_KEYS, read["first"], read["actors"], read["weights"], read["actions"],
             read["rewards"].reshape(-1, players), read["payoffs"].reshape(-1, players),
         )  # fmt: skip
         states = Order(
@@ -158,11 +154,6 @@ class Ask:
     count: int
     sample: Keys
     packed: bytes
-
-    @property
-    def keys(self) -> Keys:
-        """The keys."""
-        return unpacked(self.packed, self.count)
 
 
 def ask_of(stages: Stages, stage: int, keys: Keys, bits: int) -> Ask:

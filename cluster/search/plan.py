@@ -102,12 +102,18 @@ def plan_below(game: Game, roots: Ints, results: Path, workers: int | None = Non
     """The same of a game."""
     count, found = workers or cores(), estimate(game, roots)
     states = found.states
-    level = _level(game, roots) if states > ONE_PIECE else None
+    level = None
+    if states > ONE_PIECE:
+        from luckbase.solver.search.find_level import find_level
+
+        level = hints(game).level or find_level(game, roots)
     if level is None:
         levels: int | None = 0
         between, used, memory = 0, 1, PROCESS_BYTES + PIECE_BYTES * states
     else:
-        levels, between, used = _levels(game, level, found), BETWEEN_BYTES * states, count
+        met = np.unique(Stages(game, level).of(found.keys) >> np.uint64(32))
+        levels = None if found.how == "formula" else len(met)  # which meets but a few
+        between, used = BETWEEN_BYTES * states, count
         shard = max(FIND_BYTES, SWEEP_BYTES) * min(states, SHARD_STATES)
         memory = PROCESS_BYTES + used * shard
     seconds = states * _state_seconds(game, level, found)
@@ -154,19 +160,3 @@ def _comes_back(game: Game, key: np.uint64) -> bool:
         if not len(last) or len(met) > MAX_MET:
             break
     return False
-
-
-def _level(game: Game, roots: Ints) -> Level | None:
-    """The level by which it would go: the game's own, or one that is looked for."""
-    if hints(game).level is not None:
-        return hints(game).level
-    from luckbase.solver.search.find_level import find_level
-
-    return find_level(game, roots)
-
-
-def _levels(game: Game, level: Level, found: Estimate) -> int | None:
-    """The levels of the states that the estimate met; None where a formula met none."""
-    if found.how == "formula":
-        return None
-    return len(np.unique(Stages(game, level).of(found.keys) >> np.uint64(32)))

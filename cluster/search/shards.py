@@ -2,9 +2,8 @@
 
 Small stages are put together, neighbours, to shards of about `SHARD_STATES`; a larger one is cut
 along a grid into boxes of about as many (`solver.search.stages`), by a look at how it lies below a
-sample of what is asked of it. A box can be found once those are that may
-lead to it: the other way none does. Which shards there are hangs on what is asked alone, not on the
-workers.
+sample of what is asked of it. A box can be found once those are that may lead to it: the other way
+none does. Which shards there are hangs on what is asked alone, not on the workers.
 """
 
 from __future__ import annotations
@@ -22,17 +21,7 @@ from luckbase.cluster.table import folder
 from luckbase.cluster.table.ledger import digest
 from luckbase.solver.search import find_stages, stages
 from luckbase.solver.search.keys import Keys
-from luckbase.solver.search.stages import (
-    NO_KEYS,
-    NOTHING,
-    WHOLE,
-    Box,
-    Knows,
-    Looks,
-    Spread,
-    Stages,
-    grid,
-)
+from luckbase.solver.search.stages import NO_KEYS, NOTHING, WHOLE, Box, Knows, Looks, Stages
 
 SHARD_STATES = 200_000
 """States of a shard, about: a quarter of a second."""
@@ -181,7 +170,7 @@ class Demand:
             boxes: list[tuple[Box, int]] = []
             if lies is not None:
                 size = max(lies.total, self._keys(stage))
-                boxes = grid(self.stages, lies, min(MAX_BOXES, -(-size // SHARD_STATES)))
+                boxes = stages.grid(self.stages, lies, min(MAX_BOXES, -(-size // SHARD_STATES)))
             at_most = min(above.largest, round(size * above.burst))
             if together and max(states + size, (burst + at_most) // BURST) > SHARD_STATES:
                 found.append(_together(len(found), together, states, burst))
@@ -194,7 +183,7 @@ class Demand:
             found.append(_together(len(found), together, states, burst))
         return found
 
-    def _spreads(self, level: int) -> dict[int, Spread]:
+    def _spreads(self, level: int) -> dict[int, stages.Spread]:
         """How those stages of a level lie that may be large."""
         sampled = [stage for stage in self._stages(level) if len(self._sample(stage))]
         if not sampled or not self.stages.level.inside:

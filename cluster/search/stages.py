@@ -33,19 +33,8 @@ from luckbase.cluster.search.boundary import StoredStages, UsedTable, let_go, us
 from luckbase.cluster.search.files import Ask, read_asks
 from luckbase.cluster.search.shards import Above, Asker, Demand, LevelShard, Order, Path, number_of
 from luckbase.cluster.search.tasks import Below, Find, Found, Sweep, Swept
-from luckbase.cluster.table.folder import (
-    LEAST_BYTES,
-    Commits,
-    Piece,
-    ask_name,
-    askers_of,
-    commit,
-    compact,
-    ends_of,
-    pieces_of,
-    shard_name,
-    stage_file_name,
-)
+from luckbase.cluster.table import folder
+from luckbase.cluster.table.folder import Commits, Piece, ask_name, ends_of, shard_name
 from luckbase.cluster.table.format import file_entry
 from luckbase.cluster.table.ledger import FileEntry, Goal, LevelEntry, ShardEntry
 from luckbase.cluster.words import many
@@ -118,7 +107,7 @@ class StageSearch(Run[SolvedSearch]):
         ask, sha = self.context.goal.ask, self.context.known_sha
         if ask not in self.ledger.levels:
             entry = LevelEntry(ask, self.stages.level.as_json(), sha, level_shards.cutting())
-            commit(self.storage, self.ledger, entry)
+            folder.commit(self.storage, self.ledger, entry)
         with self.open(self.memory // 2, min(self.memory // 4, STORE_BYTES)):
             self._down()
             self.seconds_finding = self.seconds
@@ -138,7 +127,7 @@ class StageSearch(Run[SolvedSearch]):
         return sum(one.edges for one in self.found) * self.committed // max(1, states)
 
     def _file(self, piece: Piece) -> str:
-        return stage_file_name(self.context.goal.part, piece.entry.name, piece.number)
+        return folder.stage_file_name(self.context.goal.part, piece.entry.name, piece.number)
 
     # --- down --------------------------------------------------------------------------------
 
@@ -255,7 +244,7 @@ class StageSearch(Run[SolvedSearch]):
         box = min(expected, CACHED) if self.stages.level.inside else expected
         ends = None if self.context.used is None else used_ends(self.context.used)
         used = 0 if ends is None else ends.memory(expected)
-        return max(LEAST_BYTES, level_shards.FIND_BYTES * box + ASK_BYTES * expected) + used
+        return max(folder.LEAST_BYTES, level_shards.FIND_BYTES * box + ASK_BYTES * expected) + used
 
     def _there(self, shard: LevelShard) -> ShardEntry | None:
         """What the ledger has of a shard, if it was found as it is to be now."""
@@ -266,7 +255,7 @@ class StageSearch(Run[SolvedSearch]):
         if same and entry.given == self.context.known_sha:
             return entry
         del self.ledger.shards[entry.name]
-        compact(self.storage, self.ledger)  # else what it says may count at the next reading
+        folder.compact(self.storage, self.ledger)  # else what it says may count at the next reading
         self.met, self.shards_met = self.met - entry.rows, self.shards_met - 1
         return None
 
@@ -336,7 +325,7 @@ class StageSearch(Run[SolvedSearch]):
 
     def _up(self) -> None:
         """Solve all shards, children first."""
-        self.pieces = [piece for one in self.found[::-1] for piece in pieces_of(one)]
+        self.pieces = [piece for one in self.found[::-1] for piece in folder.pieces_of(one)]
         self.empty: set[int] = set()
         self.of_shard: dict[str, list[int]] = {}
         of_shard = self.of_shard
@@ -344,7 +333,7 @@ class StageSearch(Run[SolvedSearch]):
             of_shard.setdefault(piece.entry.name, []).append(i)
         of_asker: dict[str, list[int]] = {name: [] for name in of_shard}
         for one in self.found:
-            for asker in askers_of(one):
+            for asker in folder.askers_of(one):
                 of_asker[asker] += of_shard[one.name]
         self.reads: list[list[int]] = []
         for i, piece in enumerate(self.pieces):

@@ -20,14 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from luckbase.cluster.run.worker import (
-    NotSeenError,
-    Receipt,
-    Sent,
-    Stop,
-    TableLocation,
-    writable,
-)
+from luckbase.cluster.run.worker import NotSeenError, Receipt, Sent, Stop, TableLocation, writable
 from luckbase.cluster.search import boundary, files
 from luckbase.cluster.search.boundary import UsedTable, used_ends
 from luckbase.cluster.search.files import Ask, StageFile
@@ -300,7 +293,9 @@ class Sweep(_StageJob):
         for piece, rows_of_piece in zip(self.below, tables, strict=True):
             for number in piece.stages:
                 of.setdefault(number, []).extend((box, rows_of_piece[1:]) for box in piece.boxes)
-        at, place = self._places(file)
+        every = [file.keys(i) for i in range(*self.piece.boxes)]
+        at, place = np.cumsum([0, *map(len, every)]), np.empty(n, np.int64)
+        place[np.argsort(np.concatenate(every))] = np.arange(n)  # the row of each, by key
         best, margins = np.empty(n, np.int64), np.empty(n)
         actors, gap, given = np.empty(n, np.int8), np.empty(n), np.empty(n, bool)
         solved: list[tuple[Box, Floats]] = []
@@ -332,33 +327,22 @@ class Sweep(_StageJob):
             margins[mine], actors[mine],
         )  # fmt: skip
 
-    def _places(self, file: StageFile) -> tuple[Ints, Ints]:
-        """Where the keys of each box begin, and the row of each by key."""
-        every = [file.keys(i) for i in range(*self.piece.boxes)]
-        at = np.cumsum([0, *map(len, every)])
-        place = np.empty(self.piece.states, np.int64)
-        place[np.argsort(np.concatenate(every))] = np.arange(len(place))
-        return at, place
-
     def _read_back(self, file: StageFile, source: Storage, stored: FileEntry, rows: Floats) -> None:
         """Fill `rows` from the committed file; what that has not, from the rules or what was given.
 
         Raises CorruptTableError."""
-        game = load_game(self.board)
-        at, place = self._places(file)
-        known = np.zeros(self.piece.states, bool)
-        for i, number in enumerate(range(*self.piece.boxes)):
-            stage, here = file.stage(number), place[at[i] : at[i + 1]]
-            rows[1 + here, 0] = stage.keys.view(np.float64)
-            given = stage.states.patterns[stage.places] == stage_kernels.GIVEN
-            order = np.searchsorted(np.sort(stage.places[given]), stage.places[given])
-            rows[1 + here[given], 1:] = stage.given.payoffs[order]
-            known[here[given]] = True
-        keys = np.ascontiguousarray(rows[1:, 0]).view(np.uint64)
-        found, payoffs = boundary.read_rows(source, self.location.table, [stored], game)
-        where = np.searchsorted(keys, found)
-        rows[1 + where, 1:], known[where] = payoffs, True
-        left = np.flatnonzero(~known)
+        game, parts = load_game(self.board), list[Known]()
+        keys = np.sort(np.concatenate([file.keys(i) for i in range(*self.piece.boxes)]))
+        for i in range(*self.piece.boxes):
+            stage = file.stage(i)
+            given = np.flatnonzero(stage.states.patterns == stage_kernels.GIVEN)
+            own = stage.keys[np.argsort(stage.places)]  # as they were met
+            parts.append((own[given], stage.given.payoffs))
+        parts.append(boundary.read_rows(source, self.location.table, [stored], game))
+        found, payoffs = boundary.joined(parts)
+        rows[1:, 0], where = keys.view(np.float64), np.searchsorted(keys, found)
+        rows[1 + where, 1:] = payoffs
+        left = np.delete(np.arange(len(keys)), where)
         if len(left):
             rows[1 + left, 1:] = final_payoffs(game, unpack_all(game.bits, keys[left]))
         rows[0] = 0.0

@@ -18,10 +18,10 @@ PLACES: dict[tuple[str, str, str], str] = {
      "while j + step < count and keys[j + step, 0] <= wanted[i]:",
      "while j + step < count and keys[j + step, 0] < wanted[i]:"): "the second loop finds it",
     ("cluster/search/solve.py",
-     "boundary = known_payoffs(self.game, self.starts(), self._ends.table, most) "
+     "known = boundary.known_payoffs(self.starts(), self._ends.table, most) "
      "self._take_table(self._ends.table)",
      "self._take_table(self._ends.table) "
-     "boundary = known_payoffs(self.game, self.starts(), self._ends.table, most)",
+     "known = boundary.known_payoffs(self.starts(), self._ends.table, most)",
      ): "one reads the table, the other its ledger",
     ("solver/matrix_game/eight_games.py",
      "if abs(f[d + i * MOST + j]) > abs(f[d + p * MOST + q]):",
@@ -40,8 +40,8 @@ PLACES: dict[tuple[str, str, str], str] = {
      "reply = answer(self) if isinstance(said, Question) else None"): "who answers sees no lines",
     ("jobs/plots.py", "axes.set_xlabel(picture.x_label) axes.set_ylabel(picture.y_label)",
      "axes.set_ylabel(picture.y_label) axes.set_xlabel(picture.x_label)"): "two axes",
-    ("cluster/search/boundary.py", "REMEMBERED = 64 << 20",
-     "REMEMBERED = 65 << 20"): "a cache of another size",
+    ("cluster/search/boundary.py", "REMEMBERED, DECODED = 64 << 20, 4",
+     "REMEMBERED, DECODED = 65 << 20, 4"): "a cache of another size",
     ("cluster/play/draw.py",
      'picture.attr(rankdir="TB", label=title, labelloc="t", fontname="Helvetica") '
      'picture.attr("node", shape="box", style="rounded", fontname="Helvetica", fontsize="10")',
@@ -65,8 +65,6 @@ PLACES: dict[tuple[str, str, str], str] = {
      "edges = Lotteries(c.children, c.weights, c.actions, np.empty((0, 1))) # nothing is paid",
      "edges = Lotteries(c.children, c.weights, c.actions, np.empty((0, 2))) # nothing is paid",
      ): "of no rows the width is read by nobody",
-    ("cluster/search/boundary.py", "return one if len(one[0]) else other",
-     "return one if len(one[1]) else other"): "as many payoffs as keys",
 }  # fmt: skip
 """(file, lines before, lines after) -> why that is the same."""
 

@@ -77,12 +77,12 @@ def test_a_compiled_function_has_the_tests_of_who_calls_it() -> None:
     record = object.__new__(Record)
     place = "solver/search/sweep.py:Sweeping.solve"
     record.tests, record.seconds = (
-        {place: {"tests/solver/test_linear.py::test"}},
-        {"tests/solver/test_linear.py::test": 1},
+        {place: {"tests/solver/test_check.py::test"}},
+        {"tests/solver/test_check.py::test": 1},
     )
-    record.size, record.new = {"tests/solver/test_linear.py::test": 1}, set()
+    record.size, record.new = {"tests/solver/test_check.py::test": 1}, set()
     found = record.closest("solver/search/sweep.py", "", "_solve_component", 10)
-    assert found == ["tests/solver/test_linear.py::test"]
+    assert found == ["tests/solver/test_check.py::test"]
 
 
 def test_what_a_test_runs_in_a_process_of_its_own_is_found_by_its_module() -> None:

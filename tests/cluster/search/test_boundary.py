@@ -19,10 +19,10 @@ from luckbase.cluster.run.ray import RayWorkers
 from luckbase.cluster.run.worker import NotSeenError, TableLocation
 from luckbase.cluster.search import boundary
 from luckbase.cluster.search import solve as searching
-from luckbase.cluster.search import stages as by_stages
 from luckbase.cluster.search import tasks as stage_tasks
 from luckbase.cluster.search.boundary import UsedEnds, UsedTable, let_go, used_ends, used_table
 from luckbase.cluster.search.stages import StageSearch
+from luckbase.cluster.table import folder
 from luckbase.cluster.table.keyed import GIVEN, SOLVED
 from luckbase.cluster.table.table import StoredTable
 from luckbase.cluster.table.verify import check_residuals
@@ -87,7 +87,7 @@ def test_nothing_is_gone_through_before_and_nobody_holds_what_is_met(
     monkeypatch.setattr(boundary, "given_at_once", lambda table: 7)
     solved = by(tmp_path / "one", using=full, workers=1)
     assert limits == [1], "a look whether it is small, no more"
-    assert finds and all(task.job.used and task.memory > by_stages.LEAST_BYTES for task in finds)
+    assert finds and all(task.job.used and task.memory > folder.LEAST_BYTES for task in finds)
     assert not any(len(task.job.known[0]) for task in finds)
     assert rows_of(solved.table) == rows_of(whole.table) and solved.states == whole.states
     status = np.concatenate(statuses(solved))

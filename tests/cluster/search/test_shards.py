@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from luckbase.cluster.search import files as stage_file
 from luckbase.cluster.search import shards as level_shards
-from luckbase.cluster.search.files import Ask, ask_of
+from luckbase.cluster.search.files import Ask, ask_of, unpacked
 from luckbase.cluster.search.shards import Above, Demand, LevelShard, Order, growth_of
 from luckbase.solver.search.keys import Keys
 from luckbase.solver.search.stages import NO_KEYS, WHOLE, Stages, among
@@ -54,7 +54,11 @@ def test_every_key_that_is_asked_for_is_of_one_shard_which_is_told_of_it(
                 inside = np.array([stages.boxes_of(wanted, [one.box]) >= 0 for one in of])
                 assert (inside.sum(axis=0) == 1).all()
                 for one, here in zip(of, inside, strict=True):
-                    told = [ask.keys for _, ask in asked.of(one) if ask.stage == stage]
+                    told = [
+                        unpacked(ask.packed, ask.count)
+                        for _, ask in asked.of(one)
+                        if ask.stage == stage
+                    ]
                     assert np.isin(wanted[here], np.concatenate([NO_KEYS, *told])).all()
             for i, one in enumerate(shards):
                 assert all(k < i for k in one.after)

@@ -25,7 +25,6 @@ from luckbase.cluster.table import folder as table_folder
 from luckbase.cluster.table.diff import compare
 from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.format import RowGroups
-from luckbase.cluster.table.keyed import PayoffTable
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.game import Board
@@ -461,9 +460,10 @@ def test_a_shard_that_begins_with_few_states_leaves_others_early(
 
 def test_what_is_known_of_a_shard_is_found_among_numbers_that_no_float_tells_apart() -> None:
     numbers = np.array([(1 << 60) + i for i in (0, 1, 1, 2, 3)], np.uint64)
-    keys, nothing = np.array([5, 6, 7, 8, 9], np.uint64), np.zeros(5, np.int64)
-    known = PayoffTable(keys, np.arange(5.0)[:, None], nothing, nothing.astype(np.uint8))
-    run: Any = SimpleNamespace(context=SimpleNamespace(known=known))
+    known = np.array([5, 6, 7, 8, 9], np.uint64), np.arange(5.0)[:, None]
+    context = SimpleNamespace(known=known)
+    whole = SimpleNamespace(boxes_of=lambda keys, boxes: np.zeros(len(keys), np.int32))
+    run: Any = SimpleNamespace(context=context, stages=whole)
     run._known_stages = np.arange(5), numbers
     shard = LevelShard((0,), ((1 << 60) + 1, (1 << 60) + 3), WHOLE, 1)
     found, values = StageSearch._known(run, shard)
