@@ -8,20 +8,13 @@ columns of the input, then one payoff a player, then, where asked for, ``best``,
 ``toss_up`` and ``solve_id``: which table answered; or with every action the columns of
 `cluster.table.columns`. A column of the input that has one of these names is refused: it is
 somebody's data, or another table's answers, and neither may be lost or taken for this one's.
-
-A `grid` is a table over two of its columns, the others fixed:
-
->>> with luckbase.open("boards/pig/tiny.toml") as table:
-...     made = grid(table, GridSpec("mine", "turn", {"mine": "0", "yours": "10"}, "best"))
-...     made.values.shape, made.actions
-((20, 20), ('hold', 'roll'))
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,10 +26,9 @@ from luckbase.cluster.table.columns import names_of
 from luckbase.cluster.table.format import nullable, payoff_columns
 from luckbase.cluster.table.parts import PIECE
 from luckbase.solver.errors import OptionError, StateError
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.search.expand import expand
-from luckbase.solver.sentences import nearest, shorten
+from luckbase.solver.sentences import shorten
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup
@@ -245,141 +237,3 @@ def roots_of(game: Game, start: Any) -> Ints | None:
     if not len(found):
         raise StateError(f"start: has no state; write one as {game.fields.example}")
     return found
-
-
-# --- a table over two columns --------------------------------------------------------------------
-
-MAX_CELLS = 40_000
-GRID_PIECE = 4_000
-"""States that are looked at together: some 60 children each."""
-DRAWN = 2_000
-"""Rows that are drawn to see between which values the columns lie."""
-COLOURS = ("margin", "best")
-"""What a cell may say beside the payoff of a player, value_1, …"""
-
-
-@dataclass(frozen=True)
-class Axis:
-    """The values of one column, ascending, in people's units."""
-
-    name: str
-    values: Ints
-
-
-@dataclass(frozen=True)
-class GridSpec:
-    """What is asked for. x, y: columns. base: a state in words, for the other fields. colour: what
-    the numbers are: value_1, … (a player's payoff), margin or best. spans: the least value, the
-    greatest and the step of a column, where they are not those of the table."""
-
-    x: str
-    y: str
-    base: Mapping[str, str]
-    colour: str
-    spans: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
-class Grid:
-    """x, y: the axes. values: float64 (len(x), len(y)): the numbers; NaN where there is no state,
-    the table does not hold it, or there is no such number. best: int16, the same shape, into
-    `actions`; -1 where nobody decides. to_act: int8, the same shape: who decides, from 1; 0
-    nobody. full: int64 (columns,), the state of all other cells' fields, in people's units."""
-
-    x: Axis
-    y: Axis
-    values: Floats
-    best: NDArray[np.int16]
-    to_act: NDArray[np.int8]
-    actions: tuple[str, ...]
-    full: Ints
-
-
-def column_spans(table: Lookup) -> dict[str, tuple[int, int, int]]:
-    """Of each column that is a number: the least and the greatest value among some thousand rows
-    of the table, drawn evenly, and the step between values."""
-    game, found = table.game, {}
-    drawn = list(table.draw(DRAWN, 0))
-    if not drawn:
-        return {}
-    columns = game.state_columns(np.concatenate(drawn))
-    for each in game.fields:
-        for name in () if each.is_set else each.columns:
-            values = columns[name]
-            found[name] = int(values.min()), int(values.max()), each.unit
-    return found
-
-
-def grid(table: Lookup, spec: GridSpec) -> Grid:
-    """The table over two columns.
-
-    Raises OptionError for columns or colours that are none, and for more than `MAX_CELLS` cells;
-    StateError for a base that is no state.
-    """
-    game = table.game
-    spans = column_spans(table) | dict(spec.spans)
-    xs, ys = (_axis(name, value, spans) for name, value in (("x", spec.x), ("y", spec.y)))
-    if spec.x == spec.y:
-        raise OptionError(f"y: {spec.y} is the column of x too; take another one")
-    cells = len(xs.values) * len(ys.values)
-    if cells > MAX_CELLS:
-        raise OptionError(
-            f"x and y: {len(xs.values)} by {len(ys.values)} are {cells:,} cells; the most is "
-            f"{MAX_CELLS:,}: take {spec.x}_from, {spec.x}_to, {spec.x}_step closer"
-        )
-    known = [f"value_{i + 1}" for i in range(game.players)] + list(COLOURS)
-    if spec.colour not in known:
-        raise OptionError(f"colour: '{spec.colour[:30]}' is none; {nearest(spec.colour, known)}")
-    base = game.fields.read(spec.base)
-    values = np.repeat(base[None], cells, axis=0)
-    at = [game.columns.index(each.name) for each in (xs, ys)]
-    values[:, at[0]] = np.repeat(xs.values, len(ys.values))
-    values[:, at[1]] = np.tile(ys.values, len(xs.values))
-    numbers, best, acts, actions = _cell_numbers(table, values, spec.colour)
-    shape = len(xs.values), len(ys.values)
-    return Grid(
-        xs, ys, numbers.reshape(shape), best.reshape(shape), acts.reshape(shape), actions, base
-    )
-
-
-def _axis(which: str, name: str, spans: Mapping[str, tuple[int, int, int]]) -> Axis:
-    if name not in spans:
-        known = list(spans)
-        raise OptionError(
-            f"{which}: '{name[:30]}' is no column of numbers of this table; {nearest(name, known)}"
-        )
-    low, high, step = spans[name]
-    if step < 1 or high < low or (high - low) // step >= MAX_CELLS:
-        raise OptionError(f"{which}: {name} from {low} to {high} by {step} is no row of values")
-    return Axis(name, np.arange(low, high + 1, step))
-
-
-def _cell_numbers(
-    table: Lookup, values: Ints, colour: str
-) -> tuple[Floats, NDArray[np.int16], NDArray[np.int8], tuple[str, ...]]:
-    """Of states as a person gives them, values (n, columns): the numbers (n,), the best actions
-    (n,) by their names, and who decides (n,)."""
-    game = table.game
-    states, sound = game.known_states(values)
-    places = np.flatnonzero(sound)
-    numbers, best = np.full(len(values), np.nan), np.full(len(values), -1, np.int16)
-    acts = np.zeros(len(values), np.int8)
-    names: dict[str, int] = {}
-    for start in range(0, len(states), GRID_PIECE):
-        here, at = (each[start : start + GRID_PIECE] for each in (states, places))
-        payoffs, there = table.lookup_or_backup(here)
-        own = np.flatnonzero(table.owners(here) >= 0)
-        if colour == "margin":
-            found, numbers[at[own]], _ = table.best_of(here[own])
-        else:
-            found = table.stored_best(here[own])
-        for x, name in zip(at[own].tolist(), found, strict=True):
-            best[x] = -1 if name is None else names.setdefault(name, len(names))
-        decided = best[at] >= 0
-        acts[at] = np.where(decided, expand(game, here).actors + 1, 0)
-        if colour == "best":
-            numbers[at] = np.where(decided, best[at], np.nan)
-        elif colour != "margin":
-            player = int(colour.removeprefix("value_")) - 1
-            numbers[at] = np.where(there, payoffs[:, player], np.nan)
-    return numbers, best, acts, tuple(names)

@@ -18,7 +18,6 @@ from pydantic import BeforeValidator, Field
 
 from luckbase.cluster import words
 from luckbase.cluster.table.files import encode, rows_in
-from luckbase.cluster.table.frames import GridSpec, column_spans, grid
 from luckbase.cluster.table.moves import Addressed, Moves, Outcome, address, moves
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.http import ApiRequest, StateParams, TableParams, Truth, whole
@@ -28,6 +27,8 @@ from luckbase.solver.charts import Curves, Heatmap, Listing
 from luckbase.solver.errors import LuckbaseError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.result import Array2, Flat, Result, WholeNumbers, WholeNumbers2
+from luckbase.solver.search.expand import expand
+from luckbase.solver.sentences import nearest
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.table import StoredTable, Table
@@ -37,6 +38,9 @@ ROUNDING = 1e-12
 """Chances that differ by less are equal."""
 LINE_STEPS = 200
 """Steps of a main line."""
+MAX_CELLS = 40_000
+GRID_PIECE = 4_000
+"""States that are looked at together: some 60 children each."""
 
 
 @dataclass(frozen=True)
@@ -257,7 +261,7 @@ class GridParams(StateParams):
 def grid_view(table: StoredTable, request: ApiRequest[GridParams]) -> GridView:
     """The grid over two columns; what bounds an axis, as ``NAME_from``, ``NAME_to``, ``NAME_step``,
     stands among the fields of the state. Raises OptionError, StateError."""
-    params, known = request.params, column_spans(table)
+    params, known = request.params, tables.column_spans(table)
     rest, spans = dict(params.state), {}
     for name in (params.x, params.y):
         bounds = []
@@ -269,15 +273,89 @@ def grid_view(table: StoredTable, request: ApiRequest[GridParams]) -> GridView:
             spans[name] = (bounds[0], bounds[1], bounds[2])
     state = tables.need_state(table, rest, params.seed)
     colour = params.colour or "value_1"
-    made = grid(table, GridSpec(params.x, params.y, state, colour, spans))
-    full = table.game.fields.describe(table.game.fields.numbers(made.full)[0])
-    x, y = (AxisView(axis.name, tables.label(axis.name), axis.values) for axis in (made.x, made.y))
+    return grid(table, (params.x, params.y), state, colour, spans)
+
+
+def grid(
+    table: Table, columns: tuple[str, str], base: Mapping[str, str], colour: str,
+    spans: Mapping[str, tuple[int, int, int]] = {},
+) -> GridView:  # fmt: skip
+    """The table over two columns, x and y.
+
+    base: a state in words, for the other fields. colour: what the numbers are: value_1, … (a
+    player's payoff), margin or best. spans: the least value, the greatest and the step of a column,
+    where they are not those of the table. Raises OptionError for columns or colours that are none,
+    and for more than `MAX_CELLS` cells; StateError for a base that is no state.
+    """
+    game, known = table.game, tables.column_spans(table) | dict(spans)
+    x, y = (_axis(which, name, known) for which, name in zip("xy", columns, strict=True))
+    if x.name == y.name:
+        raise OptionError(f"y: {y.name} is the column of x too; take another one")
+    shape = len(x.values), len(y.values)
+    cells = shape[0] * shape[1]
+    if cells > MAX_CELLS:
+        raise OptionError(
+            f"x and y: {shape[0]} by {shape[1]} are {cells:,} cells; the most is {MAX_CELLS:,}: "
+            f"take {x.name}_from, {x.name}_to, {x.name}_step closer"
+        )
+    colours = [*(f"value_{i + 1}" for i in range(game.players)), "margin", "best"]
+    if colour not in colours:
+        raise OptionError(f"colour: '{colour[:30]}' is none; {nearest(colour, colours)}")
+    fixed = game.fields.read(base)
+    values = np.repeat(fixed[None], cells, axis=0)
+    values[:, game.columns.index(x.name)] = np.repeat(x.values, shape[1])
+    values[:, game.columns.index(y.name)] = np.tile(y.values, shape[0])
+    numbers, best, to_act, actions = _cell_numbers(table, values, colour)
+    state = game.fields.describe(game.fields.numbers(fixed)[0])
     return GridView(
-        x=x, y=y, colour=colour, cells=made.values,
-        best=[[None if k < 0 else k for k in row] for row in made.best.tolist()],
-        to_act=made.to_act, actions=made.actions, queries=address(full), state=full,
-        payoff_name=table.game.payoff_name,
+        x=x, y=y, colour=colour, cells=numbers.reshape(shape),
+        best=[[None if k < 0 else k for k in row] for row in best.reshape(shape).tolist()],
+        to_act=to_act.reshape(shape), actions=actions, queries=address(state), state=state,
+        payoff_name=game.payoff_name,
     )  # fmt: skip
+
+
+def _axis(which: str, name: str, spans: Mapping[str, tuple[int, int, int]]) -> AxisView:
+    if name not in spans:
+        known = list(spans)
+        raise OptionError(
+            f"{which}: '{name[:30]}' is no column of numbers of this table; {nearest(name, known)}"
+        )
+    low, high, step = spans[name]
+    if step < 1 or high < low or (high - low) // step >= MAX_CELLS:
+        raise OptionError(f"{which}: {name} from {low} to {high} by {step} is no row of values")
+    return AxisView(name, tables.label(name), np.arange(low, high + 1, step))
+
+
+def _cell_numbers(
+    table: Table, values: Ints, colour: str
+) -> tuple[Floats, NDArray[np.int16], NDArray[np.int8], tuple[str, ...]]:
+    """Of states as a person gives them, values (n, columns): the numbers (n,), the best actions
+    (n,) by their names, and who decides (n,)."""
+    game = table.game
+    states, sound = game.known_states(values)
+    places = np.flatnonzero(sound)
+    numbers, best = np.full(len(values), np.nan), np.full(len(values), -1, np.int16)
+    acts = np.zeros(len(values), np.int8)
+    names: dict[str, int] = {}
+    for start in range(0, len(states), GRID_PIECE):
+        here, at = (each[start : start + GRID_PIECE] for each in (states, places))
+        payoffs, there = table.lookup_or_backup(here)
+        own = np.flatnonzero(table.owners(here) >= 0)
+        if colour == "margin":
+            found, numbers[at[own]], _ = table.best_of(here[own])
+        else:
+            found = table.stored_best(here[own])
+        for x, name in zip(at[own].tolist(), found, strict=True):
+            best[x] = -1 if name is None else names.setdefault(name, len(names))
+        decided = best[at] >= 0
+        acts[at] = np.where(decided, expand(game, here).actors + 1, 0)
+        if colour == "best":
+            numbers[at] = np.where(decided, best[at], np.nan)
+        elif colour != "margin":
+            player = int(colour.removeprefix("value_")) - 1
+            numbers[at] = np.where(there, payoffs[:, player], np.nan)
+    return numbers, best, acts, tuple(names)
 
 
 # --- two tables --------------------------------------------------------------------------------

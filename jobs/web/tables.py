@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from luckbase.cluster.table import Condition
-from luckbase.cluster.table.frames import column_spans
 from luckbase.cluster.table.ledger import TIERS
 from luckbase.cluster.table.moves import Addressed, Moves, moves
 from luckbase.cluster.words import fields, typed
@@ -35,6 +36,10 @@ TRIES = 20
 """Rows that are drawn for one of them: some of a search that ends at a table are not solved."""
 CHOICES = 20
 """Values of a field that are listed one by one."""
+
+
+DRAWN = 2_000
+"""Rows that are drawn to see between which values the columns lie."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +158,21 @@ def summary(pool: TablePool, entry: TableEntry) -> TableSummary:
         stale=why if status.state == "stale" else [], why=why, running=status.running,
         error_bound=status.error, path_name="/".join(entry.names),
     )  # fmt: skip
+
+
+def column_spans(table: Table) -> dict[str, tuple[int, int, int]]:
+    """Of each column that is a number: the least and the greatest value among some thousand rows
+    of the table, drawn evenly, and the step between values."""
+    game, found = table.game, {}
+    drawn = list(table.draw(DRAWN, 0))
+    if not drawn:
+        return {}
+    columns = game.state_columns(np.concatenate(drawn))
+    for each in game.fields:
+        for name in () if each.is_set else each.columns:
+            values = columns[name]
+            found[name] = int(values.min()), int(values.max()), each.unit
+    return found
 
 
 def info(listed: TableSummary, table: StoredTable) -> TableInfo:

@@ -1,4 +1,4 @@
-"""All that can happen at a state, and tables over two of their columns."""
+"""All that can happen at a state."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 import luckbase
-from luckbase.cluster.table.frames import GridSpec, grid
 from luckbase.cluster.table.moves import Moves, address, equal_cases
 from luckbase.cluster.table.table import Table
 from luckbase.cluster.words import fields, typed
-from luckbase.solver.errors import MissingTableError, OptionError, StateError
+from luckbase.solver.errors import MissingTableError, StateError
 from luckbase.solver.search.expand import expand
 from tests.places import BOARDS
 
@@ -129,63 +128,3 @@ def test_an_address_is_read_back_as_the_same_state(made: Callable[[Path], Table]
             said = address(table.game.describe(state))
             words = dict(each.split("=", 1) for each in said.split("&"))
             assert np.array_equal(table.game.parse(words), state)
-
-
-# --- over two columns ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("colour", ["value_1", "value_2", "margin", "best"])
-def test_a_grid_says_what_each_state_says(colour: str, made: Callable[[Path], Table]) -> None:
-    table = made(PIG)
-    base = {"mine": "0", "yours": "0", "turn": "3"}
-    found = grid(table, GridSpec("mine", "yours", base, colour, {"mine": (0, 20, 4)}))
-    assert found.values.shape == (6, 20)
-    for i, mine in enumerate(found.x.values.tolist()):
-        for j, yours in enumerate(found.y.values.tolist()):
-            answer = table.ask({"mine": mine, "yours": yours, "turn": 3})
-            best = None if found.best[i, j] < 0 else found.actions[found.best[i, j]]
-            assert best == answer.best
-            known = {
-                "value_1": answer.value[0], "value_2": answer.value[1], "margin": answer.margin,
-                "best": None if best is None else found.actions.index(best),
-            }[colour]  # fmt: skip
-            assert (
-                np.isnan(found.values[i, j])
-                if known is None
-                else (found.values[i, j] == pytest.approx(known))
-            )
-
-
-def test_cells_that_are_no_states_are_empty(made: Callable[[Path], Table]) -> None:
-    spans = {"mine": (19, 25, 1)}
-    found = grid(made(PIG), GridSpec("mine", "turn", {"mine": "0", "yours": "0"}, "value_1", spans))
-    assert np.isnan(found.values[2:]).all() and not np.isnan(found.values[0]).any()
-
-
-def test_a_grid_in_pieces_is_the_same(
-    made: Callable[[Path], Table], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wish = GridSpec("mine", "turn", {"mine": "0", "yours": "7"}, "margin")
-    whole = grid(made(PIG), wish)
-    monkeypatch.setattr("luckbase.cluster.table.frames.PIECE", 37)
-    pieces = grid(made(PIG), wish)
-    assert np.array_equal(whole.values, pieces.values, equal_nan=True)
-    names = [[*each.actions, None] for each in (whole, pieces)]
-    assert [names[0][k] for k in whole.best.ravel()] == [names[1][k] for k in pieces.best.ravel()]
-
-
-@pytest.mark.parametrize(
-    "wish, sentence",
-    [
-        (GridSpec("mine", "mine", {}, "value_1"), "y: mine is the column of x too"),
-        (GridSpec("nine", "mine", {}, "value_1"), "x: 'nine' is no column of numbers .* 'mine'"),
-        (GridSpec("mine", "turn", {}, "value_3"), "colour: 'value_3' is none"),
-        (GridSpec("mine", "turn", {}, "best", {"mine": (0, 9999, 1)}), "200,000 cells; the most"),
-        (GridSpec("mine", "turn", {}, "best", {"mine": (5, 1, 1)}), "is no row of values"),
-    ],
-)  # fmt: skip
-def test_a_grid_that_can_not_be_is_refused(
-    wish: GridSpec, sentence: str, made: Callable[[Path], Table]
-) -> None:
-    with pytest.raises(OptionError, match=sentence):
-        grid(made(PIG), wish)

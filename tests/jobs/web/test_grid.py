@@ -1,0 +1,77 @@
+"""Grids over two columns say what the table says of each state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import luckbase
+from luckbase.cluster.table.table import Table
+from luckbase.jobs.web.states import grid
+from luckbase.solver.errors import OptionError
+from tests.places import BOARDS
+
+
+@pytest.fixture(scope="module")
+def table() -> Iterator[Table]:
+    with luckbase.open(BOARDS / "pig/tiny.toml", in_memory=True) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("colour", ["value_1", "value_2", "margin", "best"])
+def test_a_grid_says_what_each_state_says(colour: str, table: Table) -> None:
+    base = {"mine": "0", "yours": "0", "turn": "3"}
+    found = grid(table, ("mine", "yours"), base, colour, {"mine": (0, 20, 4)})
+    assert found.cells.shape == (6, 20)
+    for i, mine in enumerate(found.x.values.tolist()):
+        for j, yours in enumerate(found.y.values.tolist()):
+            answer = table.ask({"mine": mine, "yours": yours, "turn": 3})
+            code = found.best[i][j]
+            best = None if code is None else found.actions[code]
+            assert best == answer.best
+            known = {
+                "value_1": answer.value[0], "value_2": answer.value[1], "margin": answer.margin,
+                "best": None if best is None else found.actions.index(best),
+            }[colour]  # fmt: skip
+            assert (
+                np.isnan(found.cells[i, j])
+                if known is None
+                else (found.cells[i, j] == pytest.approx(known))
+            )
+
+
+def test_cells_that_are_no_states_are_empty(table: Table) -> None:
+    spans = {"mine": (19, 25, 1)}
+    found = grid(table, ("mine", "turn"), {"mine": "0", "yours": "0"}, "value_1", spans)
+    assert np.isnan(found.cells[2:]).all() and not np.isnan(found.cells[0]).any()
+
+
+def test_a_grid_in_pieces_is_the_same(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    wish = ("mine", "turn"), {"mine": "0", "yours": "7"}, "margin"
+    whole = grid(table, *wish)
+    monkeypatch.setattr("luckbase.jobs.web.states.GRID_PIECE", 37)
+    pieces = grid(table, *wish)
+    assert np.array_equal(whole.cells, pieces.cells, equal_nan=True)
+    names = [
+        [None if code is None else each.actions[code] for row in each.best for code in row]
+        for each in (whole, pieces)
+    ]
+    assert names[0] == names[1]
+
+
+@pytest.mark.parametrize(
+    "wish, sentence",
+    [
+        ((("mine", "mine"), {}, "value_1"), "y: mine is the column of x too"),
+        ((("nine", "mine"), {}, "value_1"), "x: 'nine' is no column of numbers .* 'mine'"),
+        ((("mine", "turn"), {}, "value_3"), "colour: 'value_3' is none"),
+        ((("mine", "turn"), {}, "best", {"mine": (0, 9999, 1)}), "200,000 cells; the most"),
+        ((("mine", "turn"), {}, "best", {"mine": (5, 1, 1)}), "is no row of values"),
+    ],
+)  # fmt: skip
+def test_a_grid_that_can_not_be_is_refused(wish: Any, sentence: str, table: Table) -> None:
+    with pytest.raises(OptionError, match=sentence):
+        grid(table, *wish)
