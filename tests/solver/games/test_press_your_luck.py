@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from luckbase import solver
 from luckbase.solver.board.file import board_from_canonical
-from luckbase.solver.game.arrays import Decisions, Ints
+from luckbase.solver.game.arrays import Decisions, Floats, Ints
 from luckbase.solver.games.press_your_luck import layout as press_your_luck_layout
 from luckbase.solver.games.press_your_luck.kernel import take_if_better
 from luckbase.solver.games.press_your_luck.layout import Planes
@@ -66,12 +66,15 @@ def boards(draw: st.DrawFn) -> Planes:
 
 def compare(planes: Planes, table: InMemory, states: Ints) -> None:
     reference = reference_of(planes.game)
-    values = table.look_up(states)
-    for state, value in zip(states, values, strict=True):
-        scores, earned, passed, whammies = (tuple(map(int, p)) for p in state.reshape(4, 3))
-        assert value == pytest.approx(
-            reference.value(scores, earned, passed, whammies), abs=1e-9
-        ), planes.game.describe(state)
+    parts = states.reshape(-1, 4, 3).tolist()
+    exact = np.array([reference.value(*map(tuple, state)) for state in parts])
+    same_to(1e-9, table.look_up(states), exact, planes, states)
+
+
+def same_to(bound: float, values: Floats, wanted: Floats, planes: Planes, states: Ints) -> None:
+    """Payoffs (n, 3) of states (n, 12) are what was wanted; else the state that is off most."""
+    off = np.abs(values - wanted).max(axis=1)
+    assert off.max() <= bound, planes.game.describe(states[off.argmax()])
 
 
 @settings(max_examples=25, deadline=None)
@@ -114,10 +117,11 @@ def test_every_state_satisfies_the_rules_bellman_equation(planes: Planes) -> Non
         values = table.look_up(states)
         edges = expand(planes.game, states)
         q = evaluate(edges, table.look_up(edges.children))
-        for x in range(len(states)):
+        best = q.values[q.first[:-1]]
+        for x in np.flatnonzero(np.diff(q.first) > 1):
             actions = q.values[q.first[x] : q.first[x + 1]]
-            best = actions[choose(actions, int(edges.actors[x]), planes.game.tie_tolerance)]
-            assert values[x] == pytest.approx(best, abs=1e-12), planes.game.describe(states[x])
+            best[x] = actions[choose(actions, int(edges.actors[x]), planes.game.tie_tolerance)]
+        same_to(1e-12, values, best, planes, states)
 
 
 def test_three_at_the_cap_pass_one_spin_round_for_ever() -> None:
