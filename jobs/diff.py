@@ -48,7 +48,7 @@ def diff(
     (exit code 1 if the tables differ).
 
     The cost is in the second one's payoffs, to the one who decides; toss-ups are counted apart."""
-    from luckbase.cluster.table.files import check_place
+    from luckbase.cluster.table.frames import check_place
 
     suffix = ""
     if picture is not None:

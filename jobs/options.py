@@ -209,7 +209,7 @@ def read_start(start: Sequence[str] | None, more: Sequence[str] | None = None) -
     if not words:
         return None
     if len(words) == 1 and "=" not in words[0]:
-        from luckbase.cluster.table.files import read_rows
+        from luckbase.cluster.table.frames import read_rows
 
         return read_rows(words[0])[1]
     return read_fields(words)

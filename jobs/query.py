@@ -64,7 +64,7 @@ def query(
 def _answer_batch(table: Table, batch: str, out: str, columns: dict[str, bool] | None) -> None:
     """Answer every state in a file; write when all of them are answered. columns: which there are
     beside the payoffs; None for JSON lines with all."""
-    from luckbase.cluster.table.files import format_of, read_rows, write_lines, write_rows
+    from luckbase.cluster.table.frames import format_of, read_rows, write_lines, write_rows
 
     target = None if out == "-" else format_of(out)
     if columns is None and target not in (None, "jsonl"):

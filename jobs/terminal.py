@@ -51,7 +51,7 @@ def print_json(*parts: Any) -> None:
 
 def write_file(path: str, content: bytes) -> str:
     """Write a file, all of it or nothing; returns its size in words."""
-    from luckbase.cluster.table.files import whole_file
+    from luckbase.cluster.table.frames import whole_file
 
     with whole_file(path) as file:
         file.write(content)

@@ -26,11 +26,10 @@ from luckbase.cluster import words
 from luckbase.cluster.batch.requests import requests_for
 from luckbase.cluster.run.driver import LOCK, PROBE, lock
 from luckbase.cluster.table import RUNNING
-from luckbase.cluster.table.files import is_special
 from luckbase.cluster.table.find import is_table, running, tables_in, what_changed
 from luckbase.cluster.table.folder import HEAD, read_ledger
 from luckbase.cluster.table.ledger import Goal, Ledger
-from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.storage import Folder, is_special
 from luckbase.cluster.words import check_folder
 from luckbase.solver import load_game
 from luckbase.solver.board.file import path_of, read_board

@@ -26,7 +26,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from luckbase.cluster.inputs import is_job
-from luckbase.cluster.table.files import is_special
+from luckbase.cluster.table.storage import is_special
 from luckbase.cluster.words import check_folder
 from luckbase.solver.board.file import (
     as_words,

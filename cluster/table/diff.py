@@ -40,8 +40,8 @@ from luckbase.cluster.table.comparison import (
     threshold_difference,
 )
 from luckbase.cluster.table.export import FORMATS
-from luckbase.cluster.table.files import whole_file
 from luckbase.cluster.table.format import as_table, nullable
+from luckbase.cluster.table.frames import whole_file
 from luckbase.cluster.table.pairs import (
     MOVED,
     NOTHING_PRICED,

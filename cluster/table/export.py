@@ -36,9 +36,10 @@ from luckbase.cluster.table.columns import (
     listed_actions,
     parse_where,
 )
-from luckbase.cluster.table.files import Counted, is_special, whole_file
 from luckbase.cluster.table.format import column_of, numbers_of
+from luckbase.cluster.table.frames import Counted, whole_file
 from luckbase.cluster.table.parts import Batch, Part
+from luckbase.cluster.table.storage import is_special
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import view_of

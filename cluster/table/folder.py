@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,17 +61,6 @@ SWEEP_BYTES = 150
 LEAST_BYTES = 64 << 20
 SHARDS = "shards/"
 """Where shards lie in the table's folder while a search runs."""
-
-
-@lru_cache(maxsize=1)
-def solver_version() -> str:
-    """The version of luckbase that is installed."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("luckbase")
-    except PackageNotFoundError:
-        return "not installed"
 
 
 def read_head(storage: Storage, where: Path) -> Head:

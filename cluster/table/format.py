@@ -59,8 +59,7 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.machine import cores
 from luckbase.cluster.table import FORMAT
-from luckbase.cluster.table.folder import solver_version
-from luckbase.cluster.table.ledger import KEY_SHIFT, TIERS, FileEntry
+from luckbase.cluster.table.ledger import KEY_SHIFT, TIERS, FileEntry, solver_version
 from luckbase.cluster.table.storage import Storage, forget
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Coded, Decisions, Floats

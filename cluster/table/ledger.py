@@ -381,6 +381,17 @@ def reach_of(board: Board) -> dict[str, Any]:
             for option in sorted(type(board).reach)}  # fmt: skip
 
 
+@lru_cache(maxsize=1)
+def solver_version() -> str:
+    """The version of luckbase that is installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("luckbase")
+    except PackageNotFoundError:
+        return "not installed"
+
+
 def new_head(game: Game) -> Head:
     """The head of a table of the game."""
     board, form = game.board, rules_form(game.board)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import socket
+import stat
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -164,6 +165,14 @@ def attempt() -> str:
     """A name for one attempt at anything: no other process of any host has it."""
     host = socket.gethostname().replace("/", "-")
     return f"{host}-{os.getpid()}-{os.urandom(4).hex()}-{next(_attempts)}"
+
+
+def is_special(out: str) -> bool:
+    """Whether a name is that of something that is no regular file: a pipe, a device, a folder."""
+    try:
+        return not stat.S_ISREG(os.stat(out).st_mode)
+    except OSError:
+        return False  # nothing is there
 
 
 def forget(path: Path) -> None:

@@ -28,9 +28,9 @@ import numpy as np
 
 from luckbase.cluster import words
 from luckbase.cluster.table import FORMAT, find
-from luckbase.cluster.table.files import whole_file
 from luckbase.cluster.table.find import Question, Summary
-from luckbase.cluster.table.folder import solver_version
+from luckbase.cluster.table.frames import whole_file
+from luckbase.cluster.table.ledger import solver_version
 from luckbase.jobs.plots import PagePicture, for_page
 from luckbase.jobs.web.pictures import STYLE as SCENE_STYLE
 from luckbase.jobs.web.pictures import svg

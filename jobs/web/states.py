@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
 from luckbase.cluster import words
-from luckbase.cluster.table.files import encode, rows_in
+from luckbase.cluster.table.frames import encode, rows_in
 from luckbase.cluster.table.moves import Addressed, Moves, Outcome, address, moves
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.http import ApiRequest, StateParams, TableParams, Truth, whole

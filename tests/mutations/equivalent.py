@@ -59,7 +59,7 @@ PLACES: dict[tuple[str, str, str], str] = {
      "copyreg.pickle(entry.model(), _reduced)",
      "copyreg.pickle(entry.model(), _reduced) "
      "registry.enter(replace(entry, stamp=stamp(file.text), file=file))"): "two registries",
-    ("cluster/table/files.py", "self._file.write(data) self._at += len(data)",
+    ("cluster/table/frames.py", "self._file.write(data) self._at += len(data)",
      "self._at += len(data) self._file.write(data)"): "a count that nobody reads in between",
     ("solver/search/cycles.py",
      "edges = Lotteries(c.children, c.weights, c.actions, np.empty((0, 1))) # nothing is paid",
