@@ -130,6 +130,9 @@ class _Search(Work[SolvedSearch]):
             entry for entry in self.stored.entries
             if any(made_by(entry.name, ask) for ask in self.ledger.done)
         ]  # fmt: skip
+        if self.options.using is None and self.trusted.entries:
+            self.error = max(self.error, self.trusted.error)
+            self.precision = max(self.precision, self.trusted.precision)
         self.result = replace(report, kept=self.stored.rows, workers=1)
         try:
             self._solve()
@@ -151,8 +154,7 @@ class _Search(Work[SolvedSearch]):
         self._note_stopped()
         most, small = self.options.most, self.options.one_piece
         using = self.options.using is not None
-        grows = not using and bool(self.trusted.entries)
-        known = None
+        grows, known = not using and bool(self.trusted.entries), None
         if not (grows or using) or self.goal.ask not in self.ledger.levels:
             try:
                 known = self._known(min(most, max(1, small)))
@@ -165,7 +167,6 @@ class _Search(Work[SolvedSearch]):
         if grows and level is not None:
             stored = boundary.stored_stages(Stages(self.game, level), self.trusted)
         if stored is not None:  # its stages are read as they are met
-            self._take_part(self.trusted)
             files = [entry for entry in self.trusted.entries if not entry.stages]
             whole = boundary.read_rows(self.storage, self.table, files, self.game)
             rows = boundary.known_rows(*whole)
@@ -183,16 +184,15 @@ class _Search(Work[SolvedSearch]):
         """Say that others that were stopped half-way will not go on from there: of this part, or
         that end at this table."""
         stopped = {one.ask for one in self.ledger.shards.values()} - {self.goal.ask}
-        if any(goal.ask in stopped and self._is_undone(goal) for goal in self.ledger.goals):
-            self.options.on_note(
+        for goal in self.ledger.goals:
+            using = None if goal.roots is None else goal.roots.using
+            here = using is not None and Path(using.table) == self.table.absolute()
+            if goal.ask not in stopped or not (here or goal.part == self.part):
+                continue
+            return self.options.on_note(
                 "another search of this table was stopped half-way; once this one is solved that "
                 "one begins anew (to keep what it found, finish it first)"
             )
-
-    def _is_undone(self, goal: Goal) -> bool:
-        using = None if goal.roots is None else goal.roots.using
-        here = using is not None and Path(using.table) == self.table.absolute()
-        return here or goal.part == self.part
 
     def _was_small(self, known: PayoffTable) -> bool:
         """Solve it in one piece, if it is not to go on by stages; whether that was done."""
@@ -261,13 +261,7 @@ class _Search(Work[SolvedSearch]):
             return known
         if not self.trusted.entries:
             return boundary.nothing_known(self.game)
-        self._take_part(self.trusted)
         return boundary.known_payoffs(self.starts(), self.trusted, most)
-
-    def _take_part(self, own: KeyPart) -> None:
-        """Count the errors of what the part has."""
-        self.error = max(self.error, own.error)
-        self.precision = max(self.precision, own.precision)
 
     def _take_table(self, used: StoredTable) -> None:
         """Count the errors of the table at which it ends."""
@@ -386,25 +380,19 @@ class _Search(Work[SolvedSearch]):
         self._note_goal()
         gaps, margins = float(solved.gap.sum()) / 2, solved.margin[solved.status == SOLVED]
         self.precision += gaps
-        self.error = boundary.error_with_undecided(
-            self.game, margins, self.tolerance, self.error + gaps
-        )
-        self._write(solved)
-        self.result = replace(
-            self.result, peak_memory=peak_memory(),
-            seconds=time.perf_counter() - self.started,
-        )  # fmt: skip
-        self._finish()
-
-    def _write(self, solved: PayoffTable) -> None:
+        error = self.error + gaps
+        error = boundary.error_with_undecided(self.game, margins, self.tolerance, error)
         if len(solved):
             name = search_name(self.part, self.goal.ask, self.ledger.files)
-            file = write_states(self.storage, name, self.game, solved, self.error)
+            file = write_states(self.storage, name, self.game, solved, error)
             keys = int(solved.keys[0]), int(solved.keys[-1])
             self.storage.put(name, file.path)
             seconds, resolved = self.result.solve_seconds, self.precision
             entry = file_entry(name, self.part, 0, keys, file, seconds, resolved)
             commit(self.storage, self.ledger, entry)
+        seconds = time.perf_counter() - self.started
+        self.result = replace(self.result, peak_memory=peak_memory(), seconds=seconds)
+        self._finish()
 
     def _finish(self) -> None:
         mine = [e for e in self.ledger.of_part(self.part) if made_by(e.name, self.goal.ask)]
