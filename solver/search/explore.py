@@ -41,7 +41,7 @@ _i, _span = types.int64, types.UniTuple(types.int64, 3)
 _TYPES = TRANSITION, NUMBERS_TYPE, expansion.ROOM_TYPE, _i[::1], _span, hashing.n1, hashing.u2
 
 
-@njit(types.UniTuple(_i, 2)(*_TYPES, types.uint8[::1]), cache=True, nogil=True)
+@njit(types.UniTuple(_i, 2)(*_TYPES, types.uint8[::1]))
 def _expand_level(transition, board, room, bits, span, slots, keys, kinds):
     """Enter the children of states i .. stop - 1, `span` being (i, stop, states met) and `kinds`
     those of a level up to stop; returns (next to expand, states met).

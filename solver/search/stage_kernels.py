@@ -158,7 +158,6 @@ def _same(patterns, p, actor, edges, given):
         TRANSITION, NUMBERS_TYPE, ROOM_TYPE, _i1, _place, _nodes, _records, PATTERNS_TYPE, _u1, _i1,
         _i, _i,
     ),
-    cache=True, nogil=True,
 )  # fmt: skip
 def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game_graph.search`
     transition, board, room, bits, place, nodes, records, patterns, known, at, budget, limit
@@ -321,7 +320,7 @@ class Expanded(NamedTuple):
 _expanded = tuple_type(Expanded, _u2, _n1, _n1, _n1, _i1, _n1)
 
 
-@njit(_i(_expanded, _i, _i1, _i1, _n1, _u2, _records), cache=True, nogil=True)
+@njit(_i(_expanded, _i, _i1, _i1, _n1, _u2, _records))
 def divide(before, number, mine, rows, numbers, keys, records):
     """Write the states of a box, by its number, as they are numbered by themselves; returns how
     many there are, or -1 less the number among those met of a state that leads to a box before it.
@@ -351,7 +350,7 @@ def divide(before, number, mine, rows, numbers, keys, records):
     return count
 
 
-@njit(types.void(_n1, _u1), cache=True, nogil=True)
+@njit(types.void(_n1, _u1))
 def enter_patterns(slots, hashes):
     """Enter patterns by their hashes into empty slots."""
     mask = slots.size - 1
@@ -362,7 +361,7 @@ def enter_patterns(slots, hashes):
         slots[slot] = p
 
 
-@njit(types.void(_i1, _n1, _i1), cache=True, nogil=True)
+@njit(types.void(_i1, _n1, _i1))
 def first_edges(sizes, patterns, first):
     """Write where the edges of each state begin: first int64 (n + 1,), from the sizes of patterns,
     the last of which, 0, is that of GIVEN."""
@@ -388,7 +387,7 @@ class Walk(NamedTuple):
 _walk = tuple_type(Walk, _n1, _n1, _n1, _n1, _n1)
 
 
-@njit(_i(_i1, _n1, _n1, _n1, _n1, _walk), cache=True, nogil=True)
+@njit(_i(_i1, _n1, _n1, _n1, _n1, _walk))
 def order_states(first, children, local, order, starts, walk):  # noqa: C901, PLR0915  # Tarjan's
     """Order n states such that each comes after all its children among them but those of its own
     component; returns how many components have several members or an edge to themselves.
@@ -470,7 +469,7 @@ class Order(NamedTuple):
 ORDER_TYPE = tuple_type(Order, _n1, _i1, _n1, _n1, _n1)
 
 
-@njit(types.void(_u1, _u1, _u1, _u, _n1), cache=True, nogil=True)
+@njit(types.void(_u1, _u1, _u1, _u, _n1))
 def boxes_of(words, low, high, guards, found):
     """Write the first box that each word (n,) lies in: lane by lane between its low and high."""
     for i in range(words.size):

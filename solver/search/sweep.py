@@ -50,7 +50,6 @@ _sweep = tuple_type(Sweep, _f2, _i1, _f1, types.int8[::1])
 
 @njit(
     types.void(MATRIX_GAME, PATTERNS_TYPE, ORDER_TYPE, _sweep, _f, SCRATCH_TYPE, _n1, _i, _i),
-    cache=True, nogil=True,
 )  # fmt: skip
 def sweep_on(  # noqa: PLR0913  # arrays
     solve_game, patterns, states, out, tolerance, scratch, local, start, end
@@ -94,7 +93,7 @@ def sweep_on(  # noqa: PLR0913  # arrays
             values[number, 1 + i] = given[i]
 
 
-@njit(_i(_u1, _f2, _n1, _f2), cache=True, nogil=True)
+@njit(_i(_u1, _f2, _n1, _f2))
 def join(wanted, rows, numbers, out):
     """Copy the payoffs of the keys `wanted` (k,), ascending, from rows (m, 1 + players), by
     ascending key, the first column, to those of their numbers in `out`; returns how many there are.
@@ -116,7 +115,7 @@ def join(wanted, rows, numbers, out):
     return found
 
 
-@njit(types.void(_n1, _f2, _u1, _f2), cache=True, nogil=True)
+@njit(types.void(_n1, _f2, _u1, _f2))
 def by_key(numbers, values, keys, out):
     """Write the rows (n, 1 + players) of keys, ascending, from the values of their numbers."""
     heads = out.view(np.uint64)

@@ -69,12 +69,12 @@ def _searches(board: Path, results: Path) -> None:
     good: dict[str, float] = {}
     for unit, outcomes in SEARCHES:
         read = solver.load_board(board, score_unit=unit, outcomes=outcomes)
-        words = read_fields(SEARCHED.split())
+        fields = read_fields(SEARCHED.split())
         with tempfile.TemporaryDirectory(dir=results) as folder:
-            state = solver.load_game(read).parse(words).reshape(1, -1)
+            state = solver.load_game(read).parse(fields).reshape(1, -1)
             found = cluster.solve_below(read, state, results=Path(folder), workers=1, force=True)
             with cluster.open_table(found.table) as table:
-                answer = table.ask(words)
+                answer = table.ask(fields)
         assert answer.to_act is not None
         own = {action.name: action.value[answer.to_act - 1] for action in answer.actions}
         good = good or own
@@ -228,12 +228,12 @@ def _root(board: Path, results: Path, root: str, table: Any) -> tuple[list[str],
     from luckbase.jobs.options import read_fields
     from tests.bench.apart import apart
 
-    words = read_fields(root.split())
+    fields = read_fields(root.split())
     game = solver.load_game(solver.load_board(board, score_unit=FINE_UNIT))
-    state = game.parse(words).reshape(1, -1)
+    state = game.parse(fields).reshape(1, -1)
     found = cluster.solve_below(game.board, state, results=results, force=True)
     with cluster.open_table(found.table) as exact:
-        fine, rough = exact.ask(words), table.ask(words)
+        fine, rough = exact.ask(fields), table.ask(fields)
         assert fine.to_act is not None
         chance = [answer.value[fine.to_act - 1] for answer in (fine, rough)]
         own = {action.name: action.value[fine.to_act - 1] for action in fine.actions}

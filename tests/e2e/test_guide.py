@@ -32,11 +32,11 @@ def test_the_settings_of_the_page_are_those_of_the_tests() -> None:
 
 
 @pytest.fixture
-def hosts(tmp_path: Path) -> Iterator[Hosts]:
+def hosts(on_disk: Path) -> Iterator[Hosts]:
     """Three hosts that share a home folder, in which `boards` lies; Ray is not started."""
-    made = Hosts(tmp_path)
+    made = Hosts(on_disk)
     try:
-        home = tmp_path / "home"
+        home = on_disk / "home"
         home.mkdir()
         (home / "boards").symlink_to(ROOT / "boards")
         for name in ("head", "node1", "node2"):

@@ -14,6 +14,7 @@ import random
 import shutil
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -45,6 +46,12 @@ def digests(folder: Path) -> dict[str, str]:
         f"{path.parents[1].name}/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest()
         for path in folder.rglob("*.parquet")
     }
+
+
+@pytest.fixture
+def tmp_path(on_disk: Path) -> Path:
+    """Each host has a /dev/shm of its own, where tests write otherwise."""
+    return on_disk
 
 
 @pytest.fixture(scope="module")
@@ -215,19 +222,22 @@ def test_a_shared_folder_a_second_solve_and_a_killed_driver(tmp_path: Path, clea
 
 
 @pytest.fixture(scope="module")
-def defaults(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+def defaults() -> Iterator[Hosts]:
     """Hosts that were started with Ray's defaults."""
-    folder = tmp_path_factory.mktemp("defaults")
-    with cluster(folder, private=True, compiled=True) as hosts:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        cluster(Path(folder), private=True, compiled=True) as hosts,
+    ):
         yield hosts
 
 
 @pytest.fixture(scope="module")
-def shorter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+def shorter() -> Iterator[Hosts]:
     """Hosts that were started with the settings that the guide gives."""
-    with cluster(
-        tmp_path_factory.mktemp("shorter"), private=True, env=SHORTER, compiled=True
-    ) as hosts:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        cluster(Path(folder), private=True, env=SHORTER, compiled=True) as hosts,
+    ):
         yield hosts
 
 

@@ -69,7 +69,7 @@ CARDS, WIN, ALL_POINTS, KEEP_CARDS = 0, 1, 2, 3
 """Where the board's whole numbers stand; ALL_POINTS is what stored leads are above the lead."""
 
 
-@njit(nb.int64(nb.int64), cache=True)
+@njit(nb.int64(nb.int64))
 def size_of(mask):
     """How many bits are set."""
     count = 0
@@ -79,7 +79,7 @@ def size_of(mask):
     return count
 
 
-@njit(nb.int64(nb.int64), cache=True)
+@njit(nb.int64(nb.int64))
 def points_of(deck):
     """The points of all cards in a deck."""
     total, k = 0, 1
@@ -90,7 +90,7 @@ def points_of(deck):
     return total
 
 
-@njit(nb.void(nb.int64[::1], nb.int64[::1]), cache=True)
+@njit(nb.void(nb.int64[::1], nb.int64[::1]))
 def make_canonical(ints, state):
     """Hands on their lowest ranks, unless cards are kept; for winning, a decided game is the empty
     one. In place."""
@@ -103,7 +103,7 @@ def make_canonical(ints, state):
             state[LEAD] = ints[ALL_POINTS] + (1 if lead > 0 else -1)
 
 
-@njit(TRANSITION_TYPE, cache=True)
+@njit(TRANSITION_TYPE)
 def transition(board, state, edges):  # noqa: C901  # the rules, in the order in which they are told
     """The edges of a state, by the contract in `solver.game.rules`."""
     ints = board.ints
@@ -152,7 +152,7 @@ def transition(board, state, edges):  # noqa: C901  # the rules, in the order in
     return n
 
 
-@njit(nb.void(nb.int64[::1], nb.int64[:, ::1]), cache=True)
+@njit(nb.void(nb.int64[::1], nb.int64[:, ::1]))
 def make_all_canonical(ints, states):
     """`make_canonical` of states (n, fields). In place."""
     for i in range(states.shape[0]):
@@ -169,7 +169,7 @@ def as_seen_by(options: Options, player: int, states: Ints) -> Ints:
     return seen
 
 
-@njit(nb.types.UniTuple(nb.int64, 2)(nb.int64, nb.int64), cache=True, nogil=True)
+@njit(nb.types.UniTuple(nb.int64, 2)(nb.int64, nb.int64))
 def lowest_ranks(mine, theirs):
     """The same pattern on the lowest ranks: without the ranks that nobody holds."""
     low_mine = low_theirs = 0
@@ -348,7 +348,7 @@ def canonical(options: Options, ints: Ints, states: Ints, refuse: Refuse) -> Int
     return states
 
 
-@njit(GROUP_TYPE, cache=True, nogil=True)
+@njit(GROUP_TYPE)
 def group(board, state, actor, out, rest):
     """The group of a state, by the contract in `solver.game.groups`."""
     cards = size_of(state[MINE])

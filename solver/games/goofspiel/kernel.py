@@ -99,7 +99,7 @@ ALONE_TYPE = nb.types.FunctionType(SOLVE_GAME)
 # --- patterns ------------------------------------------------------------------------------------
 
 
-@njit(_n(_i3, _n, _n, _n, _n), cache=True, nogil=True)
+@njit(_n(_i3, _n, _n, _n, _n))
 def rank_pattern(d, cards, size, mine, theirs):
     """The number of the pattern of two hands of `size` cards; ``~number`` if it is the swap."""
     a = b = size
@@ -128,7 +128,7 @@ def rank_pattern(d, cards, size, mine, theirs):
     return ~index if swapped else index
 
 
-@njit(_pair(_i3, _n, _n, _n), cache=True, nogil=True)
+@njit(_pair(_i3, _n, _n, _n))
 def unrank_pattern(d, cards, size, index):
     """(mine, theirs): the lowest ranks that have the canonical pattern `index`."""
     every = (1 << size) - 1
@@ -157,7 +157,7 @@ def unrank_pattern(d, cards, size, index):
     return mine, theirs
 
 
-@njit(_n(_n, _n, _i1), cache=True, nogil=True)
+@njit(_n(_n, _n, _i1))
 def classes(own, other, bits):
     """Write the lowest bit of each class of `own` cards into `bits`; returns how many."""
     count, joins = 0, False
@@ -178,8 +178,6 @@ def classes(own, other, bits):
 
 @njit(
     _pair(_i3, _n, _n, _n, _n, _i2, _i2),
-    cache=True,
-    nogil=True,
 )
 def bids(d, cards, size, mine, theirs, children, wins):
     """The game of distinct bids: (rows, columns).
@@ -197,7 +195,7 @@ def bids(d, cards, size, mine, theirs, children, wins):
     return rows, columns
 
 
-@njit(nb.types.UniTuple(_i1, 2)(_i3, _n, _i2), cache=True)
+@njit(nb.types.UniTuple(_i1, 2)(_i3, _n, _i2))
 def pattern_numbers(d, cards, states):
     """int64 (n,), (n,): how many cards the hands of states (n, fields) have, and their pattern,
     with its sign bit."""
@@ -209,7 +207,7 @@ def pattern_numbers(d, cards, states):
     return sizes, numbers
 
 
-@njit(_i2(_i3, _n, _n, _i1), cache=True)
+@njit(_i2(_i3, _n, _n, _i1))
 def hands_of(d, cards, size, numbers):
     """int64 (n, 2): my hand and theirs of canonical patterns (n,)."""
     found = np.empty((numbers.size, 2), np.int64)

@@ -76,7 +76,7 @@ CAP, MAX_WHAMMIES, THIRD_PLACE_SPINS, PASSER_PICKS, MONEY, OUTCOMES, UNITS = 0, 
 are; their units come last, money first."""
 
 
-@njit(nb.int64(nb.int64[::1]), cache=True)
+@njit(nb.int64(nb.int64[::1]))
 def player_up(state):
     """The first in turn order who has a spin; -1 if nobody has."""
     for i in range(PLAYERS):
@@ -85,7 +85,7 @@ def player_up(state):
     return -1
 
 
-@njit(nb.void(nb.int64[::1], nb.int64, nb.float64[::1]), cache=True)
+@njit(nb.void(nb.int64[::1], nb.int64, nb.float64[::1]))
 def share_the_win(state, max_whammies, payoff):
     """The payoff of a game that is over: the highest score among the players in, ties share."""
     best, winners = -1, 0
@@ -100,7 +100,7 @@ def share_the_win(state, max_whammies, payoff):
         payoff[i] = 1.0 / winners if wins else 0.0
 
 
-@njit(nb.void(nb.int64[::1], nb.int64[::1], nb.int64, nb.int64, nb.int64[::1]), cache=True)
+@njit(nb.void(nb.int64[::1], nb.int64[::1], nb.int64, nb.int64, nb.int64[::1]))
 def spin(ints, state, up, outcome, child):
     """Write the state after `up` spins: outcome -1 is a whammy, else the board's (money first)."""
     for i in range(state.size):  # to assign a slice would compile what it may raise
@@ -125,7 +125,7 @@ def spin(ints, state, up, outcome, child):
             child[i] = 0
 
 
-@njit(TRANSITION_TYPE, cache=True)
+@njit(TRANSITION_TYPE)
 def transition(board, state, edges):  # noqa: C901  # the rules, in the order in which they are told
     """The edges of a state, by the contract in `solver.game.rules`.
 
@@ -266,7 +266,7 @@ lead in dollars."""
 NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
-@njit(GROUP_TYPE, cache=True, nogil=True)
+@njit(GROUP_TYPE)
 def group(board, state, actor, out, rest):
     """The group of a state, by the contract in `solver.game.groups`; who decides follows from the
     rules: who is up with earned spins, below the cap, not bound to play in third place."""

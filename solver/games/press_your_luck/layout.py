@@ -37,8 +37,6 @@ from luckbase.solver.sentences import many, option, setting
     nb.void(
         nb.float64[::1], nb.float64[::1], nb.float32[::1], nb.float32[::1], nb.float32[::1]
     ),
-    cache=True,
-    nogil=True,
 )  # fmt: skip
 def _narrow(v0, v1, a, b, c):  # type: ignore[no-untyped-def]
     """float64 payoffs of slots A and B -> float32 of A, B and C (never below 0)."""
