@@ -138,7 +138,7 @@ class Table(Lookup):
     ) -> Verdict:  # fmt: skip
         """Check every byte against the ledger, then the payoffs of `sample` rows (None: all)
         against the rules. on_rows: told how many rows were gone through, and of how many; (0, …)
-        when either begins. Raises MissingTableError where a child of a row is not there."""
+        when either begins. Raises CorruptTableError where a child of a row is not there."""
         from luckbase.cluster.table.verify import verify
 
         return verify(self, sample, seed, on_rows)

@@ -183,8 +183,7 @@ def check_residuals(
     """Bellman residuals of `sample` different rows drawn evenly from the whole table, or of all
     (None, or where there are no more).
 
-    Raises CorruptTableError where a file can not be read, MissingTableError where a child of a row
-    is not there.
+    Raises CorruptTableError where a file can not be read or a child of a row is not there.
     """
     total = table.rows if sample is None else min(sample, table.rows)
     done = faults = 0
