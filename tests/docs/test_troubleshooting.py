@@ -1,0 +1,36 @@
+"""The sentences that the pages quote are those that luckbase prints."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/how-to/troubleshooting.md"
+
+
+def said() -> str:
+    """Every text of the product's code, pieces of one sentence joined."""
+    found: list[str] = []
+    for folder in ("solver", "cluster", "jobs"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.JoinedStr):
+                    parts = [p.value if isinstance(p, ast.Constant) else "…" for p in node.values]
+                    found.append("".join(map(str, parts)))
+                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    found.append(node.value)
+    return "\n".join(found)
+
+
+def test_every_sentence_of_the_page_stands_in_the_code() -> None:
+    code, quoted = said(), 0
+    for row in re.findall(r"^\| (`.*?) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE):
+        for sentence in re.findall(r"`([^`]+)`", row):
+            for piece in re.split(r"…|\.\.\.", sentence):
+                words = piece.strip(" ;:,()")
+                if len(words) > 3:
+                    quoted += 1
+                    assert words in code, f"no such sentence any more: {words}"
+    assert quoted > 40
