@@ -114,12 +114,16 @@ class _Declared(_Dispatcher):  # type: ignore[misc]
         return self  # now it looks whether they fit
 
     def get_compile_result(self, sig: Any) -> Any:
-        """Called where it is passed to another as a function of type `sig`."""
-        if self.declared is not None:
-            self.compile(self.declared)
-            if tuple(sig.args) not in self.overloads:
-                raise errors.TypingError(f"{self.py_func.__name__} is {self.declared}, not {sig}")
-        return super().get_compile_result(sig)
+        """Called whenever it is passed to another as a function of type `sig`."""
+        results: dict[int, tuple[Any, Any]] = self.__dict__.setdefault("results", {})
+        if id(sig) not in results:  # to compare types takes longer than many a call
+            if self.declared is not None:
+                self.compile(self.declared)
+                if tuple(sig.args) not in self.overloads:
+                    name = self.py_func.__name__
+                    raise errors.TypingError(f"{name} is {self.declared}, not {sig}")
+            results[id(sig)] = sig, super().get_compile_result(sig)
+        return results[id(sig)][1]
 
 
 # --- where compiled code is kept -----------------------------------------------------------------

@@ -4,6 +4,7 @@ compiling; and what all tests of a run share."""
 import os
 import secrets
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +28,8 @@ ROOM = 8 << 30
 def pytest_configure(config: pytest.Config) -> None:
     """The run's own process, its folder, and a token without which nobody can use its Ray; pytest's
     workers inherit them."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as where it is started with "&"
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(config, "workerinput"):
         return
     os.environ["LUCKBASE_TEST_RUN"] = str(os.getpid())

@@ -131,6 +131,8 @@ def _action_faults(game: Game, edges: StateEdges) -> Iterator[Fault]:
 def _kind_faults(game: Game, kind: int, groups: Ints, names: list[str]) -> Iterator[Fault]:
     if kind == CHANCE and len(groups) > 1:
         yield f"is chance, and has {len(groups)} actions", ""
+    if (groups < 0).any():
+        yield f"an edge has action {groups.min()}; expected 0 or more", ""
     if kind == SIMULTANEOUS:
         rows, columns = len(np.unique(groups // JOINT)), len(np.unique(groups % JOINT))
         if not game.simultaneous or game.players != 2 or rows * columns != len(groups):

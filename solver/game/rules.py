@@ -19,7 +19,7 @@ every game::
     edges           where the edges are written, one a row; room for `Game.max_edges`
       .children     int64 (room, fields), written: the canonical state that each edge leads to
       .weights      float64 (room,), written: the chance of the edge given its action
-      .actions      int64 (room,), written: the action that the edge belongs to; edges of one action
+      .actions      int64 (room,), written: the action, 0 or more, of the edge; edges of one action
                     stand together, and the actions stand in the order in which ties fall
       .rewards      float64 (room, players): what the edge pays, written where the game `pays` at
                     all, else 0 on entry; at a terminal state row 0 is written: its payoff

@@ -65,6 +65,9 @@ def coins(board, state, edges):  # type: ignore[no-untyped-def]  # noqa: C901
         return decision(edges, 0)
     if broken == 7:
         state[0] //= broken - 7
+    if broken == 16:
+        lead(edges, state, -1, 1.0)[1] = 0
+        return chance(edges)
     lead(edges, state, 0, -1.0 if broken == 6 else 1.0)[1] = 0
     for doubled in (0, 2 * purse):
         child = lead(edges, state, 9 if broken == 8 else 1, 0.475 if broken == 9 else 0.5)
@@ -98,6 +101,7 @@ VARIANTS = {
     13: "the transition changes the state that it is given",
     14: "is chance, and has 2 actions",
     15: r"at purse=\d+ tosses=\d: player 3 acts; expected 0 to 0",
+    16: r"at purse=\d+ tosses=\d: an edge has action -1; expected 0 or more",
 }
 broken_now, numbers = [0], count()
 
