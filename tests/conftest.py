@@ -39,6 +39,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whole solves and clusters first: they take longest, and nothing is left to do beside them at
+    the end."""
+    items.sort(key=lambda item: not item.nodeid.startswith("tests/e2e/"))
+
+
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """One more than there are cores: tests of clusters and of stops wait more than they compute."""
     return cores() + 1
