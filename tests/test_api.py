@@ -22,7 +22,9 @@ import luckbase
 from luckbase.cluster import inputs
 from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress
+from luckbase.cluster.table.frames import roots_of
 from luckbase.jobs.app import run
+from luckbase.solver import load_game
 
 BOARDS = Path(__file__).parents[1] / "boards"
 TINY, PIG = BOARDS / "press-your-luck/tiny.toml", BOARDS / "pig/tiny.toml"
@@ -505,6 +507,17 @@ def test_graph_is_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 # --- opening -----------------------------------------------------------------------------------
+
+
+def test_roots_are_one_state_or_several_of_the_games_width() -> None:
+    game = load_game(luckbase.load_board(JACKPOT))
+    root = game.needed_start()
+    for right in (root, root[None], np.stack([root, root])):
+        found = roots_of(game, right)
+        assert found is not None and (found == root).all() and found.ndim == 2
+    for wrong in (root[:-1], np.append(root, 0), root[:, None], root[:0], root.astype(float)):
+        with pytest.raises(luckbase.errors.StateError, match="is no array of canonical states"):
+            roots_of(game, wrong)
 
 
 def test_a_table_of_exactly_the_limit_is_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,6 +65,10 @@ PLACES: dict[tuple[str, str, str], str] = {
      "edges = Lotteries(c.children, c.weights, c.actions, np.empty((0, 1))) # nothing is paid",
      "edges = Lotteries(c.children, c.weights, c.actions, np.empty((0, 2))) # nothing is paid",
      ): "of no rows the width is read by nobody",
+    ("solver/games/goofspiel/game.py", "weights[n], actions[n] = 1.0 / size, 0",
+     "weights[n], actions[n] = 1.0 / size, 1"): "chance has one action, whatever its number",
+    ("solver/games/jackpot/game.py", "chances = np.zeros(most + 1 + options.sides + 1)",
+     "chances = np.zeros(most + 2 + options.sides + 1)"): "a place that nothing reads",
 }  # fmt: skip
 """(file, lines before, lines after) -> why that is the same."""
 

@@ -488,3 +488,12 @@ def test_what_the_cut_leaves_out_counts_in_a_search_as_in_the_full_table(tmp_pat
             assert table[state].error == pytest.approx(error, abs=1e-11)
     with luckbase.open(board, in_memory=True, start=state) as table:
         assert table[state].error == pytest.approx(error, abs=1e-11)
+
+
+def test_nobody_sticks_behind_in_the_mended_last_turn_however_far() -> None:
+    board = solver.load_board(BOARDS / "rounds.toml", rounds=1, cut=12)
+    layout = solver.load_game(board).need(Layout)
+    plain = rounds_agents._policy(layout, "hold-at-4", "hold-at-4")[0]
+    mended = rounds_agents._policy(layout, rounds_agents.NOT_BEHIND, "hold-at-4")
+    assert plain[4] == 1
+    assert [mended[11 - behind, 4] for behind in range(1, 12)] == [1] * 4 + [0] * 7
