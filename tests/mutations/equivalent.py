@@ -69,6 +69,24 @@ PLACES: dict[tuple[str, str, str], str] = {
      "weights[n], actions[n] = 1.0 / size, 1"): "chance has one action, whatever its number",
     ("solver/games/jackpot/game.py", "chances = np.zeros(most + 1 + options.sides + 1)",
      "chances = np.zeros(most + 2 + options.sides + 1)"): "a place that nothing reads",
+    ("solver/games/pig/agents.py",
+     "stationary(game, two) whole, behind, best = ( payoffs(game, one, two, last)[1] for last in "
+     "(None, NOT_BEHIND, BEST_RESPONSE) )",
+     "whole, behind, best = ( payoffs(game, one, two, last)[1] for last in (None, NOT_BEHIND, "
+     "BEST_RESPONSE) ) stationary(game, two)"): "the same refusal, later",
+    ("solver/search/explore.py",
+     "met.append(pack_all(game.bits, np.ascontiguousarray(states))) "
+     "edges = expansion.expand(game, states)",
+     "edges = expansion.expand(game, states) "
+     "met.append(pack_all(game.bits, np.ascontiguousarray(states)))"): "both only read the states",
+    ("cluster/table/export.py",
+     'book.use_zip64() sheet, bold, done = book.add_worksheet("table"), '
+     'book.add_format({"bold": True}), 0',
+     'sheet, bold, done = book.add_worksheet("table"), book.add_format({"bold": True}), 0 '
+     "book.use_zip64()"): "read when the book is closed",
+    ("solver/search/explore.py",
+     "PIECE = 1 << 16 # states that `known` is asked of at once",
+     "PIECE = 2 << 16 # states that `known` is asked of at once"): "pieces of another size",
 }  # fmt: skip
 """(file, lines before, lines after) -> why that is the same."""
 

@@ -4,6 +4,7 @@ whole or not there, memory does not grow with the table."""
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import re
@@ -29,6 +30,7 @@ from hypothesis import strategies as st
 
 import luckbase
 from luckbase.cluster.table import export
+from luckbase.cluster.table.frames import Counted
 from luckbase.solver.errors import CorruptTableError, OptionError
 from tests.cluster.table.many_tables import KINDS, TINY, kept, made
 from tests.cluster.table.test_answer import assert_row_says, is_of_an_action
@@ -472,3 +474,11 @@ def test_actions_that_no_game_lists_are_those_of_the_rows_wanted(folder: Path) -
         .to_pylist()
     )
     assert row["flip_3_payoff_1"] >= (row.get("flip_1_2_payoff_1") or -np.inf)
+
+
+def test_what_is_flushed_has_left() -> None:
+    raw = io.BytesIO()
+    file = Counted(io.BufferedWriter(raw))  # type: ignore[arg-type]
+    assert file.write(b"12345") == file.tell() == 5 and raw.getvalue() == b""
+    file.flush()
+    assert raw.getvalue() == b"12345"
