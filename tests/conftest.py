@@ -40,9 +40,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whole solves and clusters first: they take longest, and nothing is left to do beside them at
-    the end."""
-    items.sort(key=lambda item: not item.nodeid.startswith("tests/e2e/"))
+    """Hosts first: they take longest, and nothing is left to do beside them at the end."""
+    items.sort(key=lambda item: not item.nodeid.startswith("tests/e2e/test_hosts.py"))
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

@@ -270,6 +270,8 @@ def test_a_second_solve_of_the_same_table_is_refused_while_one_runs(tmp_path: Pa
 
 
 def _solve_with_ray(results: Path, monkeypatch: pytest.MonkeyPatch) -> Solved:
+    import ray  # noqa: F401  # with its own settings: else this process joins no cluster any more
+
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     return cluster.solve(BOARD, results=results, workers=2, address="local")
 

@@ -103,6 +103,8 @@ def test_a_process_that_has_not_seen_the_file_gets_it_with_the_board(
 
 
 def test_ray_workers_solve_it(board: Path, tmp_path: Path) -> None:
+    import ray  # noqa: F401  # with its own settings: else this process joins no cluster any more
+
     load_game_file(file(tmp_path / "own"))
     made = read_board(board, {"rounds": "3"})
     alone = cluster.solve_below(made, results=tmp_path / "one", workers=1)
