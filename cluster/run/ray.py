@@ -316,14 +316,20 @@ LEAVE_SECONDS = 10.0
 _nowhere: list[Any] = []
 
 
-def _import_ray(environment: dict[str, int]) -> Any:
-    """Ray, which reads the environment when it is imported."""
+@contextmanager
+def _ray(environment: dict[str, int]) -> Iterator[Any]:
+    """Ray, which reads the environment when it is imported, as do the processes that it starts; the
+    environment is as before afterwards, for the processes that somebody else starts."""
     always = {"RAY_USAGE_STATS_ENABLED": 0, "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": 0}
-    for name, value in {**always, **environment}.items():
-        os.environ.setdefault(name, str(value))
-    import ray
+    new = {**always, **environment}.keys() - os.environ.keys()
+    os.environ.update({name: str({**always, **environment}[name]) for name in new})
+    try:
+        import ray
 
-    return ray
+        yield ray
+    finally:
+        for name in new:
+            os.environ.pop(name, None)
 
 
 @contextmanager
@@ -334,10 +340,10 @@ def ray_here(
     many bytes, which spills beside the table; it listens on the loopback address only."""
     # Ray's niceness of 15 lets all else come first; the other is its only way to listen on the
     # loopback address alone.
-    ray = _import_ray({"RAY_worker_niceness": 0, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": 0})
+    settings = {"RAY_worker_niceness": 0, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": 0}
     spill = location.table / SPILL
     spill.mkdir(parents=True, exist_ok=True)
-    with _words_to_the_log(on_note):
+    with _ray(settings) as ray, _words_to_the_log(on_note):
         with _own_signals():
             ray.init(
                 address="local",  # not a cluster that runs here, or that RAY_ADDRESS names
@@ -363,8 +369,7 @@ def ray_cluster(
     none, or none that lets this process in."""
     if "RAY_AUTH_MODE" not in os.environ and Path("~/.ray/auth_token").expanduser().exists():
         os.environ["RAY_AUTH_MODE"] = "token"
-    ray = _import_ray(KEEPALIVE)
-    with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
+    with _ray(KEEPALIVE) as ray, tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
         package = Path(folder) / "luckbase"
         for name, path in source_files():
             (package / name).parent.mkdir(parents=True, exist_ok=True)

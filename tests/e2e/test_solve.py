@@ -293,10 +293,11 @@ def test_at_the_address_local_no_running_ray_cluster_is_joined(
     monkeypatch.setattr(ray, "nodes", lambda: [node])
     monkeypatch.setattr(ray, "remote", lambda **given: lambda work: work)
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:9")
-    on_term = signal.getsignal(signal.SIGTERM)
+    on_term, environment = signal.getsignal(signal.SIGTERM), dict(os.environ)
     monkeypatch.setattr(ray, "put", lambda value: value)
     with ray_here(2, TableLocation(tmp_path, "mark"), 0):
-        pass
+        assert os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] == "0"
+    assert os.environ == environment, "a cluster started next would listen on the loopback only"
     assert [given["address"] for given in asked] == ["local"]
     assert signal.getsignal(signal.SIGTERM) == on_term
 
