@@ -1,7 +1,7 @@
 // The page: which view an address asks for, what stands around it, and where one came from.
 import * as address from "./address.js";
 import * as api from "./api.js";
-import { fill, h, say, sorry } from "./dom.js";
+import { fill, h, nothing, say } from "./dom.js";
 import { options, title } from "./format.js";
 
 const VIEWS = {
@@ -43,7 +43,7 @@ async function draw() {
     if (error.name === "AbortError" || mine !== turn) return;
     current = null;
     if (!(error instanceof api.Refused)) throw error;
-    fill(main, sorry(error.message, h("p", null, h("a", { href: "#/" }, "All tables"))));
+    fill(main, nothing(error.status === 404 ? "Not here" : "Not answered", error.message, h("p", null, h("a.button", { href: "#/" }, "All tables"))));
     document.title = "luckbase";
   } finally {
     if (mine === turn) main.removeAttribute("aria-busy");

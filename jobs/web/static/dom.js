@@ -82,6 +82,11 @@ export function say(text) {
   document.getElementById("said").textContent = text;
 }
 
+/** A whole page that says why there is nothing to see. */
+export function nothing(head, sentence, ...more) {
+  return h("div.view.narrow", { role: "alert" }, h("h1", { "data-head": true, tabindex: "-1" }, head), h("p.lead", null, sentence), more);
+}
+
 /** A sentence about what went wrong, read out at once. */
 export function sorry(text, ...more) {
   return h("div.sorry", { role: "alert" }, h("p", null, text), more);

@@ -2,7 +2,7 @@
 import * as address from "./address.js";
 import { answerParts, headline } from "./answer.js";
 import * as api from "./api.js";
-import { drawing, fill, h, sorry } from "./dom.js";
+import { drawing, fill, h, nothing } from "./dom.js";
 import { StateForm } from "./fields.js";
 
 const WIDE = matchMedia("(min-width: 60rem)");
@@ -105,7 +105,7 @@ function refuse(here, asked, error) {
   here.form.put(Object.fromEntries(asked.query));
   fill(here.shown);
   fill(here.path);
-  fill(here.answer, sorry(error.message, h("p", null, "Change the state, or go to ", h("a", { href: address.of(asked.table, "state") }, "one that there is"), ".")));
+  fill(here.answer, nothing("No such state", error.message, h("p", null, "Change the state, or go to ", h("a", { href: address.of(asked.table, "state") }, "one that there is"), ".")));
   here.form.refuse(error);
   return "No such state";
 }

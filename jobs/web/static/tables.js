@@ -35,7 +35,7 @@ function item(table) {
       h("div", null, h("dt", null, "condition"), h("dd", null, condition(table)))),
     table.why?.length ? h("p.note", null, table.why.join("; ")) : null,
     table.running ? h("p.note", null, `Being solved: ${table.running}`) : null,
-    usable ? h("nav.ways", { "aria-label": `Views of ${name}` },
+    usable ? h("div.ways", null,
       [["state", "Explore"], ["grid", "Grid"], ["play", "Play"]].map(([view, word]) => h("a.button", { href: address.of(table.id, view) }, word)),
       h("a.button", { href: address.of(table.id, "compare", { first: table.id }) }, "What if")) : null);
 }

@@ -1,12 +1,20 @@
 """What tests of the server share."""
 
-from collections.abc import Iterator
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from starlette.testclient import TestClient
 
+import luckbase
 from tests.jobs.web import serving
+from tests.places import BOARDS
+
+if TYPE_CHECKING:
+    from tests.jobs.web.browsing import Visitor
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +28,70 @@ def client(web_results: Path) -> Iterator[TestClient]:
     """A client of a server of all of them."""
     with serving.asking(web_results, open_tables=len(serving.GAMES)) as found:
         yield found
+
+
+# --- of the page, for test files that import `browsing` ------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def tables(
+    table_of: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
+    """The table of each game's tiny board, and "other": one with another rule,
+    "finer": one with other scores."""
+    from tests.jobs.web import browsing
+
+    found = {
+        game: table_of(BOARDS / game / "tiny.toml", **settings)
+        for game, settings in browsing.BOARDS.items()
+    }
+    board = BOARDS / "press-your-luck/tiny.toml"
+    found["other"] = table_of(board, frontier=2, third_place_spins=False)
+    found["finer"] = table_of(board, frontier=1, score_unit=250, score_cap=1500)
+    board = luckbase.load_board(BOARDS / "jackpot/tiny.toml")  # which is solved by search
+    found["jackpot"] = luckbase.solve(board, results=tmp_path_factory.mktemp("jackpot")).table
+    return {game: Path(table) for game, table in found.items()}
+
+
+@pytest.fixture(scope="session")
+def site(tables: dict[str, Path]) -> Iterator[str]:
+    """The address of a server of these tables."""
+    from tests.jobs.web import browsing
+
+    with browsing.serving(*tables.values()) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A browser; of a module, for its loop would be in the way of the tests of others."""
+    from tests.jobs.web import browsing
+
+    with browsing.chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def visitor(browser: Any, site: str, request: pytest.FixtureRequest) -> Iterator[Visitor]:
+    """A visitor whose console stays empty; `indirect` parameters are of the window."""
+    from tests.jobs.web import browsing
+
+    window = {"viewport": {"width": 1200, "height": 900}, **getattr(request, "param", {})}
+    context = browser.new_context(**window)
+    context.set_default_timeout(8000)
+    visiting = browsing.Visitor(context.new_page(), site)
+    yield visiting
+    context.close()
+    assert visiting.said == []
+
+
+@pytest.fixture(scope="session")
+def address(tables: dict[str, Path]) -> Callable[..., str]:
+    """address(game, view, query) -> the address of a view."""
+    from tests.jobs.web import browsing
+
+    def of(game: str, view: str = "state", query: str | None = None) -> str:
+        asked = browsing.STATES[game] if query is None else query
+        return f"#/t/{browsing.id_of(tables[game])}/{view}" + (f"?{asked}" if asked else "")
+
+    return of

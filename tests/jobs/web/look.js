@@ -1,4 +1,5 @@
-// What a test looks at on a view of the page: evaluated there by test_page.py.
+// What a test looks at on a view of the page: evaluated there by browsing.py; each list but
+// the ground is of faults.
 () => {
   const shown = (one) => one.getClientRects().length > 0;
 
@@ -45,26 +46,22 @@
     .filter(([, box]) => box.width && (box.height < 40 || box.width < 20))
     .map(([name, box]) => `${name}: ${box.width} x ${box.height}`);
 
-  // Names for those who listen, and the order of heads.
+  // Names for those who listen. What else a name, a head or a landmark must be says axe-core.
   const named = (one) => one.getAttribute("aria-label") || one.textContent.trim()
     || one.labels?.[0]?.textContent.trim();
   const all = [...document.querySelectorAll(
     "a, button, input, select, summary, canvas, [role=img], section, nav, form",
   )];
-  const levels = [...document.querySelectorAll("h1, h2, h3")].map((one) => Number(one.tagName[1]));
   const ids = [...document.querySelectorAll("[id]")].map((one) => one.id);
+  const heads = document.querySelectorAll("h1").length;
+  const wider = document.documentElement.scrollWidth - innerWidth;
   return {
     ground: getComputedStyle(document.body).backgroundColor,
-    wide: document.documentElement.scrollWidth - innerWidth,
-    small,
-    faint,
-    names: {
-      nameless: all.filter((one) => !one.hidden && !named(one)).map((one) => one.outerHTML.slice(0, 80)),
-      twice: ids.filter((id, i) => ids.indexOf(id) !== i),
-      jumps: levels.filter((level, i) => i && level > levels[i - 1] + 1),
-      heads: levels.filter((level) => level === 1).length,
-      mains: document.querySelectorAll("main").length,
-      language: document.documentElement.lang,
-    },
+    "wider than the window": wider > 0 ? [`${wider} px`] : [],
+    "too small to touch": small,
+    "too faint": faint,
+    "without a name": all.filter((one) => !one.hidden && !named(one)).map((one) => one.outerHTML.slice(0, 80)),
+    "an id twice": ids.filter((id, i) => ids.indexOf(id) !== i),
+    "heads of the first level": heads === 1 ? [] : [heads],
   };
 }

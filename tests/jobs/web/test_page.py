@@ -1,21 +1,11 @@
 """The page in a real browser: every game's tiny table, with the mouse, with the keyboard alone, on
-a phone, in light and dark; and not a word in the console.
-
-Skipped where there is no Chromium or no playwright, which drives it.
+a phone, in light and dark; and not a word in the console (`browsing`).
 """
 
 from __future__ import annotations
 
-import io
-import json
-import os
 import re
-import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import redirect_stdout, suppress
-from dataclasses import dataclass
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,36 +13,18 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-import luckbase
-from luckbase.jobs.app import run
-from tests.places import ROOT
-
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="playwright is not installed; pip install playwright drives it"
+from tests.jobs.web.browsing import (
+    GAMES,
+    STATES,
+    Visitor,
+    expect,
+    faults,
+    id_of,
+    numbers,
+    only_refusals,
+    queried,
 )
-pytest.importorskip("uvicorn", reason="uvicorn is not installed; pip install '.[web]'")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no Chromium is installed; apt-get install chromium"
-)
-expect = playwright.expect
 
-BOARDS: dict[str, dict[str, Any]] = {
-    "press-your-luck": {"frontier": 2},
-    "goofspiel": {},
-    "pig": {},
-    "skunk": {},
-}
-"""The games that have a full table, with settings of their tiny boards."""
-GAMES = (*BOARDS, "jackpot")
-STATES = {
-    "press-your-luck": "scores=500,1000,500&earned=0,2,0",
-    "goofspiel": "mine=1,3,4&theirs=1,2,4&deck=1,2,4&upcard=2",
-    "jackpot": "open=1,2,3,4&dice=4",
-    "pig": "mine=3&yours=8&turn=4",
-    "skunk": "mine=3&yours=8&turn=4",
-}
-"""A state of each in which somebody has a choice."""
 EDITS = {
     "press-your-luck": ("scores, player 1", "1500", "scores=1500,1000,500"),
     "goofspiel": ("upcard", "4", "upcard=4"),
@@ -63,131 +35,6 @@ EDITS = {
 """A field by its label, what is written there, and what the address says then."""
 CHOICES = [game for game in GAMES if game != "goofspiel"]
 """The games in which one chooses at a time."""
-PHONE = {"width": 360, "height": 740}
-
-
-@pytest.fixture(scope="module")
-def tables(
-    table_of: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Path]:
-    """The table of each game's tiny board, and "other": one with another rule,
-    "finer": one with other scores."""
-    found = {
-        game: table_of(ROOT / f"boards/{game}/tiny.toml", **settings)
-        for game, settings in BOARDS.items()
-    }
-    board = ROOT / "boards/press-your-luck/tiny.toml"
-    found["other"] = table_of(board, frontier=2, third_place_spins=False)
-    found["finer"] = table_of(board, frontier=1, score_unit=250, score_cap=1500)
-    board = luckbase.load_board(ROOT / "boards/jackpot/tiny.toml")  # which is solved by search
-    found["jackpot"] = luckbase.solve(board, results=tmp_path_factory.mktemp("jackpot")).table
-    return {game: Path(table) for game, table in found.items()}
-
-
-@pytest.fixture(scope="module")
-def site(tables: dict[str, Path]) -> Iterator[str]:
-    """The address of a server of these tables."""
-    served = subprocess.Popen(
-        [sys.executable, "-m", "luckbase", "serve", "--no-open", "--port", "0",
-         *map(str, tables.values())],
-        stderr=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert served.stderr is not None
-    said = ""
-    for line in served.stderr:
-        said += line
-        if found := re.search(r"http://\S+", line):
-            break
-    else:
-        raise AssertionError(said)
-    yield found[0]
-    served.terminate()
-    with suppress(subprocess.TimeoutExpired):
-        served.wait(10)
-    served.kill()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(
-            executable_path=CHROMIUM, args=["--headless", "--no-sandbox"]
-        )
-        yield browser
-        browser.close()
-
-
-class Visitor:
-    """One person's browser window, and what its console said."""
-
-    def __init__(self, page: Any, site: str) -> None:
-        self.page, self.site = page, site
-        self.said: list[str] = []
-        self.asked: list[str] = []
-        page.on("console", lambda message: self.said.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: self.said.append(f"error: {error}"))
-        page.on("request", lambda request: self.asked.append(request.url))
-
-    def go(self, address: str) -> Any:
-        """Open an address of the page, and wait for what is drawn there."""
-        self.page.goto("about:blank")
-        self.page.goto(self.site + address)
-        expect(
-            self.page.locator("main:not([aria-busy]) h1, main:not([aria-busy]) .sorry").first
-        ).to_be_visible()
-        return self.page
-
-    def drawn(self) -> None:
-        """Wait until what the address asks for is there."""
-        expect(self.page.locator("main:not([aria-busy])")).to_be_visible()
-
-    def fields(self) -> dict[str, str]:
-        """The state in the address."""
-        return dict(parse_qsl(urlsplit(urlsplit(self.page.url).fragment).query))
-
-
-@pytest.fixture
-def visitor(browser: Any, site: str, request: pytest.FixtureRequest) -> Iterator[Visitor]:
-    """A visitor whose console stays empty; `indirect` parameters are of the window."""
-    window = {"viewport": {"width": 1200, "height": 900}, **getattr(request, "param", {})}
-    context = browser.new_context(**window)
-    context.set_default_timeout(8000)
-    visiting = Visitor(context.new_page(), site)
-    yield visiting
-    context.close()
-    assert visiting.said == []
-
-
-@pytest.fixture(scope="module")
-def address(tables: dict[str, Path]) -> Callable[..., str]:
-    """address(game, view, query) -> the address of a view."""
-
-    def of(game: str, view: str = "state", query: str | None = None) -> str:
-        asked = STATES[game] if query is None else query
-        return f"#/t/{id_of(tables[game])}/{view}" + (f"?{asked}" if asked else "")
-
-    return of
-
-
-def id_of(table: Path) -> str:
-    return "~".join(table.parts[-3:])
-
-
-def queried(table: Path, state: dict[str, str]) -> dict[str, Any]:
-    """What ``luckbase query --json`` says."""
-    out = io.StringIO()
-    with redirect_stdout(out):
-        words = [f"{name}={value}" for name, value in state.items()]
-        assert run(["query", str(table), *words, "--json"]) == 0
-    found: dict[str, Any] = json.loads(out.getvalue())
-    return found
-
-
-def numbers(part: Any) -> list[float]:
-    """The payoffs that a part of the page shows, as they were sent."""
-    return [float(each.get_attribute("value")) for each in part.locator("data").all()]
-
-
 # --- the explorer ---------------------------------------------------------------------------------
 
 
@@ -335,21 +182,15 @@ def test_bad_input_is_a_sentence_beside_its_field(
     only_refusals(visitor)
 
 
-def only_refusals(visitor: Visitor) -> None:
-    """Chromium itself writes a line for a 400 that was meant; there is no other."""
-    assert all("400 (Bad Request)" in line or "404 (Not Found)" in line for line in visitor.said)
-    visitor.said.clear()
-
-
 def test_an_address_that_is_wrong_says_so(visitor: Visitor, address: Callable[..., str]) -> None:
     page = visitor.go(address("pig"))
     page.goto(visitor.site + address("pig", query="mine=3&yours=8&turns=4"))
-    expect(page.locator(".answer .sorry")).to_contain_text("unknown field 'turns'")
+    expect(page.locator(".answer [role=alert]")).to_contain_text("unknown field 'turns'")
     page.goto(visitor.site + "#/t/no~such~table/state")
-    expect(page.locator("main .sorry")).to_contain_text("no table here")
+    expect(page.locator("main [role=alert]")).to_contain_text("no table here")
     for nowhere in ("#/nowhere", f"#/t/%E0{address('pig')[3:]}", "#/t/%E0/state", "#/%"):
         visitor.go(nowhere)
-        expect(page.locator("main .sorry")).to_contain_text("no such page")
+        expect(page.locator("main [role=alert]")).to_contain_text("no such page")
     only_refusals(visitor)
 
 
@@ -593,8 +434,8 @@ def test_curves_say_their_numbers(visitor: Visitor, address: Callable[..., str])
     found = page.locator("table.numbers tbody tr")
     expect(found).to_have_count(len(xs))
     rows = found.all()
-    for row, *numbers in zip(rows, *(curve["values"] for curve in said["curves"]), strict=True):
-        assert row.locator("td").all_text_contents() == [plain(number) for number in numbers]
+    for row, *own in zip(rows, *(curve["values"] for curve in said["curves"]), strict=True):
+        assert row.locator("td").all_text_contents() == [plain(number) for number in own]
 
 
 def test_a_chart_to_read_and_the_same_as_a_table(
@@ -746,90 +587,41 @@ def test_differences_of_tables_with_other_steps_are_those_of_their_answers(
 # --- for everybody --------------------------------------------------------------------------------
 
 
-def every_view(address: Callable[..., str], tables: dict[str, Path]) -> list[str]:
+def every_view(address: Callable[..., str], tables: dict[str, Path]) -> dict[str, str]:
     """Each view once, with all that it can show."""
     first, second = (id_of(tables[name]) for name in ("press-your-luck", "other"))
-    return [
-        "", *(address(game) for game in GAMES),
-        address("press-your-luck", "grid", GRIDS["press-your-luck"]),
-        address("skunk", "grid", "x=mine&y=turn&colour=best&yours=8"),
-        address("pig", "grid", "chart=turn&settings=yours=9"),
-        *(address("press-your-luck", "grid", f"chart={name}") for name in ("leads", "by-spins")),
-        address("goofspiel", "grid", "chart=bids"),
-        address("pig", "play", ""),
-        address("pig", "play", "seed=3&seat=1&against=optimal&move=roll"),
-        f"#/compare?first={first}&second={second}&scores=500,1000,1500&earned=1,1,0",
-    ]  # fmt: skip
+    return {
+        "list": "",
+        **{game: address(game) for game in GAMES},
+        **{f"{game} grid": address(game, "grid", query) for game, query in GRIDS.items()},
+        "actions": address("skunk", "grid", "x=mine&y=turn&colour=best&yours=8"),
+        "pig turn": address("pig", "grid", "chart=turn&settings=yours=9"),
+        "leads": address("press-your-luck", "grid", "chart=leads"),
+        "by-spins": address("press-your-luck", "grid", "chart=by-spins"),
+        "bids": address("goofspiel", "grid", "chart=bids"),
+        "begin": address("pig", "play", ""),
+        "play": address("pig", "play", "seed=3&seat=1&against=optimal&move=roll"),
+        "what if": f"#/compare?first={first}&second={second}&scores=500,1000,1500&earned=1,1,0",
+        "no such state": address("pig", "state", "mine=3&yours=8&turns=4"),
+        "no such page": "#/nowhere",
+    }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Seen:
-    """What was found on one view."""
-
-    view: str
-    ground: str
-    wide: int
-    small: list[str]
-    faint: list[str]
-    names: dict[str, Any]
+VIEWS = [
+    "list", *GAMES, *(f"{game} grid" for game in GRIDS), "actions", "pig turn", "leads", "by-spins",
+    "bids", "begin", "play", "what if", "no such state", "no such page",
+]  # fmt: skip
+"""What is looked at; the names of `every_view`."""
 
 
-WINDOWS = {
-    "on a phone, dark": {"viewport": PHONE, "has_touch": True, "color_scheme": "dark"},
-    "on a desk, light": {"viewport": {"width": 1200, "height": 900}, "color_scheme": "light"},
-}
-
-
-@pytest.fixture(scope="module", params=WINDOWS)
-def seen(
-    request: pytest.FixtureRequest, browser: Any, site: str, tables: dict[str, Path],
-    address: Callable[..., str],
-) -> Iterator[list[Seen]]:  # fmt: skip
-    """Every view in a window, with all that can be unfolded."""
-    context = browser.new_context(**WINDOWS[request.param], reduced_motion="reduce")
-    visiting = Visitor(context.new_page(), site)
-    found = []
-    for view in every_view(address, tables):
-        page = visiting.go(view)
-        page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
-        expect(page.locator(".loading")).to_have_count(0)
-        found.append(Seen(view, **page.evaluate(LOOK)))
-    yield found
-    context.close()
-    assert visiting.said == []
-
-
-LOOK = (Path(__file__).parent / "look.js").read_text()
-
-
-def test_nothing_is_wider_than_the_window(seen: list[Seen]) -> None:
-    assert [each.view for each in seen if each.wide > 0] == []
-
-
-def test_fingers_find_what_they_touch(seen: list[Seen]) -> None:
-    assert [(each.view, each.small) for each in seen if each.small] == []
-
-
-def test_words_stand_out_from_their_ground(seen: list[Seen]) -> None:
-    assert len({each.ground for each in seen}) == 1
-    assert [(each.view, each.faint) for each in seen if each.faint] == []
-
-
-def test_everything_has_a_name_for_those_who_listen(seen: list[Seen]) -> None:
-    for each in seen:
-        assert each.names == {
-            "nameless": [], "twice": [], "jumps": [], "heads": 1, "mains": 1, "language": "en",
-        }, each.view  # fmt: skip
-
-
-def test_light_and_dark_differ(browser: Any, site: str) -> None:
-    grounds = set()
-    for scheme in ("light", "dark"):
-        context = browser.new_context(color_scheme=scheme)
-        page = Visitor(context.new_page(), site).go("")
-        grounds.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
-        context.close()
-    assert len(grounds) == 2
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_is_for_everybody(
+    view: str, visitor: Visitor, address: Callable[..., str], tables: dict[str, Path]
+) -> None:
+    page = visitor.go(every_view(address, tables)[view])
+    assert faults(page) == []
+    if view.startswith("no such"):
+        only_refusals(visitor)
 
 
 def tab_to(page: Any, wanted: str, most: int = 60) -> None:

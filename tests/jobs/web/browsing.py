@@ -1,0 +1,184 @@
+"""A person's browser on the page, for the tests of its views, and what must hold of every view.
+
+A test file of views imports this; where there is no Chromium or no playwright, which drives it,
+its tests are skipped. The fixtures (`visitor`, `address`, …) are in `conftest`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from luckbase.jobs.app import run
+from tests.places import ROOT
+
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="playwright is not installed; pip install playwright drives it"
+)
+axe = pytest.importorskip(
+    "axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python judges views"
+)
+pytest.importorskip("uvicorn", reason="uvicorn is not installed; pip install '.[web]'")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+if CHROMIUM is None:
+    pytest.skip("no Chromium is installed; apt-get install chromium", allow_module_level=True)
+expect = playwright.expect
+
+BOARDS: dict[str, dict[str, Any]] = {
+    "press-your-luck": {"frontier": 2},
+    "goofspiel": {},
+    "pig": {},
+    "skunk": {},
+}
+"""The games that have a full table, with settings of their tiny boards."""
+GAMES = (*BOARDS, "jackpot")
+STATES = {
+    "press-your-luck": "scores=500,1000,500&earned=0,2,0",
+    "goofspiel": "mine=1,3,4&theirs=1,2,4&deck=1,2,4&upcard=2",
+    "jackpot": "open=1,2,3,4&dice=4",
+    "pig": "mine=3&yours=8&turn=4",
+    "skunk": "mine=3&yours=8&turn=4",
+}
+"""A state of each in which somebody has a choice."""
+
+
+@contextmanager
+def serving(*tables: Path) -> Iterator[str]:
+    """The address of a server of these tables, as a person starts it."""
+    served = subprocess.Popen(
+        [sys.executable, "-m", "luckbase", "serve", "--no-open", "--port", "0",
+         *map(str, tables)],
+        stderr=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert served.stderr is not None
+    said = ""
+    for line in served.stderr:
+        said += line
+        if found := re.search(r"http://\S+", line):
+            break
+    else:
+        raise AssertionError(said)
+    yield found[0]
+    served.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        served.wait(10)
+    served.kill()
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """A browser without a window."""
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(
+            executable_path=CHROMIUM, args=["--headless", "--no-sandbox"]
+        )
+        yield browser
+        browser.close()
+
+
+class Visitor:
+    """One person's browser window, and what its console said."""
+
+    def __init__(self, page: Any, site: str) -> None:
+        self.page, self.site = page, site
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        page.on("console", lambda message: self.said.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: self.said.append(f"error: {error}"))
+        page.on("request", lambda request: self.asked.append(request.url))
+
+    def go(self, address: str) -> Any:
+        """Open an address of the page, and wait for what is drawn there."""
+        self.page.goto("about:blank")
+        self.page.goto(self.site + address)
+        expect(
+            self.page.locator("main:not([aria-busy]) h1, main:not([aria-busy]) .sorry").first
+        ).to_be_visible()
+        return self.page
+
+    def drawn(self) -> None:
+        """Wait until what the address asks for is there."""
+        expect(self.page.locator("main:not([aria-busy])")).to_be_visible()
+
+    def fields(self) -> dict[str, str]:
+        """The state in the address."""
+        return dict(parse_qsl(urlsplit(urlsplit(self.page.url).fragment).query))
+
+
+def id_of(table: Path) -> str:
+    return "~".join(table.parts[-3:])
+
+
+def queried(table: Path, state: dict[str, str]) -> dict[str, Any]:
+    """What ``luckbase query --json`` says."""
+    out = io.StringIO()
+    with redirect_stdout(out):
+        words = [f"{name}={value}" for name, value in state.items()]
+        assert run(["query", str(table), *words, "--json"]) == 0
+    found: dict[str, Any] = json.loads(out.getvalue())
+    return found
+
+
+def numbers(part: Any) -> list[float]:
+    """The payoffs that a part of the page shows, as they were sent."""
+    return [float(each.get_attribute("value")) for each in part.locator("data").all()]
+
+
+def only_refusals(visitor: Visitor) -> None:
+    """Chromium itself writes a line for a 400 that was meant; there is no other."""
+    assert all("400 (Bad Request)" in line or "404 (Not Found)" in line for line in visitor.said)
+    visitor.said.clear()
+
+
+# --- what must hold of every view -----------------------------------------------------------------
+
+WINDOWS = [
+    (width, high, scheme)
+    for width, high in ((390, 844), (320, 640), (1440, 900))
+    for scheme in ("light", "dark")
+]
+LOOK = (Path(__file__).parent / "look.js").read_text()
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+OF_LOOKS = ["color-contrast", "target-size", "scrollable-region-focusable", "link-in-text-block"]
+"""The rules of axe-core that depend on the width or the theme; all others are asked once."""
+
+
+def faults(page: Any) -> list[str]:
+    """What is wrong with the view that a page shows, in sentences: in the eyes of axe-core and of
+    `look.js`, with all unfolded, in both themes at 320, 390 and 1440 wide. The window is left at
+    the last."""
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    expect(page.locator(".loading")).to_have_count(0)
+    page.evaluate(axe.Axe().axe_script)
+    found, grounds = [], set()
+    for width, high, scheme in WINDOWS:
+        page.set_viewport_size({"width": width, "height": high})
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        first = (width, high, scheme) == WINDOWS[0]
+        rules = {"type": "tag", "values": TAGS} if first else {"type": "rule", "values": OF_LOOKS}
+        seen = page.evaluate(LOOK)
+        grounds.add(seen.pop("ground"))
+        at = f"at {width}, {scheme}"
+        found += [f"{at}: {name}: {what}" for name, what in seen.items() if what]
+        for each in page.evaluate(AXE, rules):
+            where = "; ".join(node["html"][:90] for node in each["nodes"][:3])
+            found.append(f"{at}: {each['id']}: {each['help']}: {where}")
+    if len(grounds) != 2:
+        found.append(f"light and dark have one ground: {grounds}")
+    return found
+
+
+AXE = """rules => axe.run(document, {resultTypes: ["violations"], runOnly: rules})
+  .then(said => said.violations)"""
