@@ -10,43 +10,99 @@ from __future__ import annotations
 import errno
 import shlex
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from luckbase.cluster.words import program
 from luckbase.jobs import process
 from luckbase.solver import sentences
 from luckbase.solver.errors import LuckbaseError
 
-COMMANDS = {
-    "solve": "solve", "plan": "solve", "query": "query", "status": "status", "verify": "status",
-    "diff": "diff", "export": "query", "evaluate": "evaluate", "simulate": "evaluate",
-    "play": "play", "chart": "draw", "graph": "draw", "report": "draw", "serve": "serve",
-    "clean": "status",
-}  # fmt: skip
-"""In the order of ``--help``; each is a function in a module of `jobs`, which is imported where it
-is typed."""
+GROUPS = {
+    "Solve": {"plan": "solve", "solve": "solve"},
+    "Ask": {"query": "query", "export": "query"},
+    "Compare": {"diff": "diff", "evaluate": "evaluate", "simulate": "evaluate"},
+    "Draw": {"chart": "draw", "graph": "draw", "report": "draw", "serve": "serve"},
+    "Play": {"play": "play"},
+    "Keep": {"status": "status", "verify": "status", "clean": "status"},
+}
+"""Commands as ``--help`` groups them; each is a function in a module of `jobs`, which is imported
+where it is typed, and the first line of its docstring is its line in the help."""
+COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
+DOCS = """\
+luckbase COMMAND --help prints the options of a command, and two examples.
+docs/tutorial.md leads from the installation to a first picture, in ten minutes;
+docs/README.md lists all pages, and every game has one of its own."""
 
 
 class _Interrupted(Exception):
     """Ctrl+C or another signal in a command; Typer would swallow a KeyboardInterrupt."""
 
 
+class _Command(TyperCommand):
+    """A command whose help ends with its examples."""
+
+    @property
+    def examples(self) -> Sequence[str]:
+        """Lines that can be typed."""
+        found: Sequence[str] = self.callback.examples  # type: ignore[union-attr]
+        return found
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [*(name for name, _ in self._arguments()), "[OPTIONS]"]
+
+    def _arguments(self) -> list[tuple[str, str]]:
+        every: list[Any] = [each for each in self.params if each.param_type_name == "argument"]
+        return [(each.metavar, each.help) for each in every]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        if self._arguments():
+            with formatter.section("Arguments"):
+                formatter.write_dl(self._arguments())
+        _write_options(self, ctx, formatter)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Examples"):
+            for example in self.examples:
+                formatter.write(f"  {example}\n")
+
+
+def _write_options(command: Any, ctx: Any, formatter: Any) -> None:
+    every = [each for each in command.get_params(ctx) if each.param_type_name == "option"]
+    with formatter.section("Options"):
+        formatter.write_dl([each.get_help_record(ctx) for each in every])
+
+
 class _Commands(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{**settings, "commands": dict.fromkeys(COMMANDS)})
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return ["COMMAND", "..."]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        for title, names in GROUPS.items():
+            helps = [self.get_command(ctx, name).help for name in names]
+            with formatter.section(title):
+                for name, text in zip(names, helps, strict=True):
+                    formatter.write(f"  {name:10}{text.splitlines()[0]}\n")
+        _write_options(self, ctx, formatter)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        formatter.write(f"\n{DOCS}\n")
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
         alone = typer.Typer(rich_markup_mode=None, add_completion=False)
         module = import_module(f"luckbase.jobs.{COMMANDS[cmd_name]}")
-        alone.command(cmd_name)(getattr(module, cmd_name))
+        alone.command(cmd_name, cls=_Command)(getattr(module, cmd_name))
         return typer.main.get_command(alone)
 
     def invoke(self, ctx: Any) -> Any:
@@ -89,11 +145,22 @@ def _luckbase(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+            "--version",
+            "-V",
+            callback=_print_version,
+            is_eager=True,
+            help="Print the version and exit.",
         ),
     ] = False,
 ) -> None:
-    """The exact payoff of every state of a game, solved overnight and asked in the morning."""
+    """The exact payoff of every state of a game of chance: solved once, asked by state.
+
+    \b
+    Begin with:
+      luckbase solve pig/race
+      luckbase query pig/race mine=0 yours=87 turn=12
+      luckbase play pig/race --hints
+    """
 
 
 def main() -> None:

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.comparison import Comparison
 
 
-@options.command()
+@options.command(
+    "luckbase diff pig/tiny pig/tiny --set-second sides=4",
+    "luckbase diff pig/tiny pig/tiny --set-second sides=4 --out moved.csv",
+)
 def diff(
     first: options.TableName,
     second: Annotated[str, options.Argument("Another table of the game.", "TABLE")],
@@ -44,10 +47,10 @@ def diff(
     results: options.Results = Path("results"),
     as_json: options.Json = False,
 ) -> int:
-    """Say which decisions the second table moves, and what it costs to keep those of the first
-    (exit code 1 if the tables differ).
+    """Say where decisions differ between two tables, and at what cost.
 
-    The cost is in the second one's payoffs, to the one who decides; toss-ups are counted apart."""
+    The cost is that of the first table's action, in the second table's payoffs, to the one who
+    decides; toss-ups are counted apart. Exit code 1 if the tables differ."""
     from luckbase.cluster.table.frames import check_place
 
     suffix = ""

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from luckbase.solver.charts import Chart, Kind
 
 
-@options.command()
+@options.command(
+    "luckbase chart pig/race",
+    "luckbase chart pig/race --what hold --out hold.png",
+)
 def chart(
     table: options.TableName,
     fields: Annotated[
@@ -41,7 +44,7 @@ def chart(
     strict: options.Strict = False,
     results: options.Results = Path("results"),
 ) -> None:
-    """Print or draw what a full table says at a glance: when to pass or hold, the chance to win.
+    """Print or draw a table at a glance: when to hold, chances to win.
 
     A game has its charts by name, lists and pictures; a --what that is none of them says which. A
     picture is printed as text, as wide as the terminal, or drawn into a file."""
@@ -105,7 +108,11 @@ def _written(made: Chart, suffix: str, out: Any = None) -> bytes:
     return said.encode()
 
 
-@options.command(luckbase.graph)
+@options.command(
+    "luckbase graph jackpot/tiny --out tiny.dot",
+    "luckbase graph pig/tiny --agents hold-at-4 --labels actions --out tiny.dot",
+    api=luckbase.graph,
+)
 def graph(
     board: options.BoardFile,
     more: options.More = None,
@@ -116,7 +123,7 @@ def graph(
     out: Annotated[str, Help("A .dot, .svg, .png or .pdf; - is DOT on stdout.", "FILE")] = "-",
     **how: Any,
 ) -> None:
-    """Draw how agents play: the positions they come to and their moves, as GraphViz DOT.
+    """Draw how agents play as a graph (DOT): positions and moves.
 
     A position has the chance that a play comes to it and its payoffs."""
     from luckbase.cluster.play.draw import check_labels
@@ -151,7 +158,10 @@ def _rendered(picture: graphviz.Digraph, suffix: str, out: str) -> bytes:
         raise OptionError(f"--out: {out}: GraphViz: {str(error)[:150]}") from None
 
 
-@options.command()
+@options.command(
+    "luckbase report pig/tiny --out tiny.html",
+    "luckbase report pig/tiny --all --out tiny.html",
+)
 def report(
     table: options.TableName,
     out: Annotated[str, Help("Where it is written.", "FILE.html")],
@@ -163,9 +173,10 @@ def report(
     strict: options.Strict = False,
     results: options.Results = Path("results"),
 ) -> int:
-    """Write a page in one file: board, summary, charts, verdict (exit code 1 if that is bad).
+    """Write a page in one file to send: board, summary, charts, verdict.
 
-    It needs no network and nothing installed, is below 2 MB, and says how to get the same."""
+    It needs no network and nothing installed, is below 2 MB, and says how to get the same. Exit
+    code 1 if the verdict is bad."""
     rows = options.read_sample(sample, every)
     where = Path(out)
     if where.suffix.lower() not in (".html", ".htm"):

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from luckbase import Evaluated, Matrix
 
 
-@options.command(luckbase.evaluate)
+@options.command(
+    "luckbase evaluate pig/race --agents hold-at-20,optimal",
+    "luckbase evaluate pig/tiny --agents hold-at-4,hold-at-6,optimal --matrix",
+    api=luckbase.evaluate,
+)
 def evaluate(
     board: options.BoardFile,
     more: options.More = None,
@@ -27,9 +31,10 @@ def evaluate(
     as_json: options.Json = False,
     **how: Any,
 ) -> None:
-    """The exact payoff of a profile of agents: by name, optimal, best-response, random, a table's.
+    """Print the exact payoffs of agents who play each other.
 
-    Starts from the game's start, or from --from."""
+    An agent is a name of the game's own, optimal, best-response, random, or a table. Starts
+    from the game's start, or from --from."""
     from luckbase.solver import load_game
 
     read, root = options.board_of(board, settings), options.read_start(start, more)
@@ -87,7 +92,11 @@ def _print(payoff_name: str, found: Evaluated) -> None:
         terminal.print_table("", heads, listed, sys.stdout)
 
 
-@options.command(luckbase.simulate)
+@options.command(
+    "luckbase simulate pig/tiny --agents hold-at-5,optimal --games 100000",
+    "luckbase simulate jackpot/seed --agents hilo --games 100000 --seed 7",
+    api=luckbase.simulate,
+)
 def simulate(
     board: options.BoardFile,
     more: options.More = None,
@@ -98,7 +107,7 @@ def simulate(
     as_json: options.Json = False,
     **how: Any,
 ) -> None:
-    """Play N games of a profile of agents: mean payoffs with their standard errors.
+    """Play many games of agents: mean payoffs and standard errors.
 
     Starts from the game's start, or from --from; the same seed gives the same plays."""
     from luckbase.cluster.play.evaluate import errors_off

@@ -45,9 +45,12 @@ GameFiles = Annotated[
 ]
 
 
-def command(api: Callable[..., Any] | None = None) -> Callable[[Callable[..., Any]], Any]:
+def command(
+    *examples: str, api: Callable[..., Any] | None = None
+) -> Callable[[Callable[..., Any]], Any]:
     """Makes a function a command: its parameters are options, and so are those arguments of `api`,
-    a function of luckbase's, that have a `Help`; it gets them as keywords.
+    a function of luckbase's, that have a `Help`; it gets them as keywords. Its help is the
+    docstring, then `examples`, lines that can be typed.
 
     Every command takes ``--game``: files that are run before anything is read.
     """
@@ -68,6 +71,7 @@ def command(api: Callable[..., Any] | None = None) -> Callable[[Callable[..., An
         every.append(Parameter("game", Parameter.KEYWORD_ONLY, default=None, annotation=GameFiles))
         every = [_option(each) for each in every]
         call.__signature__ = Signature(every)  # type: ignore[attr-defined]
+        call.examples = examples  # type: ignore[attr-defined]
         call.__annotations__ = {each.name: each.annotation for each in every}
         return call
 

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from luckbase.cluster.play.game import Decision
 
 
-@options.command()
+@options.command(
+    "luckbase play pig/race --hints",
+    "luckbase play pig/race --against hold-at-20 --as 2",
+)
 def play(
     board: options.BoardFile,
     more: options.More = None,
@@ -41,7 +44,7 @@ def play(
     ] = 20_000_000,
     results: options.Results = Path("results"),
 ) -> None:  # fmt: skip
-    """Play against the optimal or other agents; afterwards, what each of your decisions cost.
+    """Play against agents; afterwards, see what each decision cost you.
 
     Answer with an action's name, its beginning or its number; ? shows what each is worth, q
     quits. Where both choose at once, fields are as you see them: mine is yours."""

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from luckbase import Answer, Table
 
 
-@options.command()
+@options.command(
+    "luckbase query pig/race mine=0 yours=87 turn=12",
+    "luckbase query pig/race --batch states.csv --best --out answers.csv",
+)
 def query(
     table: options.TableName,
     fields: Annotated[
@@ -40,7 +43,7 @@ def query(
     results: options.Results = Path("results"),
     as_json: options.Json = False,
 ) -> None:
-    """Answer by state: the payoff of the state and of every action, best first.
+    """Answer by state: its payoff, and that of every action, best first.
 
     A state above the table's frontier is answered by a search down to it."""
     if (batch is None) == (not fields):
@@ -91,7 +94,10 @@ def _print(answer: Answer, payoff_name: str) -> None:
     print(f"answered by {answer.origin}")
 
 
-@options.command()
+@options.command(
+    "luckbase export pig/race yours=87 'margin<0.001' --out close.csv",
+    "luckbase export pig/race mine=0 --columns yours,turn,best --format csv",
+)
 def export(
     table: options.TableName,
     where: Annotated[
@@ -116,9 +122,10 @@ def export(
     results: options.Results = Path("results"),
     as_json: options.Json = False,
 ) -> None:
-    """Write rows with every action's payoff, best, margin and who acts: CSV, Excel, Parquet, Arrow.
+    """Write rows as CSV, Excel, Parquet or Arrow, all or those you name.
 
-    WHERE is what must hold of a row, in the words of its columns or of the fields of a query."""
+    A row has every action's payoff, the best action, its margin and who acts. WHERE is what
+    must hold of a row, in the words of its columns or of the fields of a query."""
     if as_json and out == "-":
         raise OptionError("--json: says what was written to a file; give --out FILE")
     chosen = None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from luckbase.jobs.web.pool import Finder, TablePool
 
 
-@options.command()
+@options.command("luckbase serve", "luckbase serve pig/race --port 8000 --no-open")
 def serve(
     tables: Annotated[
         list[str] | None,
@@ -45,9 +45,10 @@ def serve(
     settings: options.Settings = None,
     results: options.Results = Path("results"),
 ) -> None:
-    """Explore tables in a browser, and ask them over HTTP as JSON; nothing is ever written.
+    """Explore tables in a browser, or ask them over HTTP as JSON.
 
-    Listens on this machine alone unless --host says otherwise. Ctrl+C ends it."""
+    Nothing is ever written. Listens on this machine alone unless --host says otherwise. Ctrl+C
+    ends it."""
     missing = [name for name in ("starlette", "uvicorn") if importlib.util.find_spec(name) is None]
     if missing:
         raise OptionError(

@@ -44,7 +44,11 @@ class _Call:
     as_json: bool
 
 
-@options.command(Options)
+@options.command(
+    "luckbase solve pig/race",
+    "luckbase solve press-your-luck/1985-02 --set score_unit=500 --set frontier=2",
+    api=Options,
+)
 def solve(
     boards: Annotated[
         list[str],
@@ -60,11 +64,12 @@ def solve(
     as_json: options.Json = False,
     **how: Any,
 ) -> int:  # fmt: skip
-    """Solve what is missing of each board's full table; the same command goes on after a stop.
+    """Solve a board's table; after a stop the same command goes on.
 
-    With --from, or for a game that has no tiers: of all that lies below some states, by search.
-    Prints the table's directory on stdout. Of several boards all are read first; one that can not
-    be read or solved stops no other, and the exit code is 1.
+    What is there already stays. With FIELD=VALUE or --from, or for a game that has no tiers, it
+    solves all that lies below some states, by search. Prints the table's directory on stdout.
+    Of several boards all are read first; one that can not be read or solved stops no other, and
+    the exit code is 1.
     """
     from luckbase.cluster.inputs import is_many
 
@@ -382,7 +387,11 @@ def _print_due(planned: Sequence[Due]) -> None:
     print(said + (f"; {refused} can not be" if refused else ""))
 
 
-@options.command(luckbase.plan)
+@options.command(
+    "luckbase plan pig/race",
+    "luckbase plan press-your-luck/1985-02 --set score_unit=500 --set frontier=2",
+    api=luckbase.plan,
+)
 def plan(
     board: options.BoardFile,
     more: options.More = None,
@@ -393,8 +402,10 @@ def plan(
     as_json: options.Json = False,
     **how: Any,
 ) -> None:
-    """Print states, bytes on disk, peak memory and time, of a table or a search; refuse what will
-    not fit."""
+    """Say how many states, bytes and minutes a solve will take.
+
+    Of the board's full table, or of a search below some states; refuses what will not fit into the
+    memory or on the disk."""
     from luckbase.cluster.run.tiers import Planned
 
     found = luckbase.plan(

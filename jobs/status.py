@@ -20,7 +20,10 @@ CLEAN_WORDS = {"unasked": "not asked for", "protected": "kept", "asked": "asked 
                "running": "being solved", "removed": "removed"}  # fmt: skip
 
 
-@options.command()
+@options.command(
+    "luckbase status",
+    "luckbase status pig/race",
+)
 def status(
     tables: Annotated[
         list[str] | None,
@@ -33,8 +36,9 @@ def status(
     results: options.ResultsOrJob = None,
     as_json: options.Json = False,
 ) -> int:
-    """Say of each table whether it is complete, partial, stale or damaged, and why (exit code 1 if
-    not all are complete and fresh)."""
+    """Say which tables are complete, partial, stale or damaged, and why.
+
+    Exit code 1 if not all are complete and fresh."""
     options.read_results(results or "results")
     set_options = options.read_settings(settings)
     statuses = luckbase.status(*(tables or []), results=results, settings=set_options)
@@ -87,7 +91,10 @@ def _running(said: dict[str, Any]) -> Iterator[str]:
         yield f"  {said['last_note']}"
 
 
-@options.command()
+@options.command(
+    "luckbase verify pig/race",
+    "luckbase verify pig/tiny --all",
+)
 def verify(
     table: options.TableName,
     sample: Annotated[
@@ -99,10 +106,10 @@ def verify(
     results: options.Results = Path("results"),
     as_json: options.Json = False,
 ) -> int:
-    """Check every byte against the ledger, then rows against the rules (exit code 1 if it fails).
+    """Check a table: all its bytes, and its payoffs against the rules.
 
-    A row's residual is the payoff recomputed from the rules, not the kernel, minus the stored one.
-    Twice the error that its file promises is allowed.
+    Exit code 1 if it fails. A row's residual is the payoff recomputed from the rules, not the
+    kernel, minus the stored one. Twice the error that its file promises is allowed.
     """
     rows = options.read_sample(sample, every)
     with (
@@ -134,7 +141,10 @@ def verify(
     return 0
 
 
-@options.command()
+@options.command(
+    "luckbase clean",
+    "luckbase clean --yes",
+)
 def clean(
     names: Annotated[
         list[str] | None,
@@ -146,11 +156,11 @@ def clean(
     yes: Annotated[bool, Help("Remove what is listed.")] = False,
     as_json: options.Json = False,
 ) -> int:
-    """List the tables that no board file asks for any more, and remove them with --yes (exit code 1
-    if a table that was named, or one of those, stays).
+    """List, or remove, the tables that no board file asks for any more.
 
     What was solved with --set, from some states or from Python goes only where its directory is
-    named; what a board file asks for and what somebody solves stays.
+    named; what a board file asks for and what somebody solves stays. With --yes the exit code is 1
+    if a table that should go stays.
     """
     spares = luckbase.clean(*(names or []), results=results, yes=yes)
     for spare in spares:

@@ -100,6 +100,8 @@ def page() -> str:
         described = [" ".join(p.split()) for p in (command.help or "").split("\n\n")]
         lines += ["", f"## {name}", "", "```", usage(name, command), "```", ""]
         lines += "\n\n".join(described).split("\n")
+        lines += ["", "<!-- not run: tests/jobs/test_help.py runs it after those of others -->"]
+        lines += ["```sh", *command.examples, "```"]
         lines += ["", "| word | default | help |", "| --- | --- | --- |"]
         for p in command.params:
             if kind(p) == "argument":

@@ -1,0 +1,80 @@
+"""The help: short, in groups, as wide as a terminal; every command with two examples that work."""
+
+from __future__ import annotations
+
+import io
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import pytest
+
+from luckbase.jobs.app import COMMANDS, GROUPS
+from tests.docs.generated import commands, first_sentence
+
+Command = Callable[..., tuple[int, str, str]]
+PARSED = commands()
+
+
+def examples(name: str) -> list[list[str]]:
+    """The words of a command's examples, after ``luckbase``."""
+    found = [shlex.split(example) for example in PARSED[name].examples]
+    assert all(words[:2] == ["luckbase", name] for words in found)
+    return [words[1:] for words in found]
+
+
+def test_the_help_has_a_line_a_command_in_its_group(command: Command) -> None:
+    code, out, _ = command("--help")
+    assert code == 0
+    for group, names in GROUPS.items():
+        lines = [f"  {name:10}{first_sentence(PARSED[name])}" for name in names]
+        assert f"\n{group}:\n" + "\n".join(lines) + "\n" in out
+    begin = re.findall(r"^    luckbase (.+)$", out, re.MULTILINE)
+    assert begin and begin[0].split()[0] in COMMANDS and "docs/tutorial.md" in out
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_no_line_of_the_help_is_wider_than_a_terminal(command: Command, name: str) -> None:
+    code, out, _ = command(*filter(None, [name, "--help"]))
+    assert code == 0 and max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_a_help_ends_with_two_examples_that_the_command_takes(command: Command, name: str) -> None:
+    _, out, _ = command(name, "--help")
+    written = PARSED[name].examples
+    assert len(written) == 2
+    assert out.rstrip().endswith("Examples:\n" + "\n".join(f"  {line}" for line in written))
+    for words in examples(name):
+        parsed: Any = PARSED[name].make_context(name, words[1:])
+        assert parsed.params
+
+
+@pytest.mark.parametrize("word", ["--version", "-V"])
+def test_the_version_has_a_short_option(command: Command, word: str) -> None:
+    code, out, _ = command(word)
+    assert code == 0 and re.fullmatch(r"luckbase \d+\.\d+\.\d+\n", out)
+
+
+def test_the_examples_work(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the order of the help, in one folder: those of docs/reference/commands.md."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    matplotlib.use("agg")
+    (tmp_path / "boards").symlink_to(Path(__file__).parents[2] / "boards")
+    (tmp_path / "states.csv").write_text("mine,yours,turn\n0,87,12\n40,40,0\n")
+    for sides in ("6", "4"):
+        assert command("solve", "boards/pig/tiny.toml", "--set", f"sides={sides}")[0] == 0
+    for name in COMMANDS:
+        for words in examples(name) if name != "serve" else ():  # which does not end
+            words = [word.replace("frontier=2", "frontier=1") for word in words]
+            words = [re.sub(r"^([a-z-]+/[a-z0-9-]+)$", r"boards/\1.toml", word) for word in words]
+            code, out, err = command(*words)
+            assert code == (1 if name == "diff" else 0), (words, err)
+            written = words[words.index("--out") + 1] if "--out" in words else ""
+            assert Path(written).stat().st_size if written else out or err, words
