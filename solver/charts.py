@@ -42,12 +42,14 @@ FULL, START, STATES = "full", "start", "states"
 class Kind(Result):
     """One of a game's charts. shows: what, for people; picture: a `Heatmap` or `Curves`, else a
     `Listing`. needs: `FULL`, a full table; `START`, or what lies below the game's start; `STATES`,
-    any table that holds states it looks at: what is not held is a gap, which it names."""
+    any table that holds states it looks at: what is not held is a gap, which it names. reading: how
+    to read it, in a sentence."""
 
     name: str
     shows: str
     picture: bool = False
     needs: PythonOnly[str] = FULL
+    reading: str = ""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from luckbase.cluster.table.ledger import TIERS
 from luckbase.cluster.table.moves import Addressed, Moves, moves
 from luckbase.cluster.words import fields, typed
 from luckbase.jobs.web.http import ApiRequest, QueryParams, TableParams
+from luckbase.solver.board import registry
 from luckbase.solver.board.model import canonical
 from luckbase.solver.charts import Kind
 from luckbase.solver.errors import LuckbaseError, MissingTableError
@@ -44,13 +45,17 @@ DRAWN = 2_000
 
 @dataclass(frozen=True)
 class TableSummary(Result):
-    """A table in the list. id: names it in addresses. bytes: on the disk. why: what is missing,
-    stale or damaged, in sentences. running: what a solve that runs says of itself. error_bound: no
-    payoff is further off."""
+    """A table in the list. id: names it in addresses. title: the board's, its name where it has
+    none; game_title: what people call the game; about: the game in two sentences. bytes: on the
+    disk. why: what is missing, stale or damaged, in sentences. running: what a solve that runs says
+    of itself. error_bound: no payoff is further off."""
 
     id: str
     game: str
     board: str
+    title: str
+    game_title: str
+    about: str
     options: dict[str, Any]
     solve_id: str
     kind: str
@@ -77,10 +82,12 @@ class FieldInfo(Result):
     """A field of a state, as a page's input has it. kind: players (one number a player), list
     (several other numbers), set (of numbers from 1), choice (one of few), number. min, max, step:
     of each number, null for no bound; held_max: the most among rows of this table. default: null
-    where it must be said."""
+    where it must be said. help: what it is, in a sentence; example: as an address has it."""
 
     name: str
     label: str
+    help: str
+    example: str
     kind: Literal["players", "list", "set", "choice", "number"]
     players: bool
     length: int
@@ -119,7 +126,6 @@ class TableInfo(Result):
     """A table, its game and board, and how far it reaches."""
 
     summary: Flat[TableSummary]
-    title: str
     players: int
     payoff_name: str
     payoff_range: tuple[float, float]
@@ -151,8 +157,10 @@ def summary(pool: TablePool, entry: TableEntry) -> TableSummary:
     status, (game, board, identity) = pool.status(entry), entry.names
     kinds = ["full"] * bool(status.tiers_in_all) + ["search"] * bool(status.roots)
     why = [pool.without_paths(each, entry) for each in status.why]
+    title, about = registry.described(game)
     return TableSummary(
-        id=entry.id, game=game, board=board, options=status.options, solve_id=identity,
+        id=entry.id, game=game, board=board, title=board, game_title=title, about=about,
+        options=status.options, solve_id=identity,
         kind=" and ".join(kinds) or "empty", state=status.state, states=status.states,
         bytes=status.bytes, complete=status.state == "complete",
         stale=why if status.state == "stale" else [], why=why, running=status.running,
@@ -181,7 +189,6 @@ def info(listed: TableSummary, table: StoredTable) -> TableInfo:
     charts = game.get(Charts)
     return TableInfo(
         summary=replace(listed, error_bound=table.error),
-        title=game.board.title or game.board.name,
         players=game.players, payoff_name=game.payoff_name, payoff_range=game.payoff_range,
         simultaneous=game.simultaneous,
         fields=[field_info(game, field, spans) for field in game.fields],
@@ -235,7 +242,9 @@ def field_info(game: Game, field: Field, spans: Mapping[str, tuple[int, int, int
         kind = "choice" if kind == "number" else kind
     highest = [spans[name][1] for name in field.columns if name in spans]
     return FieldInfo(
-        name=field.name, label=label(field.name), kind=kind, players=players, length=field.length,
+        name=field.name, label=label(field.name), help=field.help,
+        example=field.sample or field.example.partition("=")[2],
+        kind=kind, players=players, length=field.length,
         min=field.low, max=high, step=field.unit, held_max=max(highest, default=None),
         choices=choices, default=field.default,
         optional=field.default is not None or field.blank is not None,

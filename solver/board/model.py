@@ -34,10 +34,14 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def option(default: Any, low: float | None = None, high: float | None = None) -> Any:
+def option(
+    default: Any, low: float | None = None, high: float | None = None, help: str = ""
+) -> Any:
     """An option of a section: a whole number from `low` to `high`, or a truth value, a text, one of
-    several (by its annotation); nothing else is taken for one."""
-    return Field(default, ge=low, le=high, strict=True)
+    several (by its annotation); nothing else is taken for one. help: what it does, in a sentence of
+    plain words with its unit."""
+    strict = None if type(default) is str else True  # text is taken from text alone
+    return Field(default, ge=low, le=high, strict=strict, description=help or None)
 
 
 @dataclass(frozen=True)

@@ -44,13 +44,16 @@ class GameFile:
 class Entry:
     """A game. board: the model of its board files; make: board -> `Rules`; either may be
     ``module:name``, which is imported when it is asked for. stamp: of the code that it comes from,
-    where that may change under its version; 0 elsewhere. file: the one that entered it, if any."""
+    where that may change under its version; 0 elsewhere. file: the one that entered it, if any.
+    title: what people call it, its name if not given; about: the game in two sentences."""
 
     name: str
     board: type[Board] | str
     make: Callable[[Any], Rules] | str
     stamp: int = 0
     file: GameFile | None = None
+    title: str = ""
+    about: str = ""
 
     def model(self) -> type[Board]:
         """The model of its board files."""
@@ -77,10 +80,13 @@ def enter(entry: Entry) -> None:
     entries[entry.name] = entry
 
 
-def register(name: str, board: type[Board], rules: Callable[[Any], Rules]) -> None:
+def register(
+    name: str, board: type[Board], rules: Callable[[Any], Rules], title: str = "", about: str = ""
+) -> None:
     """Enter a game: its name as a board file says it, the model of its board files, and the
-    function that makes its rules of a board. Raises OptionError for a name that is taken."""
-    enter(Entry(name, board, rules))
+    function that makes its rules of a board; title, about: what people call it, and the game in two
+    sentences. Raises OptionError for a name that is taken."""
+    enter(Entry(name, board, rules, title=title, about=about))
 
 
 def of_file(file: GameFile) -> tuple[str, ...]:
@@ -107,6 +113,13 @@ def said(name: str) -> str:
 def known(name: str) -> bool:
     """Whether there is a game of this name."""
     return name in entries or name in _here() or name in _installed()
+
+
+def described(name: str) -> tuple[str, str]:
+    """What people call a game, and the game in two sentences; its name, and nothing, where that is
+    all that is known."""
+    entry = find(name) if known(name) else None
+    return (entry.title or name, entry.about) if entry else (name, "")
 
 
 def find(name: str) -> Entry:

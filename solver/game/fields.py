@@ -55,7 +55,8 @@ class Field:
     field is not said; None where it must be. blank: a value, below `low`, that stands for "nothing
     there": it is not written, and a list may be short of it at its end. bits: how many each number
     takes in a key; as many as `high` needs if 0. is_set: a set of whole numbers from 1, whose value
-    is its bits. as_list: one number is said as a list of one too.
+    is its bits. as_list: one number is said as a list of one too. help: what it is, in a sentence
+    of plain words with its unit; sample: a value as a person writes it, which the board takes.
     """
 
     name: str
@@ -68,6 +69,8 @@ class Field:
     bits: int = 0
     is_set: bool = False
     as_list: bool = False
+    help: str = ""
+    sample: str = ""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -229,9 +232,10 @@ def _shown(said: object) -> str:
         return "…"
 
 
-def set_field(name: str, most: int, default: int | None = None, bits: int = 0) -> Field:
-    """A field that is a set of numbers from 1 to `most`, cards or tiles: ``mine=1,2,5``."""
-    return Field(name, high=(1 << most) - 1, default=default, bits=bits, is_set=True)
+def set_field(name: str, most: int, default: int | None = None, **more: Any) -> Field:
+    """A field that is a set of numbers from 1 to `most`, cards or tiles: ``mine=1,2,5``; more: as
+    `Field` has it."""
+    return Field(name, high=(1 << most) - 1, default=default, is_set=True, **more)
 
 
 def members(bits: int) -> list[int]:

@@ -1,21 +1,38 @@
-"""The parts of the documentation that are made from the command line itself.
+"""The parts of the documentation that are made from the program itself.
 
-``python -m tests.docs.generated`` writes the README's table of commands and
-docs/reference/commands.md; tests fail when they are stale.
+``python -m tests.docs.generated`` writes the README's table of commands,
+docs/reference/commands.md, and in any page a board's fields, options and charts, between
+
+    <!-- fields of skunk/seed: written by python -m tests.docs.generated -->
+    <!-- end of fields -->
+
+Tests fail when they are stale.
 """
 
 from __future__ import annotations
 
+import re
+import types
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Union, get_args, get_origin
 
 import typer.main
+from pydantic import BaseModel
+
+from luckbase import solver
+from luckbase.solver.board.model import Board
+from luckbase.solver.game.capabilities import Charts
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PAGE = ROOT / "docs/reference/commands.md"
 START = "<!-- commands: written by python -m tests.docs.generated -->\n"
 END = "<!-- end of commands -->"
+PART = re.compile(
+    r"(<!-- (\w+) of (\S+): written by python -m tests.docs.generated -->\n)"
+    r".*?(<!-- end of \2 -->)", re.DOTALL,
+)  # fmt: skip
 
 
 def commands() -> dict[str, Any]:
@@ -119,7 +136,107 @@ def with_table(text: str) -> str:
     return before + START + short_table() + END + rest.split(END, 1)[1]
 
 
+# --- of the games --------------------------------------------------------------------------------
+
+
+def with_parts(text: str) -> str:
+    """A page's text with the tables of boards as they should be."""
+    return PART.sub(lambda found: found[1] + PARTS[found[2]](found[3]) + found[4], text)
+
+
+def table(head: str, rows: Iterable[Iterable[str]]) -> str:
+    """A Markdown table."""
+    lines = [head, "| --- " * (head.count("|") - 1) + "|"]
+    return "\n".join(lines + [f"| {' | '.join(map(cell, row))} |" for row in rows]) + "\n"
+
+
+def board_of(name: str) -> Board:
+    """A board of ours: ``pig/race``."""
+    return solver.load_board(ROOT / f"boards/{name}.toml")
+
+
+def fields(name: str) -> str:
+    """The fields of a board's states."""
+    found = solver.load_game(board_of(name)).fields
+    rows = ((f"`{f.name}`", f.help, left_out(f), f"`{f.name}={f.sample}`") for f in found)
+    return table("| field | what it is | if left out | example |", rows)
+
+
+def left_out(field: Any) -> str:
+    """What a field is that is not said."""
+    if field.blank is not None:
+        return "–"
+    return "needed" if field.default is None else str(field.default)
+
+
+def charts(name: str) -> str:
+    """The charts of a board."""
+    found = solver.load_game(board_of(name)).need(Charts).kinds
+    rows = ((f"`{kind.name}`", kind.shows, kind.reading) for kind in found)
+    return table("| `--what` | what it shows | how to read it |", rows)
+
+
+def options(name: str) -> str:
+    """The options of a board's game."""
+    model = type(board_of(name))
+    found = {option: field_at(model, place) for option, place in model.options().items()}
+    rows = ((f"`{option}`", values_of(f), said(f.default), f.description or "")
+            for option, f in found.items())  # fmt: skip
+    return table("| option | values | default | what it does |", rows)
+
+
+PARTS = {"fields": fields, "charts": charts, "options": options}
+
+
+def field_at(model: type[BaseModel], location: tuple[Any, ...]) -> Any:
+    """The field of a model at a place in its file."""
+    for part in location[:-1]:
+        inner = model.model_fields[str(part)].annotation
+        assert isinstance(inner, type) and issubclass(inner, BaseModel)
+        model = inner
+    return model.model_fields[str(location[-1])]
+
+
+def said(value: Any) -> str:
+    """A value as the file has it."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    return f'`"{value}"`' if isinstance(value, str) else str(value)
+
+
+def values_of(field: Any) -> str:
+    """The values that a field takes."""
+    kind, bounds = field.annotation, list(field.metadata)
+    if get_origin(kind) in (Union, types.UnionType):
+        kinds = [each for each in get_args(kind) if each is not type(None)]
+        return ", ".join(values_of_kind(each, bounds) for each in kinds)
+    return values_of_kind(kind, bounds)
+
+
+def values_of_kind(kind: Any, bounds: list[Any]) -> str:
+    """The values of one type."""
+    bounds = list(bounds)
+    while not isinstance(kind, type) and get_origin(kind) is not Literal:
+        bounds += kind.__metadata__
+        kind = kind.__origin__
+    if get_origin(kind) is Literal:
+        return ", ".join(map(said, get_args(kind)))
+    if kind is bool:
+        return "`true`, `false`"
+    found: dict[str, int] = {}
+    for bound in bounds:
+        for each in [bound, *getattr(bound, "metadata", [])]:
+            found |= {name: getattr(each, name) for name in ("ge", "le") if hasattr(each, name)}
+    return f"{found['ge']} to {found['le']}"
+
+
 if __name__ == "__main__":
+    for page_with_parts in (ROOT / "docs").rglob("*.md"):
+        was = page_with_parts.read_text(encoding="utf-8")
+        if with_parts(was) != was:
+            page_with_parts.write_text(with_parts(was), encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")
     if START in README.read_text(encoding="utf-8"):
         README.write_text(with_table(README.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,17 +1,20 @@
-"""docs/reference/boards.md is held to the models of the boards, and to the boards themselves."""
+"""The pages of the games and docs/reference/boards.md are held to the models of the boards, and to
+the boards themselves."""
 
 from __future__ import annotations
 
 import re
-import types
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
 
 import pytest
-from pydantic import BaseModel
 
 from luckbase import solver
+from luckbase.solver.board import registry
+from luckbase.solver.errors import LuckbaseError
+from luckbase.solver.game.capabilities import Charts
+from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck.board import read_slide
+from tests.docs.generated import PART, field_at, with_parts
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs/reference/boards.md").read_text(encoding="utf-8")
@@ -22,51 +25,9 @@ def section(game: str) -> str:
     return TEXT.split(f"\n## {game}\n")[1].split("\n## ")[0]
 
 
-def said(value: Any) -> str:
-    """A value as the file has it."""
-    if value is None:
-        return "–"
-    if isinstance(value, bool):
-        return f"`{str(value).lower()}`"
-    return f'`"{value}"`' if isinstance(value, str) else str(value)
-
-
-def values_of(field: Any) -> str:
-    """The values that a field takes, as the page says them."""
-    kind, bounds = field.annotation, list(field.metadata)
-    if get_origin(kind) in (Union, types.UnionType):
-        kinds = [each for each in get_args(kind) if each is not type(None)]
-        return ", ".join(values_of_kind(each, bounds) for each in kinds)
-    return values_of_kind(kind, bounds)
-
-
-def values_of_kind(kind: Any, bounds: list[Any]) -> str:
-    """The values of one type."""
-    bounds = list(bounds)
-    while not isinstance(kind, type) and get_origin(kind) is not Literal:
-        bounds += kind.__metadata__
-        kind = kind.__origin__
-    if get_origin(kind) is Literal:
-        return ", ".join(map(said, get_args(kind)))
-    if kind is bool:
-        return "`true`, `false`"
-    found: dict[str, int] = {}
-    for bound in bounds:
-        for each in [bound, *getattr(bound, "metadata", [])]:
-            found |= {name: getattr(each, name) for name in ("ge", "le") if hasattr(each, name)}
-    return f"{found['ge']} to {found['le']}"
-
-
-def field_at(model: type[BaseModel], location: tuple[Any, ...]) -> Any:
-    for part in location[:-1]:
-        inner = model.model_fields[str(part)].annotation
-        assert isinstance(inner, type) and issubclass(inner, BaseModel)
-        model = inner
-    return model.model_fields[str(location[-1])]
-
-
-MODELS = {board.game: type(board) for board in
-          map(solver.load_board, sorted((ROOT / "boards").glob("*/*.toml")))}  # fmt: skip
+PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if PART.search(page.read_text()))
+BOARDS = [solver.load_board(path) for path in sorted((ROOT / "boards").glob("*/*.toml"))]
+MODELS = {board.game: type(board) for board in BOARDS}
 
 
 def test_every_game_has_its_section() -> None:
@@ -74,15 +35,61 @@ def test_every_game_has_its_section() -> None:
     assert {*MODELS} == {*re.findall(r"^## (.+)$", TEXT, re.MULTILINE)}
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.name))
+def test_tables_of_fields_options_and_charts_are_the_games_own(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert with_parts(text) == text, "run python -m tests.docs.generated"
+
+
 @pytest.mark.parametrize("game", MODELS)
-def test_options_values_and_defaults_are_the_models_own(game: str) -> None:
+def test_every_option_of_a_game_is_in_its_table(game: str) -> None:
+    rows = re.findall(r"^\| `([a-z_]+)` \| .+ \|$", section(game), re.MULTILINE)
+    assert sorted(rows) == sorted(MODELS[game].options())
+
+
+def games() -> dict[str, list[Game]]:
+    """Each game on all of our boards that it takes, and where states count the rolls."""
+    found: dict[str, list[Game]] = {game: [] for game in MODELS}
+    for board in BOARDS:
+        assert board.source is not None
+        others = [
+            {},
+            *[{"count_rolls": "true"} for name in type(board).options() if name == "count_rolls"],
+        ]
+        for other in others:
+            try:
+                found[board.game].append(
+                    solver.load_game(solver.load_board(board.source.file, **other))
+                )
+            except LuckbaseError:
+                assert board.name.endswith("-double"), board.name
+    return found
+
+
+GAMES = games()
+
+
+@pytest.mark.parametrize("game", MODELS)
+def test_every_field_option_and_chart_of_a_game_has_its_text(game: str) -> None:
     model = MODELS[game]
-    rows = re.findall(r"^\| `([a-z_]+)` \| (.+?) \| (.+?) \| .+ \|$", section(game), re.MULTILINE)
-    wanted = []
-    for option, location in model.options().items():
-        field = field_at(model, location)
-        wanted.append((option, values_of(field), said(field.default)))
-    assert sorted(rows) == sorted(wanted)
+    title, about = registry.described(game)
+    assert title != game
+    texts = {option: field_at(model, at).description for option, at in model.options().items()}
+    for found in GAMES[game]:
+        texts |= {field.name: field.help for field in found.fields}
+        charts = found.get(Charts)
+        texts |= {kind.name: kind.reading for kind in charts.kinds} if charts else {}
+    for name, text in texts.items():
+        assert text and re.fullmatch(r"[A-Z(].{10,170}\.", text), (name, text)
+    assert len(re.findall(r"[.?](?= |$)", about)) == 2, about
+
+
+@pytest.mark.parametrize("game", MODELS)
+def test_the_examples_of_the_fields_are_a_state(game: str) -> None:
+    for found in GAMES[game]:
+        words = {field.name: field.sample for field in found.fields}
+        said = found.describe(found.parse(words))
+        assert all(words.values()) and said.keys() == words.keys(), words
 
 
 def test_every_board_is_in_the_table() -> None:

@@ -43,13 +43,25 @@ from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import many
 
 KINDS = (
-    Kind("bids", "the first move: an optimal lottery over the bids for each upcard"),
     Kind(
-        "parity", "the first move: how often the bid has the upcard's parity, and never bid cards"
+        "bids", "the first move: an optimal lottery over the bids for each upcard",
+        reading="A line for each upcard, with the chance of every card that is bid; they add up to "
+        "1.",
     ),
-    Kind("upcard", "the first move: the chance of each bid by upcard", picture=True),
-)
-OVER_LEAD = Kind("lead", "the chance to finish ahead over the lead", picture=True)
+    Kind(
+        "parity", "the first move: how often the bid has the upcard's parity, and never bid cards",
+        reading="A line for each upcard: how often the bid is odd where it is odd, even where it "
+        "is even, and the cards that are never bid.",
+    ),
+    Kind(
+        "upcard", "the first move: the chance of each bid by upcard", picture=True,
+        reading="A column for each upcard; the darker a cell, the likelier the bid.",
+    ),
+)  # fmt: skip
+OVER_LEAD = Kind(
+    "lead", "the chance to finish ahead over the lead", picture=True,
+    reading="A curve for each number of cards left: with fewer cards left a lead is safer.",
+)  # fmt: skip
 """Only where the lead counts."""
 SEEN = 1e-6
 """The chance above which a card is bid."""

@@ -213,6 +213,14 @@ def sizes_of(masks: Ints) -> Ints:
 # --- bound to a board ----------------------------------------------------------------------------
 
 HANDS = ("mine", "theirs", "deck")
+HELP = {
+    "mine": "Cards in the hand of player 1.",
+    "theirs": "Cards in the hand of player 2, as many as player 1 has.",
+    "deck": "Prizes that are left, the one that is turned up among them.",
+    "upcard": "The prize that is turned up; leave it out for the moment before it is turned.",
+    "lead": "Points by which player 1 is ahead so far; below 0 if behind.",
+}
+"""What the fields are."""
 NO_CARDS = Unavailable(
     "keep_cards: a table holds who beats whom and not the cards, which change no value; write false"
 )
@@ -222,10 +230,16 @@ def goofspiel(board: GoofspielBoard) -> Rules:
     """The rules of Goofspiel on a board."""
     options = board.rules
     cards, points, win = options.cards, options.points, options.objective == "win"
-    fields = [set_field(name, cards) for name in HANDS]
-    fields.append(Field("upcard", low=1, high=cards, default=0, blank=0, bits=5))
+    few = ",".join(map(str, range(1, min(cards, 3) + 1)))
+    fields = [set_field(name, cards, help=HELP[name], sample=few) for name in HANDS]
+    fields.append(
+        Field("upcard", low=1, high=cards, default=0, blank=0, bits=5, help=HELP["upcard"],
+              sample=str(min(cards, 3)))
+    )  # fmt: skip
     if win:
-        fields.append(Field("lead", low=-points, high=points, bits=9))
+        fields.append(
+            Field("lead", low=-points, high=points, bits=9, help=HELP["lead"], sample="1")
+        )
     ints = np.array([cards, win, points, options.keep_cards], np.int64)
     every = tuple(range(1, cards + 1))
     return Rules(

@@ -1,19 +1,9 @@
 """Jackpot and Shut the Box boards: the model of the file, and the counts derived from it.
 
-Tiles 1 .. n start down; a roll allows some of them to be flipped up; a roll that allows none ends
-the game, and so does the last tile. All of it stands in the rule options:
-
-    tiles       n, 1 to 16
-    dice        how many are rolled, 1 to 4
-    sides       of each die, 2 to 20, all faces equally likely
-    allowed     "jackpot": exactly one tile, with the number of a single die or of the sum of all;
-                "sum": any set of tiles still down that adds up to the roll (Shut the Box)
-    one_die     "never"; "may" or "must": one die is rolled, by choice or by rule, once every tile
-                above the faces of one die is flipped (with 6 sides: 7, 8 and 9). House rules
-                differ, and so do the numbers. Only with two dice and allowed = "sum"
-    objective   "shut": the payoff is the chance to flip all tiles;
-                "sum": it is *minus* the expected sum of the tiles left, because every payoff in
-                this house is better when it is more. A least expected sum of 11.16 is -11.16
+Tiles 1 .. n start open; a roll allows some of them to be flipped; a roll that allows none ends the
+game, and so does the last tile. All of it stands in the rule options. With objective = "sum" the
+payoff is *minus* the expected sum of the tiles left, because every payoff here is better when it is
+more: a least expected sum of 11.16 is -11.16.
 """
 
 from typing import Literal, Self
@@ -30,14 +20,24 @@ MAX_STATES = 1 << 24
 
 
 class Rules(Section):
-    """The rule options (module docstring)."""
+    """The rule options."""
 
-    tiles: int = option(9, 1, 16)
-    dice: int = option(2, 1, 4)
-    sides: int = option(6, 2, 20)
-    allowed: Literal["jackpot", "sum"] = "jackpot"
-    one_die: Literal["never", "may", "must"] = "never"
-    objective: Literal["shut", "sum"] = "shut"
+    tiles: int = option(9, 1, 16, "How many tiles there are, numbered from 1, all open at first.")
+    dice: int = option(2, 1, 4, "How many dice are rolled.")
+    sides: int = option(6, 2, 20, "Faces of each die, all equally likely.")
+    allowed: Literal["jackpot", "sum"] = option(
+        "jackpot",
+        help="What may be flipped: the tile of one die or of the sum of all (Jackpot), or any "
+        "tiles that add up to the roll (Shut the Box).",
+    )
+    one_die: Literal["never", "may", "must"] = option(
+        "never",
+        help="Whether one die may or must be rolled, once every tile above its faces is flipped; "
+        "only with two dice and allowed = 'sum'.",
+    )
+    objective: Literal["shut", "sum"] = option(
+        "shut", help="The payoff: the chance to flip all tiles, or minus the sum of those left."
+    )
 
     @property
     def rolls(self) -> int:

@@ -47,9 +47,17 @@ from luckbase.solver.sentences import nearest
 
 WHAT_TO_FLIP = "for every roll what to flip, what that is worth and what the next best costs"
 KINDS = (
-    Kind("flip", WHAT_TO_FLIP, needs=START),
-    Kind("left", "what a position is worth by how many tiles are open", picture=True, needs=START),
-)
+    Kind(
+        "flip", WHAT_TO_FLIP, needs=START,
+        reading="A line for each roll: its chance, what to flip, what that is worth, the next best "
+        "flip and what it costs.",
+    ),
+    Kind(
+        "left", "what a position is worth by how many tiles are open", picture=True, needs=START,
+        reading="Three curves over how many tiles are open: the best such position, the middle "
+        "one, the worst.",
+    ),
+)  # fmt: skip
 COLUMNS = ("open", "dice", "chance", "best", "value", "next_best", "cost")
 Row = tuple[str | float, ...]
 NOTE = (

@@ -222,10 +222,18 @@ def jackpot(board: JackpotBoard) -> Rules:
     """The rules of Jackpot, or of Shut the Box, on a board."""
     options = board.rules
     board_numbers, left = numbers(options), options.objective == "sum"
-    dice = Field("dice", options.dice, low=1, high=options.sides, default=0, blank=0, as_list=True)
+    tiles = set_field(
+        "open", options.tiles, help="Tiles that are open, not flipped yet.",
+        sample=",".join(map(str, range(1, min(options.tiles, 4) + 1))),
+    )  # fmt: skip
+    dice = Field(
+        "dice", options.dice, low=1, high=options.sides, default=0, blank=0, as_list=True,
+        help="What each die shows; leave it out for the moment before the roll.",
+        sample=",".join(str(min(k + 2, options.sides)) for k in range(options.dice)),
+    )  # fmt: skip
     worst = -float(options.tiles * (options.tiles + 1) // 2)
     return Rules(
-        fields=[set_field("open", options.tiles), dice],
+        fields=[tiles, dice],
         players=1,
         transition=transition,
         numbers=board_numbers,

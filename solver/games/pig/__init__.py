@@ -3,6 +3,20 @@
 from luckbase.solver.board.registry import Entry
 
 GAMES = (
-    Entry("pig", f"{__name__}.board:PigBoard", f"{__name__}.game:pig"),
-    Entry("pig-rounds", f"{__name__}.board:PigRoundsBoard", f"{__name__}.game:pig_rounds"),
+    Entry(
+        "pig",
+        f"{__name__}.board:PigBoard",
+        f"{__name__}.game:pig",
+        title="Pig",
+        about="Two players race to a goal, 100 points as a rule, and roll a die as often as they "
+        "dare. A 1 takes the points of the turn: roll, or hold?",
+    ),
+    Entry(
+        "pig-rounds",
+        f"{__name__}.board:PigRoundsBoard",
+        f"{__name__}.game:pig_rounds",
+        title="Pig by rounds",
+        about="Two players take a turn each in every round, ten rounds as a rule, and the higher "
+        "total wins. In a turn they roll a die as often as they dare; a 1 takes its points.",
+    ),
 )

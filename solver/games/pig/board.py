@@ -6,19 +6,8 @@
 and ``count = "rolls"``: tails takes the turn, heads is a point.
 
 ``game = "pig-rounds"``: so many rounds, in each player 1 takes a turn and then player 2; the higher
-total wins. Options:
-
-    rounds              1 to 50
-    dice, sides         a roll in which some die shows a 1 takes the turn, else its sum counts
-    first_roll_safe     on the first roll of a turn the sum counts whatever it is
-    first_roll_forced   nobody may stick before rolling (no player who may is better off, if the
-                        first roll is safe)
-    draw                equal totals: "half", half a win for each; "first", "second": that player's
-    objective           "win", payoffs are the chances to win; "difference", win minus loss
-    count_rolls         states hold the rolls of the turn, for agents who look at them; such a board
-                        can be simulated and played, and has no table (the values are the same)
-    cut                 a lead that counts as a game won. Totals have no bound, so something has to
-                        be cut: `solver.games.pig.kernel` bounds what it changes
+total wins. Totals have no bound, so something has to be cut (`cut`): `solver.games.pig.kernel`
+bounds what it changes. If the first roll is safe, no player who may stick before it is better off.
 """
 
 from __future__ import annotations
@@ -28,6 +17,7 @@ from typing import Literal, Self
 from pydantic import model_validator
 
 from luckbase.solver.board.model import Board, Section, mistake, option
+from luckbase.solver.games.skunk import board as text
 from luckbase.solver.games.skunk.board import Penalty
 from luckbase.solver.games.skunk.board import Rules as Race
 
@@ -35,15 +25,15 @@ from luckbase.solver.games.skunk.board import Rules as Race
 class PigRules(Section):
     """The rule options of the race."""
 
-    goal: int = option(100, 1, 200)
-    dice: int = option(1, 1, 4)
-    sides: int = option(6, 2, 20)
-    some_ones: Penalty = "turn"
-    all_ones: Penalty = "turn"
-    first_roll_safe: bool = option(False)
-    first_roll_forced: bool = option(True)
-    count: Literal["faces", "rolls"] = "faces"
-    count_rolls: bool = option(False)
+    goal: int = option(100, 1, 200, text.GOAL)
+    dice: int = option(1, 1, 4, text.DICE)
+    sides: int = option(6, 2, 20, text.SIDES)
+    some_ones: Penalty = option("turn", help=text.SOME_ONES)
+    all_ones: Penalty = option("turn", help=text.ALL_ONES)
+    first_roll_safe: bool = option(False, help=text.FIRST_ROLL_SAFE)
+    first_roll_forced: bool = option(True, help="A turn begins with a roll (Skunk's must_roll).")
+    count: Literal["faces", "rolls"] = option("faces", help=text.COUNT)
+    count_rolls: bool = option(False, help=text.COUNT_ROLLS)
 
     def race(self) -> Race:
         """The same in Skunk's words."""
@@ -66,14 +56,21 @@ class PigBoard(Board):
 class RoundsRules(Section):
     """The rule options of the n-round game."""
 
-    rounds: int = option(10, 1, 50)
-    dice: int = option(1, 1, 4)
-    sides: int = option(6, 2, 20)
-    first_roll_safe: bool = option(True)
-    first_roll_forced: bool = option(False)
-    draw: Literal["half", "first", "second"] = "half"
-    objective: Literal["win", "difference"] = "win"
-    count_rolls: bool = option(False)
+    rounds: int = option(10, 1, 50, "Rounds; in each, player 1 takes a turn and then player 2.")
+    dice: int = option(
+        1, 1, 4, "How many dice are rolled at once; a roll with any 1 takes the turn's points."
+    )
+    sides: int = option(6, 2, 20, text.SIDES)
+    first_roll_safe: bool = option(True, help=text.FIRST_ROLL_SAFE)
+    first_roll_forced: bool = option(False, help="A turn begins with a roll.")
+    draw: Literal["half", "first", "second"] = option(
+        "half",
+        help="Equal totals: half a win for each player, or a win of the first or the second.",
+    )
+    objective: Literal["win", "difference"] = option(
+        "win", help="The payoff: the chance to win, or that minus the chance to lose."
+    )
+    count_rolls: bool = option(False, help=text.COUNT_ROLLS)
 
     def race(self) -> Race:
         """What the dice do, in Skunk's words."""
@@ -100,7 +97,11 @@ class RoundsRules(Section):
 class RoundsSolve(Section):
     """The solve options of the n-round game."""
 
-    cut: int = option(600, 10, 2000)
+    cut: int = option(
+        600, 10, 2000,
+        "A lead, in points, that counts as a game won; the table's error says what that can "
+        "change.",
+    )  # fmt: skip
 
 
 class PigRoundsBoard(Board):

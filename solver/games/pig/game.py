@@ -55,6 +55,7 @@ from luckbase.solver.game.rules import Numbers, Rules
 from luckbase.solver.games.pig.board import PigBoard, PigRoundsBoard, RoundsRules
 from luckbase.solver.games.skunk.agents import TurnAgents
 from luckbase.solver.games.skunk.game import (
+    HELP,
     NO_ROLLS,
     groups_of_scores,
     race,
@@ -189,15 +190,20 @@ def pig_rounds(board: PigRoundsBoard) -> Rules:
     options, cut = board.rules, board.solve.cut
     lead, points = cut.bit_length(), (2 * cut).bit_length()
     fields = [
-        Field("mine", default=None, bits=lead),
-        Field("yours", default=None, bits=lead),
-        Field("turn", bits=points),
-        Field("round", low=1, high=options.rounds + 1, default=1),
-        Field("player", low=1, high=2, default=1),
-    ]
+        Field("mine", default=None, bits=lead, help=HELP["mine"], sample="80"),
+        Field("yours", default=None, bits=lead, help=HELP["yours"], sample="85"),
+        Field("turn", bits=points, help=HELP["turn"], sample="6"),
+        Field(
+            "round", low=1, high=options.rounds + 1, default=1, help="The round, from 1.",
+            sample=str(options.rounds),
+        ),
+        Field("player", low=1, high=2, default=1, help=HELP["player"], sample="1"),
+    ]  # fmt: skip
+    if options.count_rolls:
+        fields.append(Field("rolls", bits=points, help=HELP["rolls"], sample="1"))
     difference, board_numbers = options.objective == "difference", numbers(board)
     return Rules(
-        fields=[*fields, Field("rolls", bits=points)] if options.count_rolls else fields,
+        fields=fields,
         players=2,
         transition=transition,
         numbers=board_numbers,

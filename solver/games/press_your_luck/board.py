@@ -37,14 +37,13 @@ from pydantic import (
     Field,
     PlainSerializer,
     PlainValidator,
-    StrictBool,
     StrictInt,
     StrictStr,
     field_validator,
     model_validator,
 )
 
-from luckbase.solver.board.model import Board, Location, Section, mistake
+from luckbase.solver.board.model import Board, Location, Section, mistake, option
 from luckbase.solver.errors import BoardError, OptionError
 from luckbase.solver.games.press_your_luck.outcomes import (
     Outcomes,
@@ -235,24 +234,49 @@ class Places(Section):
 class Rules(Section):
     """The rule options."""
 
-    third_place_spins: StrictBool = True  # strictly behind both others: must play
-    tied_pass: Literal["passer", "next"] = "passer"  # who picks between tied opponents
-    choices: Literal["random", "best"] = "random"  # which of the squares offered is taken
-    max_whammies: Annotated[StrictInt, Field(ge=1, le=4)] = 4  # that many put a player out
+    third_place_spins: bool = option(
+        True, help="Who is behind both others, with all three in, must play and may not pass."
+    )
+    tied_pass: Literal["passer", "next"] = option(
+        "passer",
+        help="Who gets passed spins where the two opponents are level: whom the passer picks, or "
+        "the next in turn order.",
+    )
+    choices: Literal["random", "best"] = option(
+        "random",
+        help="Which square a slide leads to: each is as likely, or the player picks the best, "
+        "which is not solved yet.",
+    )
+    max_whammies: int = option(4, 1, 4, "Whammies that put a player out of the game.")
 
 
 class Solve(Section):
     """The solve options."""
 
-    score_unit: Dollars = 250  # dollars; every amount is rounded to a multiple
-    score_cap: Dollars = 20_000  # dollars; scores saturate here
-    frontier: Annotated[StrictInt, Field(ge=1, le=20)] = 2  # total spins that the table covers
-    outcomes: Literal["all", "three"] | Annotated[StrictInt, Field(ge=2, le=MAX_OUTCOMES)] = "all"
-    """"three": whammy, mean money, mean money + spin; K: at most so many that keep the means."""
-    payoffs: Literal["float32", "float64"] = Field(
-        default="float32", exclude_if=lambda kept: kept == "float32"
+    score_unit: int = option(
+        250, 1, MAX_DOLLARS,
+        "Dollars between scores: every amount is rounded to a multiple, halves up; it divides "
+        f"score_cap, at most {MAX_CAP_UNITS} times.",
+    )  # fmt: skip
+    score_cap: int = option(
+        20_000, 1, MAX_DOLLARS,
+        "The highest score in dollars; scores stop here, and who is here passes.",
+    )  # fmt: skip
+    frontier: int = option(
+        2, 1, 20, "The table holds every state of at most so many spins; no payoff depends on it."
     )
-    """How a table stores them. Left out of the identity where it is float32."""
+    outcomes: Literal["all", "three"] | Annotated[StrictInt, Field(ge=2, le=MAX_OUTCOMES)] = option(
+        "all",
+        help="Outcomes of a spin: all of the board's; a number, at most so many, with the same "
+        "odds and means; or 'three', a whammy, the mean amount, and that plus a spin.",
+    )
+    # Left out of the identity where it is float32.
+    payoffs: Literal["float32", "float64"] = Field(
+        default="float32",
+        exclude_if=lambda kept: kept == "float32",
+        description="How a table stores payoffs: within 3e-8, or as they were solved, in twice the "
+        "bytes.",
+    )
 
     @field_validator("outcomes", mode="before")
     @classmethod
@@ -292,7 +316,11 @@ class PressYourLuckBoard(Board):
 
     game: Literal["press-your-luck"]
     title: StrictStr = ""
-    prize_value: Dollars | None = None  # dollars; needed where some slide is a prize
+    prize_value: Dollars | None = Field(
+        default=None,
+        description="Dollars that a prize counts: a key at the top of the file, needed where some "
+        "slide is a prize.",
+    )
     squares: Annotated[
         Squares | None, PlainValidator(read_squares), PlainSerializer(squares_as_written)
     ] = None

@@ -51,12 +51,31 @@ from luckbase.solver.games.press_your_luck.setting import (
 from luckbase.solver.scene import listed
 
 KINDS = (
-    Kind("lead", "at what lead to pass, by spins left"),
-    Kind("leads", "at what lead to pass, over the rival's score", picture=True),
-    Kind("decide", "play or pass over both scores, and the chance to win", picture=True),
-    Kind("by-lead", "the chance to win by playing and by passing, over the lead", picture=True),
-    Kind("by-spins", "the same over the spins left", picture=True, needs=STATES),
-)
+    Kind(
+        "lead", "at what lead to pass, by spins left",
+        reading="A lead is one's own score less the rival's: pass from +3,000 means, pass when "
+        "$3,000 or more ahead.",
+    ),
+    Kind(
+        "leads", "at what lead to pass, over the rival's score", picture=True,
+        reading="One curve for each number of spins left: pass on the curve and above it, play "
+        "below.",
+    ),
+    Kind(
+        "decide", "play or pass over both scores, and the chance to win", picture=True,
+        reading="The colour is the chance to win; on one side of the line one plays, on the other "
+        "one passes.",
+    ),
+    Kind(
+        "by-lead", "the chance to win by playing and by passing, over the lead", picture=True,
+        reading="The higher curve is the better choice; where the curves cross the decision turns.",
+    ),
+    Kind(
+        "by-spins", "the same over the spins left", picture=True, needs=STATES,
+        reading="The higher curve is the better choice with so many spins, at $8,000 against "
+        "$3,000 unless other scores are set.",
+    ),
+)  # fmt: skip
 LEAD_COLUMNS = (
     "up", "spins", "rival", "rival_score", "third_score", "whammies", "pass_from", "play_from",
     "passes", "play_there", "pass_there", "unsure",

@@ -195,19 +195,14 @@ MAX_SPINS = 1000
 
 def press_your_luck(board: PressYourLuckBoard) -> Rules:
     """The rules of three players, round 2, on a board."""
-    options, solve = board.rules, board.solve
+    options = board.rules
     outcomes, most = outcome_distribution(board), options.max_whammies
     either = outcomes.money + outcomes.spin
     ints = [board.cap_units, most, options.third_place_spins, options.tied_pass == "passer",
             len(outcomes.money), len(either), *(units for units, _ in either)]  # fmt: skip
     chances = [float(outcomes.whammy), *(float(chance) for _, chance in either)]
     return Rules(
-        fields=[
-            Field("scores", 3, high=solve.score_cap, unit=solve.score_unit, default=None, bits=8),
-            Field("earned", 3, bits=5),  # a game's questions give 20 spins
-            Field("passed", 3, bits=5),
-            Field("whammies", 3, high=most, bits=3),
-        ],
+        fields=fields(board),
         players=3,
         transition=transition,
         numbers=Numbers(np.array(ints, np.int64), np.array(chances)),
@@ -224,6 +219,22 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
             Groups: groups,
         },
     )
+
+
+def fields(board: PressYourLuckBoard) -> list[Field]:
+    """The fields of a state on a board."""
+    unit, cap, most = board.solve.score_unit, board.solve.score_cap, board.rules.max_whammies
+    scores = ",".join(str(min(dollars, cap) // unit * unit) for dollars in (0, 8000, 3000))
+    return [
+        Field("scores", 3, high=cap, unit=unit, default=None, bits=8, sample=scores,
+              help="Dollars of players 1, 2 and 3, in turn order."),
+        Field("earned", 3, bits=5, sample="0,1,0",  # a game's questions give 20 spins
+              help="Spins that each player earned and may play or pass."),
+        Field("passed", 3, bits=5, sample="0,0,2",
+              help="Spins that were passed to each player, who must play them."),
+        Field("whammies", 3, high=most, bits=3, sample=f"0,{most - 1},0",
+              help=f"Whammies that each player has had; who has {most} is out."),
+    ]  # fmt: skip
 
 
 def action_name(action: int) -> str:

@@ -2,4 +2,13 @@
 
 from luckbase.solver.board.registry import Entry
 
-GAMES = (Entry("skunk", f"{__name__}.board:SkunkBoard", f"{__name__}.game:skunk"),)
+GAMES = (
+    Entry(
+        "skunk",
+        f"{__name__}.board:SkunkBoard",
+        f"{__name__}.game:skunk",
+        title="Skunk",
+        about="Two players race to a goal, 100 points as a rule, and roll two dice as often as "
+        "they dare. A 1 takes the points of the turn, and two 1s take all points: roll, or hold?",
+    ),
+)

@@ -1,20 +1,8 @@
 """Skunk boards: the model of the file, and what the dice do as whole numbers of rolls.
 
 Two players race to `goal`. In a turn the player rolls as often as they like; holding banks the
-turn's points. What a roll does stands in the rule options:
-
-    goal              points that win, at once: banked and turn's points together
-    dice, sides       how many are rolled, all faces equally likely
-    some_ones         what a roll does in which some dice show 1 and some do not (not for one die):
-                      "turn": the turn's points go and the turn is over; "score": the banked points
-                      go too; "points": nothing, the faces count
-    all_ones          the same for a roll of which every die shows 1
-    first_roll_safe   on the first roll of a turn every roll counts its points
-    count             what a roll that costs nothing is worth: "faces", their sum; "rolls", 1 point
-    must_roll         a turn begins with a roll. Without it two players could pass for ever, and the
-                      solver refuses the board; no player who may pass is better off
-    count_rolls       states hold the rolls of the turn, for agents who look at them; such a board
-                      can be simulated and played, and has no table (the values are the same)
+turn's points. What a roll does stands in the rule options. Without `must_roll` the solver refuses
+the board; no player who may pass is better off.
 """
 
 from __future__ import annotations
@@ -34,19 +22,38 @@ MAX_ROLLS = 10_000
 
 Penalty = Literal["turn", "score", "points"]
 
+GOAL = "Points that win at once, banked and the turn's together."
+DICE = "How many dice are rolled at once."
+SIDES = "Faces of each die, all equally likely; 2 is a coin."
+SOME_ONES = (
+    "What a roll costs in which some dice show a 1: the turn's points, the banked points (score) "
+    "too, or nothing, and the faces count (points)."
+)
+ALL_ONES = "What a roll costs in which every die shows a 1: the same choices."
+FIRST_ROLL_SAFE = "The first roll of a turn costs nothing, and its faces count."
+COUNT = "What a roll that costs nothing is worth: the sum of its faces, or one point (rolls)."
+COUNT_ROLLS = (
+    "States keep how many rolls the turn has had, for agents who look at it; the values are the "
+    "same, and such a board has no table."
+)
+
 
 class Rules(Section):
-    """The rule options (module docstring)."""
+    """The rule options."""
 
-    goal: int = option(100, 1, 200)
-    dice: int = option(2, 1, 4)
-    sides: int = option(6, 2, 20)
-    some_ones: Penalty = "turn"
-    all_ones: Penalty = "score"
-    first_roll_safe: bool = option(False)
-    count: Literal["faces", "rolls"] = "faces"
-    must_roll: bool = option(True)
-    count_rolls: bool = option(False)
+    goal: int = option(100, 1, 200, GOAL)
+    dice: int = option(2, 1, 4, DICE)
+    sides: int = option(6, 2, 20, SIDES)
+    some_ones: Penalty = option("turn", help=SOME_ONES)
+    all_ones: Penalty = option("score", help=ALL_ONES)
+    first_roll_safe: bool = option(False, help=FIRST_ROLL_SAFE)
+    count: Literal["faces", "rolls"] = option("faces", help=COUNT)
+    must_roll: bool = option(
+        True,
+        help="A turn begins with a roll; without it two players could pass for ever, and the board "
+        "is not solved.",
+    )
+    count_rolls: bool = option(False, help=COUNT_ROLLS)
 
     @model_validator(mode="after")
     def _can_be_played(self) -> Self:

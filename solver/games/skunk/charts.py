@@ -39,14 +39,30 @@ from luckbase.solver.games.skunk.kernel import Race, action_values, race_of, row
 from luckbase.solver.sentences import many, nearest
 
 KINDS = (
-    Kind("chart", "for each pair of scores the chance to win and where to roll and to hold"),
-    Kind("hold", "hold points, and the line where they jump to all or nothing", picture=True),
-    Kind("win", "the chance to win at the start of a turn", picture=True),
-    Kind("card", "hold points for scores in steps of a tenth, to take along"),
     Kind(
-        "turn", "roll or hold over my score and the turn, at one score of the other", picture=True
+        "chart", "for each pair of scores the chance to win and where to roll and to hold",
+        reading="(0,67) .1635 - 28 96 100 means: with 0 against 67 a chance of .1635; roll below "
+        "28 points of the turn, hold below 96, roll from there.",
     ),
-)
+    Kind(
+        "hold", "hold points, and the line where they jump to all or nothing", picture=True,
+        reading="The colour is the points of the turn from which to hold; beyond the line one "
+        "rolls on until the turn is won or lost.",
+    ),
+    Kind(
+        "win", "the chance to win at the start of a turn", picture=True,
+        reading="The colour is the chance to win; along a line it is the same.",
+    ),
+    Kind(
+        "card", "hold points for scores in steps of a tenth, to take along",
+        reading="My score by line, theirs by column; hold from so many points of the turn on; "
+        "'all' means never hold.",
+    ),
+    Kind(
+        "turn", "roll or hold over my score and the turn, at one score of the other", picture=True,
+        reading="Roll where it is coloured, hold elsewhere.",
+    ),
+)  # fmt: skip
 SCORES = ("mine", "yours")
 MINE, YOURS = "my score, at the start of my turn", "opponent's score"
 CHANCE = "my chance to win (probability)"

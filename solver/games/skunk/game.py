@@ -53,6 +53,16 @@ for the first roll of a turn and then for the others: how many of the TOTAL roll
 lose the score, and are worth 0, 1, …, MAX_POINTS points."""
 
 
+HELP = {
+    "mine": "Points banked by the player up.",
+    "yours": "Points banked by the other player.",
+    "turn": "Points rolled in this turn so far, not banked yet; 0 before the first roll.",
+    "player": "The player up, 1 or 2.",
+    "rolls": "Rolls made in this turn so far.",
+}
+"""What the fields are."""
+
+
 @njit(rules.TRANSITION_TYPE)
 def transition(board, state, edges):
     """The edges of a state, by the contract in `solver.game.rules`."""
@@ -115,14 +125,18 @@ def race(options: Options, layout: str) -> Rules:
     """The rules of a race under options in Skunk's words; layout: where its `Layout` is."""
     goal, counted = options.goal, options.count_rolls
     table = layout if options.must_roll else NO_END
+    turn = goal // 5
     fields = [
-        Field("mine", high=goal, default=None),
-        Field("yours", high=goal, default=None),
-        Field("turn", high=goal),
-        Field("player", low=1, high=2, default=1),
+        Field("mine", high=goal, default=None, help=HELP["mine"], sample=str(goal * 3 // 10)),
+        Field("yours", high=goal, default=None, help=HELP["yours"], sample=str(goal * 2 // 5)),
+        Field("turn", high=goal, help=HELP["turn"], sample=str(turn)),
+        Field("player", low=1, high=2, default=1, help=HELP["player"], sample="1"),
     ]
+    if counted:
+        rolls = str(max(turn // (options.dice * options.sides), 1))
+        fields.append(Field("rolls", high=goal, help=HELP["rolls"], sample=rolls))
     return Rules(
-        fields=[*fields, Field("rolls", high=goal)] if counted else fields,
+        fields=fields,
         players=2,
         transition=transition,
         numbers=numbers(options),
