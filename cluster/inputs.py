@@ -191,7 +191,7 @@ def tables_by_name(board: Board, results: Path) -> Iterator[Opener]:
 
         @cache
         def opener(name: str) -> Table | None:
-            path = Path(name)
+            path = path_of(name)
             if ("/" in name and path.is_dir()) or (path.suffix == ".toml" and path.is_file()):
                 return tables.enter_context(open_table(table_used(name, board, results)))
             return None

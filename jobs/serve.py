@@ -73,8 +73,9 @@ def pool_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) ->
     from luckbase.cluster.table.find import find_table, tables_below, tables_of
     from luckbase.jobs.web.pool import TablePool
     from luckbase.solver.board.file import path_of, read_board
+    from luckbase.solver.board.packaged import meant
 
-    if settings and not any(Path(name).is_file() for name in names):
+    if settings and not any(path_of(name).is_file() for name in names):
         raise OptionError(f"--set: {next(iter(settings))} is of a board; name its file too")
     finders: list[Finder] = []
     for name in names:
@@ -82,7 +83,7 @@ def pool_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) ->
         if path.is_dir():
             finders.append(partial(tables_below, path))
         elif not path.exists():
-            raise OptionError(f"{name}: no such table, board file or folder")
+            raise OptionError(f"{name}: no such table, board file or folder{meant(path)}")
         elif settings:
             found = find_table(name, results, dict(settings))
             finders.append(partial(tables_below, found.path))

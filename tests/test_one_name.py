@@ -62,4 +62,6 @@ def test_a_wheel_holds_one_name_and_all_rooms(tmp_path: Path) -> None:
     rooms = {path.relative_to(ROOT) for room in ("solver", "cluster", "jobs")
              for path in (ROOT / room).rglob("*.py")}  # fmt: skip
     assert {f"luckbase/{path}" for path in rooms} <= set(names)
+    boards = {path.relative_to(ROOT) for path in (ROOT / "boards").glob("*/*.toml")}
+    assert {f"luckbase/{path}" for path in boards} <= set(names)
     assert {"luckbase/py.typed", "luckbase/jobs/nights/example.toml"} <= set(names)

@@ -32,6 +32,7 @@ from luckbase.cluster.table.ledger import Goal, Ledger
 from luckbase.cluster.table.storage import Folder, is_special
 from luckbase.cluster.words import check_folder
 from luckbase.solver import load_game
+from luckbase.solver.board import packaged
 from luckbase.solver.board.file import path_of, read_board
 from luckbase.solver.board.model import rules_identity
 from luckbase.solver.errors import LuckbaseError, OptionError, TableError
@@ -105,12 +106,13 @@ class _Scope:
         self.results = results
         self.named = [Path(name) for name in names if is_table(path_of(name))]
         self.places = [name for name in names if not is_table(Path(name))]
-        self.requests = requests_for([name for name in self.places if Path(name).exists()])
+        self.requests = requests_for([name for name in self.places if path_of(name).exists()])
         self.files = {path: _board_files(path) for path in tables_in(results)}
         known = [file for files in self.files.values() for file in files]
         for name in self.places:
-            if not Path(name).exists() and not any(_below(file, name) for file in known):
-                raise OptionError(f"{name}: no such table, board file or folder of boards")
+            if not path_of(name).exists() and not any(_below(file, name) for file in known):
+                near = packaged.meant(Path(name))
+                raise OptionError(f"{name}: no such table, board file or folder of boards{near}")
 
     def tables(self) -> list[Path]:
         """The tables that are looked at."""

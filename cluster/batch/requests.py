@@ -28,6 +28,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from luckbase.cluster.inputs import is_job
 from luckbase.cluster.table.storage import is_special
 from luckbase.cluster.words import check_folder
+from luckbase.solver.board import packaged
 from luckbase.solver.board.file import (
     as_words,
     path_of,
@@ -165,6 +166,8 @@ def read_job(path: Path) -> Job:
 def _beside(job: Path, name: str) -> Path:
     """Where a file is that a job names: as seen from the job file's own folder."""
     path = job.parent / Path(name).expanduser()
+    if name in packaged.names() and not path.exists():
+        return packaged.located(name)
     folder = Path(os.path.realpath(path if path.is_dir() else path.parent))
     return folder if path.is_dir() else folder / path.name
 
@@ -234,9 +237,9 @@ def _requests_at(path: Path, settings: dict[str, str]) -> Iterator[BoardRequest]
 def read_request(path: Path, settings: dict[str, str]) -> BoardRequest:
     """A board file, read and checked."""
     try:
-        return BoardRequest(str(path), settings, read_board(path, settings))
+        return BoardRequest(packaged.name_of(path), settings, read_board(path, settings))
     except LuckbaseError as error:
-        return BoardRequest(str(path), settings, None, error)
+        return BoardRequest(packaged.name_of(path), settings, None, error)
 
 
 def board_files(folder: Path) -> list[Path]:
@@ -256,7 +259,7 @@ def files_of(names: Sequence[BoardName]) -> list[Path]:
     for name in names:
         if isinstance(name, BoardRequest | Board):
             continue
-        paths = [Path(name)]
+        paths = [path_of(name)]
         if is_job(paths[0]):
             with suppress(JobError):
                 job = read_job(paths[0])

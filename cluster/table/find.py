@@ -36,6 +36,7 @@ from luckbase.cluster.table.ledger import (
 )
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_game
+from luckbase.solver.board import packaged
 from luckbase.solver.board.file import differences, path_of, read_board
 from luckbase.solver.board.model import (
     Board,
@@ -133,7 +134,7 @@ def find_table(name: str, results: Path, settings: dict[str, str]) -> Found:
             raise OptionError(on_command_line("--set: ") + said)
         return Found(path, by_board=False)
     if not path.exists():
-        raise OptionError(f"{name}: no such table or board file")
+        raise OptionError(f"{name}: no such table or board file{packaged.meant(path)}")
     board = read_board(path, settings)
     found = table_of(board, results)
     if found is None:
@@ -213,7 +214,7 @@ def changed_since(board: Board, results: Path) -> list[str]:
 def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Path:
     """The table that a search of a board is to end at, or that plays on it: a directory, or a board
     file; of the board's own the one with the same rules. Raises MissingTableError."""
-    path, source = Path(name), board.source
+    path, source = path_of(name), board.source
     own = source is not None and not path.is_dir() and path.absolute() == Path(source.file)
     found = table_of(board, results) if own else None
     return found or find_table(str(name), results, {}).path
@@ -266,12 +267,13 @@ def statuses_of(
     """
     chosen: list[Path] = []
     for name in names:
-        if Path(name).is_dir():
-            chosen.append(Path(name))
+        path = path_of(name)
+        if path.is_dir():
+            chosen.append(path)
             continue
-        if not Path(name).exists():
-            raise OptionError(f"{name}: no such table or board file")
-        of_board = [] if settings else tables_of(read_board(Path(name)), results)
+        if not path.exists():
+            raise OptionError(f"{name}: no such table or board file{packaged.meant(path)}")
+        of_board = [] if settings else tables_of(read_board(path), results)
         chosen += of_board or [find_table(name, results, dict(settings)).path]
     return [status_of(path) for path in chosen]
 
@@ -444,7 +446,7 @@ def summary_of(table: Lookup) -> Summary:
 
 
 def _file(goal: Goal) -> str:
-    """The board file of a goal, by its place under a folder ``boards`` if it is in one."""
-    parts = Path(goal.board_file or "BOARD").parts
+    """The board file of a goal: by its name, or its place under a folder ``boards``."""
+    parts = Path(packaged.name_of(goal.board_file or "BOARD")).parts
     last = len(parts) - parts[::-1].index("boards") - 1 if "boards" in parts else 0
     return str(Path(*parts[last:]))

@@ -39,6 +39,7 @@ from luckbase.cluster.words import fields, many, program
 from luckbase.solver.board import registry
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.board.model import Board, rules_form, rules_identity
+from luckbase.solver.board.packaged import name_of
 from luckbase.solver.errors import BoardError, CorruptTableError, OptionError, UnknownGameError
 from luckbase.solver.game.game import Game
 from luckbase.solver.sentences import on_command_line
@@ -346,7 +347,7 @@ def board_command(
     file = registry.find(game).file
     if file is not None:
         said += ["--game", os.path.relpath(file.path)]
-    return shlex.join([*words.split(), board_file, *said])
+    return shlex.join([*words.split(), name_of(board_file), *said])
 
 
 def solve_command(

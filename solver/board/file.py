@@ -18,7 +18,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from luckbase.solver.board import registry
+from luckbase.solver.board import packaged, registry
 from luckbase.solver.board.model import Board, Location, Source, fields_of, in_order
 from luckbase.solver.errors import BoardError, OptionError
 from luckbase.solver.sentences import nearest, on_command_line, setting, shorten, show
@@ -214,10 +214,11 @@ def _changes(old: object, new: object, at: Location) -> Iterable[tuple[Location,
 
 
 def path_of(name: str | os.PathLike[str]) -> Path:
-    """The path of what a person names. Raises OptionError for "", which `Path` takes for "."."""
+    """The path of what a person names: a file, a folder, or a board that the package brings. Raises
+    OptionError for "", which `Path` takes for "."."""
     if not os.fspath(name).strip():
         raise OptionError("'' is the name of nothing; write a file's or a folder's, or . for here")
-    return Path(name)
+    return packaged.located(name)
 
 
 def read_toml(path: Path, where: str) -> dict[str, Any]:
@@ -252,7 +253,7 @@ def read_toml(path: Path, where: str) -> dict[str, Any]:
 
 def _sibling(path: Path) -> str:
     """A clause naming the board file beside `path` that has nearly its name, or else all of them
-    where they are few, or nothing."""
+    where they are few; or one that the package brings; or nothing."""
     try:
         beside = {file.stem: file for file in sorted(path.parent.glob("*.toml"))}
     except (OSError, ValueError):
@@ -260,6 +261,8 @@ def _sibling(path: Path) -> str:
     close = get_close_matches(path.stem, beside, n=1, cutoff=0.8)
     if close:
         return f"; did you mean {show_path(beside[close[0]])}?"
+    if said := packaged.meant(path):
+        return said
     boards = [file.name for file in beside.values() if len(beside) <= FEW and _is_board(file)]
     return f"; the board files there are {', '.join(boards)}" if boards else ""
 
@@ -274,5 +277,5 @@ def _is_board(path: Path) -> bool:
 
 def show_path(path: Path) -> str:
     """The path as a sentence names it, on one line."""
-    text = str(path)
+    text = packaged.name_of(path)
     return text if text.isprintable() else shorten(ascii(text), 200)

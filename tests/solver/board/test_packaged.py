@@ -1,0 +1,88 @@
+"""Boards that the package brings are taken by name, wherever a board file is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from luckbase import solver
+from luckbase.cluster.batch.requests import requests_for
+from luckbase.cluster.table.find import find_table
+from luckbase.jobs.app import run
+from luckbase.solver.board import packaged
+from luckbase.solver.board.model import canonical
+from luckbase.solver.errors import BoardError, LuckbaseError, OptionError
+
+BOARDS = Path(__file__).parents[3] / "boards"
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder without boards."""
+    monkeypatch.chdir(tmp_path)
+
+
+def test_every_board_has_a_name() -> None:
+    files = {f"{path.parent.name}/{path.stem}" for path in BOARDS.glob("*/*.toml")}
+    assert {*packaged.names()} == files and len(files) > 15
+
+
+@pytest.mark.parametrize("name", packaged.names())
+def test_a_name_is_the_board(name: str) -> None:
+    board, file = solver.load_board(name), solver.load_board(BOARDS / f"{name}.toml")
+    assert (board.name, board.title, canonical(board)) == (file.name, file.title, canonical(file))
+
+
+def test_options_are_taken_with_a_name() -> None:
+    assert solver.load_board("pig/race", goal=50).name == "race"
+    with pytest.raises(OptionError, match=r"^pig/race with goal=999: goal: 999 is too large"):
+        solver.load_board("pig/race", goal=999)
+
+
+def test_a_file_of_that_path_goes_before_it() -> None:
+    Path("pig").mkdir()
+    Path("pig/race").write_text('game = "pig"\nrules.goal = 7\n')
+    assert canonical(solver.load_board("pig/race"))["rules"]["goal"] == 7
+
+
+def test_a_folder_of_that_path_is_the_table_that_was_meant() -> None:
+    Path("pig/race").mkdir(parents=True)
+    assert find_table("pig/race", Path("results"), {}).path == Path("pig/race")
+
+
+def test_a_job_may_list_names() -> None:
+    Path("night.toml").write_text('[[board]]\nfile = ["pig/race", "skunk/tiny"]\n')
+    assert [each.file for each in requests_for(["night.toml"])] == ["pig/race", "skunk/tiny"]
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("pig/rase", "pig/race, a board"),
+        ("race", "pig/race, a board"),
+        ("pig/race.toml", "pig/race, a board"),
+        ("boards/press-your-luck/1985-02.toml", "press-your-luck/1985-02, a board"),
+        ("press_your_luck/1985-02", "press-your-luck/1985-02, a board"),
+        ("skunk", "skunk/seed or skunk/tiny, boards"),
+    ],
+)
+def test_a_near_miss_says_what_was_meant(name: str, near: str) -> None:
+    with pytest.raises(BoardError) as error:
+        solver.load_board(name)
+    assert str(error.value) == f"{name}: no such file; did you mean {near} that luckbase brings?"
+    with pytest.raises(LuckbaseError, match="no such table or board file; did you mean"):
+        find_table(name, Path("results"), {})
+
+
+def test_what_is_near_nothing_is_not_guessed_at() -> None:
+    with pytest.raises(BoardError, match=r"^chess: no such file$"):
+        solver.load_board("chess")
+
+
+def test_commands_to_copy_have_the_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["query", "pig/race", "mine=0", "yours=1"]) == 1
+    assert capsys.readouterr().err.endswith("under results; run: luckbase solve pig/race\n")
+    assert run(["solve", "pig/tiny"]) == run(["status", "pig/tiny"]) == 0
+    assert run(["solve", "pig/tiny", "--dry-run"]) == run(["clean", "pig/tiny"]) == 0
+    assert "0 of 1 board to solve" in capsys.readouterr().out
