@@ -7,10 +7,13 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from luckbase.solver.errors import OptionError
 from luckbase.solver.sentences import many as many
+
+if TYPE_CHECKING:
+    from luckbase.solver.game.fields import State
 
 LABELS = ("none", "actions", "counts", "chances")
 """What the edges of a picture of play may say."""
@@ -36,13 +39,13 @@ def listed(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def typed(state: Mapping[str, Any]) -> dict[str, str]:
+def typed(state: State) -> dict[str, str]:
     """The fields of a state as text, whatever they were: numbers, lists, arrays, text.
 
     >>> typed({"scores": (0, 8000, 3000), "lead": 2, "dice": None})
     {'scores': '0,8000,3000', 'lead': '2'}
 
-    A field that is None is left out. Raises StateError for what is no mapping.
+    A field that is None is left out. Raises StateError for what is no state.
     """
     from luckbase.solver.game.fields import said_in  # numpy, which --help does without
 

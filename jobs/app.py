@@ -19,6 +19,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+import luckbase
 from luckbase.cluster.words import program
 from luckbase.jobs import process
 from luckbase.solver import sentences
@@ -123,21 +124,9 @@ app = typer.Typer(
 
 
 def _print_version(wanted: bool) -> None:
-    """The version that is installed, or that of this checkout."""
-    if not wanted:
-        return
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        print(f"luckbase {version('luckbase')}")
-    except PackageNotFoundError:
-        import tomllib
-        from pathlib import Path
-
-        project = Path(__file__).resolve().parents[1] / "pyproject.toml"
-        known = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"]
-        print(f"luckbase {known}")
-    raise typer.Exit
+    if wanted:
+        print(f"luckbase {luckbase.__version__}")
+        raise typer.Exit
 
 
 @app.callback()

@@ -5,8 +5,6 @@ Charts come from the game (`solver.charts`); here they are printed, or drawn int
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -90,22 +88,14 @@ def _suffix(kind: Kind, kinds: Sequence[Kind], as_csv: bool, out: str) -> str:
 def _written(made: Chart, suffix: str, out: Any = None) -> bytes:
     """What stands in a file, or on stdout, `out`: as wide as a terminal, and with colours where it
     has them."""
-    from luckbase.jobs.plots import draw, text
+    from luckbase.jobs.plots import as_file, text
     from luckbase.solver.charts import Listing
 
-    if suffix == ".csv":
-        lines = io.StringIO()
-        csv.writer(lines, lineterminator="\n").writerows([made.columns, *made.rows])
-        said = lines.getvalue()
-    elif isinstance(made, Listing):
-        said = "".join(f"{line}\n" for line in made.lines)
-        said = said if out is None else terminal.to_fit(said, out)
-    elif suffix == ".txt":
-        at = () if out is None else (terminal.width(out), terminal.has_colours(out))
-        said = text(made, *at)
-    else:
-        return draw(made, suffix)
-    return said.encode()
+    if out is None or suffix == ".csv":
+        return as_file(made, suffix)
+    if isinstance(made, Listing):
+        return terminal.to_fit(as_file(made, suffix).decode(), out).encode()
+    return text(made, terminal.width(out), terminal.has_colours(out)).encode()
 
 
 @options.command(

@@ -19,8 +19,8 @@ import typer
 import luckbase
 from luckbase.cluster.words import Help, check_folder
 from luckbase.jobs import terminal
-from luckbase.solver.errors import LuckbaseError, OptionError, StaleTableError, StateError
-from luckbase.solver.sentences import flag
+from luckbase.solver.errors import OptionError, StaleTableError, StateError
+from luckbase.solver.sentences import FIELD, flag, pairs
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.table import StoredTable
@@ -139,22 +139,7 @@ Json = Annotated[bool, Help("Print JSON on stdout.")]
 
 def read_settings(words: Iterable[str] | None) -> dict[str, str]:
     """``["a=1", "b=x"]`` -> ``{"a": "1", "b": "x"}``. Raises OptionError."""
-    return _pairs(words or (), OptionError, "--set: ", "NAME=VALUE, as in --set score_unit=500")
-
-
-def _pairs(
-    words: Iterable[str], error: type[LuckbaseError], where: str, form: str
-) -> dict[str, str]:
-    """What words of a form say, each name once; error and where: of a sentence on a wrong one."""
-    found: dict[str, str] = {}
-    for word in words:
-        name, equals, value = map(str.strip, word.partition("="))
-        if not equals or not name:
-            raise error(f"{where}'{word}' is not {form}")
-        if name in found:
-            raise error(f"{where}{name} is given twice")
-        found[name] = value
-    return found
+    return pairs(words or (), OptionError, "--set: ", "NAME=VALUE, as in --set score_unit=500")
 
 
 def board_of(name: str | Path, settings: Iterable[str] | None) -> Board:
@@ -203,7 +188,7 @@ More = Annotated[list[str] | None, Argument("Start here, as with --from.", "[FIE
 
 def read_fields(words: Iterable[str]) -> dict[str, str]:
     """``["scores=0,1,2"]`` -> ``{"scores": "0,1,2"}``. Raises StateError."""
-    return _pairs(words, StateError, "", "FIELD=VALUE: a field's name, = and what it is")
+    return pairs(words, StateError, "", FIELD)
 
 
 def read_start(start: Sequence[str] | None, more: Sequence[str] | None = None) -> Any:

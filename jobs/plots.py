@@ -8,6 +8,7 @@ As text a heat map is a digit a cell, 0 for the least numbers and 9 for the grea
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -15,12 +16,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from itertools import cycle
+from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from luckbase.solver.charts import Curves, Heatmap
+from luckbase.cluster.table.frames import whole_file
+from luckbase.solver.charts import Chart, Curves, Heatmap, Listing
+from luckbase.solver.errors import OptionError, need
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,8 +76,34 @@ MARKED = 45
 # --- files ---------------------------------------------------------------------------------------
 
 
+def save(chart: Chart, path: str) -> int:
+    """Write a chart to a file (`Chart.save` of `solver.charts`)."""
+    suffix, listing = Path(path).suffix.lower(), isinstance(chart, Listing)
+    endings = (".txt", ".csv") if listing else (*NO_DATE, ".txt", ".csv")
+    if suffix not in endings:
+        kind = "list" if listing else "picture"
+        raise OptionError(f"{path}: a {kind} is saved in a file that ends in {', '.join(endings)}")
+    content = as_file(chart, suffix)
+    with whole_file(path) as file:
+        file.write(content)
+    return len(content)
+
+
+def as_file(chart: Chart, suffix: str) -> bytes:
+    """What stands in a file of a chart that ends in `suffix`: .csv, .txt, or of a picture."""
+    if suffix == ".csv":
+        lines = io.StringIO()
+        csv.writer(lines, lineterminator="\n").writerows([chart.columns, *chart.rows])
+        return lines.getvalue().encode()
+    if isinstance(chart, Listing):
+        return "".join(f"{line}\n" for line in chart.lines).encode()
+    return text(chart).encode() if suffix == ".txt" else draw(chart, suffix)
+
+
 def draw(picture: Heatmap | Curves, suffix: str = ".png") -> bytes:
-    """The picture as the bytes of a file that ends in `suffix`: .png, .svg or .pdf."""
+    """The picture as the bytes of a file that ends in `suffix`: .png, .svg or .pdf. Raises
+    OptionError where there is no matplotlib."""
+    need("a picture", "matplotlib", extra="report")
     written = io.BytesIO()
     curves = isinstance(picture, Curves)
     title = wrap(picture.title, TITLE) or [""]

@@ -14,7 +14,8 @@ All of luckbase is on this page; what the command line does, a function here doe
 `load_board`                                   a board file, read and checked
 `plan`, `solve`, `status`                      a table: before the night, the night, the morning
 `plan_all`, `solve_all`, `clean`               the same of many boards; what nobody asks for now
-`open` -> `Table`                              ``t[state]``, ``t.values(frame)``, ``t.to_arrow()``,
+`open` -> `Table`                              ``t[state]``, ``t.ask(mine=0, yours=87)``,
+                                               ``t.values(frame)``, ``t.to_pandas()``,
                                                ``t.export(file)``, ``t.verify()``,
                                                ``t.diff(other)``, ``t.chart()``, ``t.agent()``,
                                                ``t.play()``
@@ -26,8 +27,9 @@ All of luckbase is on this page; what the command line does, a function here doe
 =============================================  =================================================
 
 A state is a mapping of the fields that ``luckbase query`` takes, as numbers, tuples, lists or text:
-``{"scores": (0, 8000, 3000), "earned": "0,2,0"}``. A board is what `load_board` gives, or its file.
-Players count from 1, payoffs are lists over players, in turn order; errors are sentences.
+``{"scores": (0, 8000, 3000), "earned": "0,2,0"}``; or text as a whole, ``"mine=0 yours=87"``; or a
+row of a frame. A board is what `load_board` gives, or its file. Players count
+from 1, payoffs are lists over players, in turn order; errors are sentences.
 """
 
 from __future__ import annotations
@@ -65,7 +67,10 @@ if TYPE_CHECKING:
     from luckbase.solver.board.model import Board as Board
     from luckbase.solver.board.registry import register as register
     from luckbase.solver.errors import LuckbaseError as LuckbaseError
+    from luckbase.solver.game.fields import State
     from luckbase.solver.game.game import Game as Game
+
+    __version__: str
 
 _ELSEWHERE = {
     "Answer": "cluster.table.answer", "Board": "solver.board.model",
@@ -92,11 +97,27 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _version()
     if name == "errors":
         return import_module("luckbase.solver.errors")
     if name in _ELSEWHERE:
         return getattr(import_module(f"luckbase.{_ELSEWHERE[name]}"), name)
     raise AttributeError(f"module 'luckbase' has no attribute {name!r}")
+
+
+def _version() -> str:
+    """The version that is installed, or that of this checkout."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("luckbase")
+    except PackageNotFoundError:
+        import tomllib
+
+        project = Path(__file__).resolve().parents[1] / "pyproject.toml"
+        found: str = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"]
+        return found
 
 
 def __dir__() -> list[str]:
@@ -225,7 +246,10 @@ def open(
     from luckbase.solver.charts import DRAWN_BY
 
     Table.played_by = "luckbase.cluster.play.game:play_on"
-    DRAWN_BY.update(png="luckbase.jobs.plots:draw", html="luckbase.jobs.web.pictures:as_html")
+    DRAWN_BY.update(
+        png="luckbase.jobs.plots:draw", file="luckbase.jobs.plots:save",
+        html="luckbase.jobs.web.pictures:as_html",
+    )  # fmt: skip
     if in_memory:
         return inputs.in_memory(board_or_path, start, options)
     return inputs.opened(board_or_path, Path(results), options)
@@ -306,7 +330,7 @@ def simulate(
 
 
 def play(
-    board: Board | str | os.PathLike[str], start: Mapping[str, Any] | None = None, *,
+    board: Board | str | os.PathLike[str], start: State | None = None, *,
     results: str | os.PathLike[str] = "results", max_states: int = 20_000_000,
     **how: Unpack[PlayOptions],
 ) -> Play:  # fmt: skip

@@ -8,7 +8,9 @@ a picture is drawn.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, ClassVar
@@ -16,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.errors import OptionError
+from luckbase.solver.errors import OptionError, need
 from luckbase.solver.result import Array, Array2, Flags2, PythonOnly, Result, WholeNumbers
 from luckbase.solver.sentences import html_table, many, option
 
@@ -33,7 +35,8 @@ SHOWN_ROWS = 30
 """Of a list, in a notebook."""
 DRAWN_BY: dict[str, str] = {}
 """Who draws in a notebook, ``module:function``, as `luckbase.open` enters it: "png" the bytes of a
-PNG of a picture, "html" an element of a page of a scene. Imported when something is shown."""
+PNG of a picture, "html" an element of a page of a scene, "file" writes a chart to a file. Imported
+when something is shown."""
 
 FULL, START, STATES = "full", "start", "states"
 
@@ -71,8 +74,32 @@ class ChartRequest:
             raise OptionError(f"{option('reachable')}: {why}; leave it out")
 
 
+class _Chart(Result):
+    """What every chart has: `columns` and `rows`, its numbers."""
+
+    columns: Any
+    rows: Any
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas.DataFrame. Raises OptionError where there is no pandas."""
+        need("to_pandas", "pandas")
+        import pandas
+
+        return pandas.DataFrame(list(self.rows), columns=list(self.columns))
+
+    def save(self, path: str | os.PathLike[str]) -> int:
+        """Write it to a file, all of it or nothing: a picture as .png, .svg or .pdf; its text as
+        .txt, its rows as .csv. Returns the bytes.
+
+        >>> t.chart("leads").save("leads.png")
+
+        Raises OptionError for another ending, and where matplotlib is needed and not there."""
+        size: int = drawn("file", self, os.fspath(path))
+        return size
+
+
 @dataclass(frozen=True)
-class Listing(Result):
+class Listing(_Chart):
     """A chart to read. lines: for people; columns and rows: the same for machines; note: how to
     read a line, in a sentence."""
 
@@ -131,16 +158,18 @@ class Words(Result):
     y: float
 
 
-class _InNotebook(Result):
+class _Picture(_Chart):
     """A picture, which a notebook shows where somebody draws."""
 
     def _repr_png_(self) -> bytes | None:
-        png: bytes | None = drawn("png", self)
-        return png
+        with suppress(OptionError):  # without matplotlib
+            png: bytes | None = drawn("png", self)
+            return png
+        return None
 
 
 @dataclass(frozen=True, eq=False)
-class Heatmap(_InNotebook):
+class Heatmap(_Picture):
     """A picture: numbers as colour over two axes.
 
     names: of x, y and the number, as columns; x's and y's those of the game's states where they are
@@ -210,7 +239,7 @@ class Band(Result):
 
 
 @dataclass(frozen=True, eq=False)
-class Curves(_InNotebook):
+class Curves(_Picture):
     """A picture: numbers over one axis.
 
     x_name: of x, as a column. xs: int64 (n,), ascending. limits: the least and the greatest number
@@ -258,12 +287,12 @@ Chart = Listing | Heatmap | Curves
 """What a game makes of a table."""
 
 
-def drawn(kind: str, picture: Any) -> Any:
+def drawn(kind: str, picture: Any, *how: Any) -> Any:
     """A picture or a scene, drawn by who is entered for the kind; None where nobody is."""
     if kind not in DRAWN_BY:
         return None
     module, name = DRAWN_BY[kind].split(":")
-    return getattr(import_module(module), name)(picture)
+    return getattr(import_module(module), name)(picture, *how)
 
 
 def _cell(value: float) -> int | float:

@@ -55,6 +55,10 @@ class SearchLimitError(RequestError):
     """A search met more states than it was allowed to."""
 
 
+class ClosedTableError(RequestError):
+    """The table was closed; another one, opened anew, answers."""
+
+
 class TableError(LuckbaseError):
     """A table on disk is not what it should be."""
 
@@ -89,3 +93,14 @@ class GameError(RequestError):
 
 class DisagreementError(LuckbaseError):
     """Two solutions of one state differ: of two shards, or of the kernel and the rules."""
+
+
+def need(what: str, *packages: str, extra: str = "") -> None:
+    """Raises OptionError where packages are not installed that `what` needs. extra: of pyproject's,
+    that brings them; without one people install them by name."""
+    from importlib.util import find_spec
+
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        said = f"'.[{extra}]'" if extra else " ".join(missing)
+        raise OptionError(f"{what} needs {' and '.join(missing)}; run: pip install {said}")

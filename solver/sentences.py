@@ -13,6 +13,8 @@ from html import escape
 _OTHERWISE = {"start": "from", "seat": "as", "every": "all"}
 """Arguments that have another name on the command line."""
 _typed = False
+FIELD = "FIELD=VALUE: a field's name, = and what it is"
+"""The form of a field in words, for `pairs`."""
 CLOSE = 0.75
 """How alike words are (`difflib`) for one to be a slip of the other: four letters with two swapped
 are, ``turns`` and ``yours`` are not."""
@@ -94,6 +96,20 @@ def nearest(word: str, known: Iterable[str], otherwise: str = "known here: ") ->
     if close:
         return f"did you mean {' or '.join(repr(lower[name]) for name in close)}?"
     return otherwise + ", ".join(known)
+
+
+def pairs(words: Iterable[str], error: type[Exception], where: str, form: str) -> dict[str, str]:
+    """What words of a form say, ``["a=1", "b=x"]`` -> ``{"a": "1", "b": "x"}``, each name once;
+    error and where: of a sentence on a wrong one."""
+    found: dict[str, str] = {}
+    for word in words:
+        name, equals, value = map(str.strip, word.partition("="))
+        if not equals or not name:
+            raise error(f"{where}'{word}' is not {form}")
+        if name in found:
+            raise error(f"{where}{name} is given twice")
+        found[name] = value
+    return found
 
 
 def html_table(

@@ -6,6 +6,7 @@ import ast
 import json
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -66,7 +67,8 @@ def table(results: Path) -> luckbase.Table:
 def test_the_page_brings_little_and_nothing_heavy() -> None:
     script = (
         "import sys, luckbase; ours = [m for m in sys.modules if m.startswith('luckbase')]\n"
-        "dir(luckbase); heavy = ('numba', 'numpy', 'ray', 'pyarrow', 'pydantic')\n"
+        "dir(luckbase), luckbase.__version__\n"
+        "heavy = ('numba', 'numpy', 'ray', 'pyarrow', 'pydantic')\n"
         "print([m for m in heavy if m in sys.modules], len(ours) < 10)"
     )
     done = subprocess.run(
@@ -87,6 +89,8 @@ def test_every_name_of_the_page_is_there_and_known_to_type_checkers() -> None:
         assert (getattr(found, "__doc__", "") or "").strip(), name
         assert name in dir(luckbase)
     assert luckbase.LuckbaseError is luckbase.errors.LuckbaseError
+    project = tomllib.loads((BOARDS.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    assert luckbase.__version__ == project["project"]["version"]
     with pytest.raises(AttributeError, match="no attribute 'sovle'"):
         luckbase.sovle  # noqa: B018
 
@@ -121,7 +125,7 @@ def test_a_state_is_answered_as_query_does(
 
 @pytest.mark.parametrize(
     ("state", "wrong"),
-    [("scores=0", "'scores=0' is not a state"), ({"score": 1}, "unknown field 'score'"),
+    [(7, "'7' is not a state; write its fields"), ({"score": 1}, "unknown field 'score'"),
      ({"scores": (1, 2, 3)}, "scores: 1 is not a multiple"), ({}, "scores is missing")],
 )  # fmt: skip
 def test_what_is_no_state_is_one_sentence(table: luckbase.Table, state: Any, wrong: str) -> None:

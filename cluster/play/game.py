@@ -15,7 +15,7 @@ an optimal lottery of each side (`solver.matrix_game.simplex`), player 1's choic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
@@ -27,6 +27,7 @@ from luckbase.cluster.play.agents import AgentLike, Opener, no_tables, opponents
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import detailed, view_of
+from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.policy.chain import Decider
@@ -400,7 +401,7 @@ def begin(
     return play
 
 
-def play_on(table: Lookup, start: Mapping[str, Any] | None, **how: Unpack[PlayOptions]) -> Play:
+def play_on(table: Lookup, start: State | None, **how: Unpack[PlayOptions]) -> Play:
     """A person's game, priced by a table. Raises as `begin`."""
     return begin(table.game, start, lambda game, root: table, how)
 

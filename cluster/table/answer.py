@@ -18,6 +18,7 @@ from pydantic import Field
 
 from luckbase.cluster import words
 from luckbase.solver.board.model import changed_options, rules_identity
+from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import view_of
 from luckbase.solver.game.game import Game
@@ -32,7 +33,7 @@ from luckbase.solver.search.bellman import (
     undecided,
 )
 from luckbase.solver.search.expand import Expanded, expand
-from luckbase.solver.sentences import html_table
+from luckbase.solver.sentences import html_table, nearest, shorten
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.parts import Part, Rows
@@ -124,6 +125,19 @@ class Answer(Result):
     source: Source = "table"
     strategies: IfAny[tuple[tuple[Bid, ...], ...]] = None
     given: PythonOnly[dict[str, Any]] = field(default_factory=dict, compare=False)
+
+    def __getitem__(self, action: str) -> tuple[float, ...]:
+        """The payoffs of an action, over players; where both choose at once of one of player 1's,
+        against the other's strategy. Raises OptionError for one that there is not.
+
+        >>> t.ask(mine=0, yours=87)["roll"]
+        """
+        for each in self.actions:
+            if each.name == action:
+                return each.value
+        known = [each.name for each in self.actions]
+        said = nearest(str(action), known) if known else "there is none here"
+        raise OptionError(f"unknown action '{shorten(str(action), 30)}'; {said}")
 
     @property
     def note(self) -> str:

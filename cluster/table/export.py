@@ -26,6 +26,8 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
+from luckbase.cluster import words
+from luckbase.cluster.machine import memory_to_use
 from luckbase.cluster.table import OnRows, nobody
 from luckbase.cluster.table.answer import EveryAction, actions_of_part, joined, nothing_known
 from luckbase.cluster.table.columns import (
@@ -40,7 +42,7 @@ from luckbase.cluster.table.format import column_of, numbers_of
 from luckbase.cluster.table.frames import Counted, whole_file
 from luckbase.cluster.table.parts import Batch, Part
 from luckbase.cluster.table.storage import is_special
-from luckbase.solver.errors import OptionError
+from luckbase.solver.errors import MemoryLimitError, OptionError, need
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import view_of
 from luckbase.solver.game.rules import JOINT, SIMULTANEOUS
@@ -257,6 +259,24 @@ def _names(table: Lookup, where: Where, stored: pa.Schema) -> ActionNames:
     return ActionNames(game, in_order(game, actions), in_order(game, choices))
 
 
+def data_frame(table: Lookup, where: Any, columns: Sequence[str] | None, actions: bool) -> Any:
+    """The rows that are wanted in pandas (`cluster.table.table.Table.to_pandas`)."""
+    need("to_pandas", "pandas")
+    rows = reader(table, where, columns, actions, says_part=len(table.parts) != 1)
+    batches, size = [], 0
+    for batch in rows:
+        batches.append(batch)
+        size += batch.nbytes
+        if size > memory_to_use():
+            raise MemoryLimitError(
+                f"to_pandas: more than {words.size(size)} of rows, and the memory that is free "
+                "does not hold them twice; choose some with where or columns, or use to_arrow"
+            )
+    found = pa.Table.from_batches(batches, rows.schema)
+    batches.clear()
+    return found.to_pandas(split_blocks=True, self_destruct=True)
+
+
 # --- into a file ---------------------------------------------------------------------------------
 
 
@@ -400,6 +420,7 @@ def _json_lines(file: Any, schema: pa.Schema, out: str) -> Iterator[Write]:
 def _excel(file: Any, schema: pa.Schema, out: str) -> Iterator[Write]:
     """A sheet with a line of heads that stays in sight; whole numbers that Excel would round are
     text."""
+    need("export to .xlsx", "xlsxwriter", extra="report")
     import xlsxwriter
     from xlsxwriter.exceptions import FileCreateError
 

@@ -20,7 +20,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -41,6 +41,7 @@ from luckbase.cluster.table.parts import PIECE
 from luckbase.cluster.table.storage import attempt, is_special
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.fields import is_state
 from luckbase.solver.game.game import Game
 from luckbase.solver.sentences import option, shorten
 
@@ -236,11 +237,11 @@ def _says_numbers(type_: pa.DataType) -> bool:
 
 
 def roots_of(game: Game, start: Any) -> Ints | None:
-    """Canonical states (m, fields): of a mapping, a list of them, a frame, or an array of canonical
-    states; None where nothing is given. Raises StateError, OptionError."""
+    """Canonical states (m, fields): of a state as a person gives it, a list of them, a frame, or an
+    array of canonical states; None where nothing is given. Raises StateError, OptionError."""
     if start is None:
         return None
-    if isinstance(start, Mapping):
+    if is_state(start):
         start = [start]
     if isinstance(start, np.ndarray):
         width = game.field_count

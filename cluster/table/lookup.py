@@ -7,7 +7,7 @@ out: one step of the rules where all its children are there, else a search down 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -30,10 +30,16 @@ from luckbase.cluster.table.answer import (
     stepped,
 )
 from luckbase.cluster.table.ledger import TIERS, Ledger
-from luckbase.cluster.table.parts import Part, TierPart, lookup_or_backup, once
-from luckbase.solver.errors import CorruptTableError, MissingTableError, StateError
+from luckbase.cluster.table.parts import PIECE, Part, TierPart, lookup_or_backup, once
+from luckbase.solver.errors import (
+    ClosedTableError,
+    CorruptTableError,
+    MissingTableError,
+    StateError,
+)
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import simplify
+from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import SIMULTANEOUS
 from luckbase.solver.search.bellman import (
@@ -69,23 +75,43 @@ class Lookup:
     """
 
     ledger: Ledger | None = None
+    _parts: list[Part] | None = None
 
     def __init__(
         self, game: Game, parts: Sequence[Part], where: Path, source: str | None = None
     ) -> None:
-        self.game, self.parts, self.where = game, list(parts), where
+        self.game, self.where = game, where
+        self.parts = list(parts)
         self._source = source
 
     def __enter__(self) -> Self:
+        self.check_open()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Close the files and forget what was decoded."""
-        for part in self.parts:
+        """Close the files and forget what was decoded; then every method raises ClosedTableError,
+        but this one."""
+        for part in self._parts or ():
             part.groups.close()
+        self._parts = None
+
+    @property
+    def parts(self) -> list[Part]:
+        """Where states are looked up. Raises ClosedTableError."""
+        if self._parts is None:
+            raise ClosedTableError(f"{self.where}: this table is closed; open it again")
+        return self._parts
+
+    @parts.setter
+    def parts(self, parts: list[Part]) -> None:
+        self._parts = parts
+
+    def check_open(self) -> None:
+        """Raises ClosedTableError after `close`."""
+        _ = self.parts
 
     @cached_property
     def origin(self) -> Origin:
@@ -103,7 +129,34 @@ class Lookup:
         return self._source or f"the table of {self.origin}"
 
     def __repr__(self) -> str:
-        return f"<Table of {self.origin}: {words.many(self.rows, 'state')}, {self.where}>"
+        states = "closed" if self._parts is None else words.many(self.rows, "state")
+        return f"<Table of {self.origin}: {states}, {self.where}>"
+
+    def __bool__(self) -> bool:
+        """Yes, also of a table without a row."""
+        return True
+
+    def __len__(self) -> int:
+        """Its rows, a state each."""
+        return self.rows
+
+    def __contains__(self, state: State) -> bool:
+        """Whether it has a row of the state; there is none where the game is over, or both choose
+        at once. Raises StateError for what is no state of the board."""
+        return bool(self.holds(self.game.parse(state).reshape(1, -1))[0])
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The state of each row as `Answer.state` says it, by part and in the order of keys; a row
+        group is in memory at a time.
+
+        >>> next(iter(t))
+        {'mine': 0, 'yours': 99, 'turn': 0}
+        """
+        for part in self.parts:
+            for batch in part.batches(()):
+                rows = np.arange(len(batch.rows))
+                for at in np.array_split(rows, max(1, -(-len(rows) // PIECE))):
+                    yield from self.game.fields.describe_all(batch.states(at))
 
     @property
     def full(self) -> TierPart | None:
@@ -239,24 +292,33 @@ class Lookup:
 
     # --- answers -----------------------------------------------------------------------------
 
-    def __getitem__(self, state: Mapping[str, Any]) -> Answer:
-        """The answer to a state, as `ask`.
+    def __getitem__(self, state: State) -> Answer:
+        """The answer to a state, as `ask`, by a search where the table does not reach it.
 
         >>> t[{"scores": (0, 8000, 3000), "earned": (0, 2, 0)}].best
         """
         return self.ask(state, MAX_SEARCHED)
 
     def ask(
-        self, state: Mapping[str, Any], max_states: int = 0, on_level: OnLevel | None = None
-    ) -> Answer:
+        self, state: State | None = None, /, max_states: int = 0,
+        on_level: OnLevel | None = None, **fields: Any,
+    ) -> Answer:  # fmt: skip
         """The answer to a state, by a search of at most `max_states` where the table does not reach
-        it; fields as numbers, tuples, lists or text, those of ``luckbase query``. on_level: told
-        how many states a search has met, in how many levels.
+        it.
+
+        >>> t.ask(mine=0, yours=87) == t.ask("mine=0 yours=87") == t.ask({"mine": 0, "yours": 87})
+        True
+
+        state: a mapping of the fields of ``luckbase query``, as numbers, tuples, lists or text; a
+        row of a frame; or text; or else fields as keywords. on_level: told how many states a search
+        has met, in how many levels.
 
         Raises StateError, also for a state beyond the table where nothing may be searched;
         SearchLimitError.
         """
-        game = self.game
+        if state is not None and fields:
+            raise StateError(f"{next(iter(fields))}: give a state or its fields as keywords")
+        game, state = self.game, fields if state is None else state
         canonical, inputs = game.parse(state), game.fields.read(state).reshape(1, -1)
         found, there = self.every_action(canonical.reshape(1, -1), inputs)
         if there[0] and game.simultaneous and not len(found.at_once()):
@@ -428,6 +490,8 @@ class Lookup:
         at once it plays an optimal strategy."""
         from luckbase.solver.policy.evaluate import Policy  # compiles the search
 
+        self.check_open()
+
         def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
             plain = simplify(self.game, states)
             if len(plain) and expand(self.game, plain[:1]).kinds[0] == SIMULTANEOUS:
@@ -463,6 +527,7 @@ class Lookup:
     def unfinished(self, part: str | None = None) -> list[str]:
         """What is still to be solved of it, or of a part by name, a clause each; none of a table
         that is whole."""
+        self.check_open()
         ledger = self.ledger
         if ledger is None:
             return []

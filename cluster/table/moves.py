@@ -27,6 +27,7 @@ from luckbase.cluster.table.answer import Action, Answer
 from luckbase.solver.errors import MissingTableError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import drawing
+from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.result import Flat, IfAny, Number, PythonOnly, Result
@@ -125,7 +126,7 @@ class Moves(Result):
         object.__setattr__(self, "state", self.answer.state)
 
 
-def moves(table: Lookup, state: Mapping[str, Any], max_states: int = 0) -> Moves:
+def moves(table: Lookup, state: State, max_states: int = 0) -> Moves:
     """What can happen at a state, as `Lookup.ask` takes it.
 
     max_states: how many a search may meet where the table does not reach the state. Raises

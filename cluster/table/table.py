@@ -12,7 +12,8 @@ answer alike to the last bit.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.format import FileReceipt
     from luckbase.cluster.table.moves import Moves
     from luckbase.cluster.table.verify import Verdict
+    from luckbase.solver.game.fields import Fields, State
     from luckbase.solver.scene import Scene
 
 
@@ -60,6 +62,8 @@ class Table(Lookup):
 
     def _repr_html_(self) -> str:
         """The table in a notebook."""
+        if self._parts is None:
+            return html_facts(f"a table of {self.game.board.game}, closed", [])
         rows = [("rules", str(self.origin)), ("states", f"{self.rows:,}"),
                 ("payoffs", f"{self.game.payoff_name}, each within {self.error:.1e}"),
                 ("parts", ", ".join(f"{part.name} {part.rows:,}" for part in self.parts)),
@@ -67,7 +71,24 @@ class Table(Lookup):
                 ("stale", "; ".join(self.origin.stale))]  # fmt: skip
         return html_facts(f"a table of {self.game.board.game}", rows)
 
-    def moves(self, state: Mapping[str, Any], max_states: int = MAX_SEARCHED) -> Moves:
+    @property
+    def fields(self) -> Fields:
+        """The fields of its states (`solver.game.fields`); ``t.fields.names``, their names."""
+        return self.game.fields
+
+    @property
+    def charts(self) -> tuple[Kind, ...]:
+        """The charts that `chart` makes of it, the usual one first: their ``name``, and what each
+        ``shows`` (`solver.charts.Kind`)."""
+        self.check_open()
+        charts, found = self.game.get(Charts), []
+        for kind in () if charts is None else charts.kinds:
+            with suppress(OptionError, MissingTableError):
+                self.check_chart(kind)
+                found.append(kind)
+        return tuple(found)
+
+    def moves(self, state: State, max_states: int = MAX_SEARCHED) -> Moves:
         """All that can happen at a state: every action and every outcome, in words and with its
         payoffs (`cluster.table.moves`); a state above the table by a search of so many states.
 
@@ -119,6 +140,19 @@ class Table(Lookup):
 
         return reader(self, where, columns, actions, on_rows)
 
+    def to_pandas(
+        self, where: Any = None, columns: Sequence[str] | None = None, *, actions: bool = False
+    ) -> Any:
+        """The rows that are wanted as a pandas.DataFrame, as `to_arrow` takes them; the column
+        ``part`` only where there are several. A row of it is a state that the table takes.
+
+        Raises as `to_arrow`; MemoryLimitError for more rows than the memory that is free holds;
+        OptionError where there is no pandas.
+        """
+        from luckbase.cluster.table.export import data_frame
+
+        return data_frame(self, where, columns, actions)
+
     def export(
         self, out: str | os.PathLike[str], where: Any = None, **how: Unpack[ExportOptions]
     ) -> Exported:
@@ -151,7 +185,7 @@ class Table(Lookup):
         return compare(self, other, **how)
 
     def chart(
-        self, name: str | None = None, fields: Mapping[str, Any] = {}, *, reachable: bool = False
+        self, name: str | None = None, fields: State = {}, *, reachable: bool = False
     ) -> Chart:
         """One of the game's charts, the usual one if not named: lines and rows, or a picture.
 
@@ -186,17 +220,19 @@ class Table(Lookup):
                 f"{self.where}: {self.unfinished(TIERS)[0]}, and a chart needs them all{again}"
             )
 
-    def scene(self, state: Mapping[str, Any]) -> Scene:
+    def scene(self, state: State) -> Scene:
         """A state as the game looks, which a notebook shows; as data (`solver.scene`).
 
         state: as `ask` takes it, held by the table or not. Raises StateError."""
         from luckbase.solver.game.capabilities import scene_of
 
+        self.check_open()
         return scene_of(self.game, state)
 
-    def play(self, start: Mapping[str, Any] | None = None, **how: Unpack[PlayOptions]) -> Play:
+    def play(self, start: State | None = None, **how: Unpack[PlayOptions]) -> Play:
         """A person's game from a state, or the game's start, priced by this table
         (`cluster.play.game.play_on`)."""
+        self.check_open()
         play: Play = resolve_name(self.played_by)(self, start, **how)
         return play
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from luckbase.solver.charts import Chart, ChartRequest, Kind, Lookup
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints
+from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.game.rules import Capability
 from luckbase.solver.scene import Scene, plain_scene
@@ -412,7 +413,7 @@ def drawing(game: Game) -> Drawing:
     return game.get(Drawing) or Drawing()
 
 
-def scene_of(game: Game, words: Mapping[str, object]) -> Scene:
+def scene_of(game: Game, words: State) -> Scene:
     """The state in a person's words, drawn: with the cards that were named, not the canonical ones.
 
     Raises StateError as `Game.parse` does.

@@ -25,17 +25,17 @@ the row, from 1, where there are several.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.sentences import many, nearest, shorten
+from luckbase.solver.sentences import FIELD, many, nearest, pairs, shorten
 
 MAX_VALUE = 10**9 - 1
 """The largest value of a field that says no other."""
@@ -205,13 +205,41 @@ def is_gap(said: object) -> bool:
     return said is None or (isinstance(said, float | np.floating) and bool(np.isnan(said)))
 
 
-def said_in(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a state that are no gaps. Raises StateError for what is no mapping."""
-    if not isinstance(state, Mapping):
+class Row(Protocol):
+    """A mapping of fields, or a row of a frame, as a pandas Series is: a value by name."""
+
+    def keys(self) -> Any:
+        """The names."""
+
+    def __getitem__(self, name: Any, /) -> Any: ...
+
+
+State = str | Row
+"""A state as a person gives it: its fields by name, or text, ``mine=0 yours=87``."""
+
+
+def is_state(given: object) -> bool:
+    """Whether it is one state: text, a mapping, or a row of a frame; not a frame, nor a list."""
+    return isinstance(given, str | Mapping) or _is_row(given)
+
+
+def _is_row(given: object) -> bool:
+    return getattr(given, "ndim", 0) == 1 and hasattr(given, "keys")
+
+
+def said_in(state: State, known: Collection[str] = ()) -> dict[str, Any]:
+    """The fields of a state that are no gaps; of a row of a frame, which has other columns too,
+    those that are known. Raises StateError for what is no state."""
+    if not is_state(state):
         raise StateError(
-            f"'{_shown(state)}' is not a state; write its fields, as {{'scores': (0, 500, 0)}}"
+            f"'{_shown(state)}' is not a state; write its fields, as {{'scores': (0, 500, 0)}}, or "
+            "as text, 'scores=0,500,0'"
         )
-    return {name: said for name, said in state.items() if not is_gap(said)}
+    said: dict[str, Any] = (
+        pairs(state.split(), StateError, "", FIELD) if isinstance(state, str) else dict(state)
+    )
+    others = [name for name in said if name not in known] if known and _is_row(state) else ()
+    return {name: each for name, each in said.items() if name not in others and not is_gap(each)}
 
 
 def _whole(part: object) -> int | None:
@@ -296,12 +324,12 @@ class Fields(Sequence[Field]):
         """The fields that must be said as a person might write them."""
         return " ".join(field.example for field in self if field.default is None)
 
-    def read(self, words: Mapping[str, object]) -> Ints:
+    def read(self, state: State) -> Ints:
         """The values (columns,) of a state in words: by fields, or by columns; what is a gap is not
-        said. Raises StateError: also for what is no mapping, for a name that is none, and for a
+        said. Raises StateError: also for what is no state, for a name that is none, and for a
         field that must be said and is not."""
-        words = said_in(words)
         known = {*self.names, *self.columns}
+        words = said_in(state, known)
         for name in words:
             if name not in known:
                 has = f"a state of {self._game} has "

@@ -27,7 +27,7 @@ import re
 import sys
 import traceback
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -42,7 +42,7 @@ from luckbase.solver.board.model import Board, Source, canonical
 from luckbase.solver.board.registry import GameFile
 from luckbase.solver.errors import GameError, LuckbaseError, OptionError, StateError
 from luckbase.solver.game.arrays import Coded, Ints, coded_sets
-from luckbase.solver.game.fields import Field, Fields, Refuse
+from luckbase.solver.game.fields import Field, Fields, Refuse, State
 from luckbase.solver.game.rules import Capability, Numbers, Rules, Unavailable
 from luckbase.solver.njit import cache_roots
 from luckbase.solver.sentences import named, on_command_line, option, shorten
@@ -161,13 +161,13 @@ class Game:
 
     # --- states ------------------------------------------------------------------------------
 
-    def parse(self, words: Mapping[str, object]) -> Ints:
-        """The canonical state, int64 (fields,), of fields in words (``scores=0,2000,3500``, a tuple
-        of numbers, …: `solver.game.fields`).
+    def parse(self, state: State) -> Ints:
+        """The canonical state, int64 (fields,), of one in words: a mapping of its fields, a row
+        of a frame, or text (`solver.game.fields`).
 
         Raises StateError in one sentence: the field, the value and what would be right.
         """
-        found: Ints = self.canonical_states(self.fields.read(words))[0]
+        found: Ints = self.canonical_states(self.fields.read(state))[0]
         return found
 
     def canonical_states(self, values: Ints) -> Ints:

@@ -38,9 +38,9 @@ def batch_suite(board: Path, results: Path) -> None:
         columns = table.game.state_columns(states)
         words = [table.game.describe(state) for state in states[:ONE_BY_ONE]]
         table.ask(words[0])
-        table.close()
+        table.parts[0].groups.close()
         ask = [_cpu(lambda: [table.ask(one) for one in words]) / len(words) for _ in range(2)]
-        table.close()
+        table.parts[0].groups.close()
         batch = _batch(columns)
         first = best_of(1, lambda: table.values(batch, actions=True)) / len(states)
         again = best_of(3, lambda: table.values(batch, actions=True)) / len(states)

@@ -28,15 +28,22 @@ CELLS = (
     'print(luckbase.solve(board, results=RESULTS).ledger.rows, "states")',
     "table = luckbase.open(board, results=RESULTS)\ntable",
     "A state drawn as the game looks, and what the table says of it: play or pass?",
-    'state = {"scores": (0, 1500, 1000), "earned": (0, 1, 0)}\ntable.scene(state)',
+    'state = "scores=0,1500,1000 earned=0,1,0"\ntable.scene(state)',
     "table[state]",
+    "The payoffs of one action, and of another state, its fields as keywords:",
+    'print(table[state]["play"])\nprint(table.ask(scores=(0, 1000, 1000), earned=(0, 1, 0)).best)',
     "Many states at once, as a frame. From how far ahead does player 2 pass?",
     "import pandas\n\nframe = pandas.DataFrame(\n"
     '    {"scores_1": 0, "scores_2": range(0, 3001, 500), "scores_3": 1000, "earned": "0,1,0"}\n)\n'
     'table.values(frame, best=True, margin=True)[["scores_2", "payoff_2", "best", "margin"]]',
+    "All rows of the table of which something is true. Who passes with the smallest chance to win?",
+    'rows = table.to_pandas("spins=1 earned_2=1 best!=play scores_2>0")\n'
+    "least = rows.loc[rows.payoff_2.idxmin()]\ntable[least]",
     "Another game, solved in memory; its charts are pictures.",
     'skunk = luckbase.open(f"{BOARDS}/skunk/seed.toml", in_memory=True)\nskunk.chart("hold")',
-    'skunk.chart(fields={"mine": 0, "yours": "67,86,87,88"})',
+    'skunk.chart(fields="mine=0 yours=67,86,87,88")',
+    "A chart as a frame, and as a file:",
+    'skunk.chart("hold").save("hold.png")\nskunk.chart().to_pandas().head(3)',
     "Are the payoffs what the rules say? Every byte of the files, and a thousand rows computed "
     "again from the rules:",
     "table.verify(sample=1000)",

@@ -224,7 +224,7 @@ def test_all_files_of_a_table_have_margins_or_none(tmp_path: Path) -> None:
             states = rows.states(np.arange(0, len(rows.values), 97))
             wanted = table.best_of(states)[1]
             break
-    file = grown.table / table.parts[0].entries[0].name
+        file = grown.table / table.parts[0].entries[0].name
     stored = pq.read_table(file, partitioning=None)["margin"].to_numpy()[::97]
     assert np.allclose(stored[: len(wanted)], wanted, atol=2e-7, equal_nan=True)
     assert np.isfinite(wanted).any() and np.isnan(wanted).any()

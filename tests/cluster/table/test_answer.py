@@ -268,6 +268,6 @@ def test_a_part_forgets_row_groups_beyond_its_bytes(tmp_path: Path) -> None:
     first = answers_of(table, states)
     assert 0 < part.groups.bytes <= 300_000
     assert part.groups.bytes == sum(group.nbytes for group in part.groups._groups.values())
-    table.close()
+    part.groups.close()
     assert part.groups.bytes == 0 and not part.groups._groups
     assert answers_of(table, states) == first

@@ -103,7 +103,7 @@ def test_probe_and_get_of_what_is_not_there(path: Path) -> None:
             table.ask({"scores": "0,0,0", "earned": "3,0,0"})
 
 
-def test_a_closed_table_lets_go_of_its_files_and_opens_them_anew(path: Path) -> None:
+def test_a_closed_table_lets_go_of_its_files(path: Path) -> None:
     gc.collect()
     others = {id(each) for each in gc.get_objects() if type(each) is SealedFile}
 
@@ -113,12 +113,10 @@ def test_a_closed_table_lets_go_of_its_files_and_opens_them_anew(path: Path) -> 
 
     with cluster.open_table(path) as table:
         states = all_states(table)[::500]
-        before = table.probe(states)
+        table.probe(states)
         assert opened()
     gc.collect()
     assert not opened()
-    assert np.array_equal(table.probe(states), before)
-    table.close()
 
 
 def test_a_toss_up_is_said_where_and_only_where_float64_finds_no_difference(path: Path) -> None:
