@@ -127,16 +127,19 @@ def has_full_table(game: Game, on_note: Callable[[str], None] = lambda text: Non
 def solved(board: Board, start: Any, options: SolveOptions) -> Solved:
     """Solve what is missing: of the board's full table, or, where the board has none or `start` or
     `options` ask for a search, of what lies below some states. Raises as `luckbase.solve`."""
-    from luckbase import cluster
     from luckbase.cluster.run.options import Options
 
     read, game = Options(**options), load_game(board)
     if start is None and not read.searches and has_full_table(game, read.on_note):
-        return cluster.solve(board, **options)
+        from luckbase.cluster.run.tiers import solve
+
+        return solve(board, **options)
     if read.using is not None:
         options = options.copy()
         options["using"] = table_used(read.using, board, read.folder)
-    return cluster.solve_below(board, roots_of(game, start), **options)
+    from luckbase.cluster.search.solve import solve_below
+
+    return solve_below(board, roots_of(game, start), **options)
 
 
 def opened(board_or_path: Any, results: Path, options: Mapping[str, object]) -> StoredTable:

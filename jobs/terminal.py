@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from luckbase.cluster.run.progress import Progress
     from luckbase.cluster.table.lookup import OnLevel
     from luckbase.cluster.table.table import Table
+    from luckbase.solver.search.explore import FarTooMany
 
 LINE_SECONDS = 5.0
 """Off a terminal, a line of progress as often as this; as JSON, an event."""
@@ -200,10 +201,11 @@ def search_progress(table: Table, state: Mapping[str, Any], most: int) -> OnLeve
     """Says how far a search above a table is, of at most so many states, once it takes long.
 
     What it gives raises SearchLimitError as soon as it can be told that there are far too many."""
-    from luckbase.solver.search.explore import FarTooMany
 
     @cache
     def far_too_many() -> FarTooMany:
+        from luckbase.solver.search.explore import FarTooMany
+
         return FarTooMany(table.game, table.game.parse(state), most, table.holds)
 
     last = time.monotonic() + A_MOMENT - LINE_SECONDS

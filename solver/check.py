@@ -73,7 +73,7 @@ def check_sample(game: Game, roots: Ints) -> None:
     """`check_below` of a few hundred states, a game's whole depth if it can be, before a solve of
     somebody else's game: what the engines do not hold each state to.
     """
-    if game.is_checked and len(roots):
+    if len(roots):
         check_below(game, roots[:16], most=400, wide=16)
 
 

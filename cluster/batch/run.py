@@ -189,8 +189,9 @@ def _state(
 
 
 def _plan_search(request: BoardRequest, game: Game, start: Any, options: Options) -> Due:
-    from luckbase.cluster.search.plan import plan_below, root_keys
+    from luckbase.cluster.search.plan import plan_below
     from luckbase.cluster.search.solve import goal_of
+    from luckbase.solver.search.expand import root_keys
     from luckbase.solver.search.keys import unpack_all
 
     keys = root_keys(game, roots_of(game, start))

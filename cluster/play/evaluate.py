@@ -14,7 +14,7 @@ from pydantic import Field, PlainSerializer
 
 from luckbase.cluster.machine import cores
 from luckbase.cluster.play.agents import AgentLike, Opener, for_players, name_of, no_tables, split
-from luckbase.cluster.table.answer import Origin, origin_of
+from luckbase.cluster.table.ledger import Origin, origin_of
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Floats, Ints
 from luckbase.solver.game.capabilities import ClosedForms

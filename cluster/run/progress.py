@@ -23,8 +23,7 @@ from pydantic import Field, PlainSerializer, computed_field
 from luckbase.cluster import words
 from luckbase.cluster.machine import resident_memory
 from luckbase.cluster.table import RUNNING
-from luckbase.cluster.table.answer import Origin
-from luckbase.cluster.table.ledger import FileEntry, Goal, Ledger
+from luckbase.cluster.table.ledger import FileEntry, Goal, Ledger, Origin
 from luckbase.cluster.words import many
 from luckbase.solver.result import AsText, Flat, OrNull, PythonOnly, Result, Rounded
 from luckbase.solver.sentences import html_facts

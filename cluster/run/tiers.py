@@ -44,7 +44,6 @@ from luckbase.cluster.run.worker import (
     Task,
     writable,
 )
-from luckbase.cluster.table.answer import origin_of
 from luckbase.cluster.table.folder import commit, drop_files
 from luckbase.cluster.table.format import (
     SealedFile,
@@ -56,7 +55,15 @@ from luckbase.cluster.table.format import (
     row_group_rows,
     write_tier,
 )
-from luckbase.cluster.table.ledger import TIERS, Done, FileEntry, Goal, Ledger, table_directory
+from luckbase.cluster.table.ledger import (
+    TIERS,
+    Done,
+    FileEntry,
+    Goal,
+    Ledger,
+    origin_of,
+    table_directory,
+)
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.words import size
 from luckbase.solver import load_layout

@@ -1,7 +1,7 @@
 """The boundary of a search: the states at which it ends, for their payoffs are known.
 
 They are rows of the part's own other files, all at once (`known_payoffs`) or, of a search by stages
-of the same level, by stage (`StoredStages`): those of a shard are read by the worker that finds it.
+of the same level, by stage (`stages.StoredStages`): a worker reads those of the shard it finds.
 Or they are rows of another table (`--using`, `UsedTable`), looked up by whoever finds states: no
 process goes through what lies above that table, and none has all that the search meets of it. A
 worker that sees another table there than the driver did, or none, says so, and the driver finds
@@ -15,6 +15,7 @@ import threading
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,17 +23,18 @@ from numpy.typing import NDArray
 from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.format import number_rows, numbers_of, payoff_columns, row_groups
 from luckbase.cluster.table.keyed import GIVEN, SOLVED, KeyPart, PayoffTable
-from luckbase.cluster.table.ledger import FileEntry, Ledger, made_by
-from luckbase.cluster.table.lookup import known_below
+from luckbase.cluster.table.ledger import FileEntry, Ledger
 from luckbase.cluster.table.storage import Folder, Storage
-from luckbase.cluster.table.table import StoredTable
 from luckbase.solver.errors import TableError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.search.bellman import KNOWN, action_starts
 from luckbase.solver.search.expand import expand
-from luckbase.solver.search.keys import Keys, unpack_all
-from luckbase.solver.search.stages import NO_KEYS, WHOLE, Box, Given, Known, Stages
+from luckbase.solver.search.keys import NO_KEYS, Keys, unpack_all
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.table import StoredTable
+    from luckbase.solver.search.stages import Given, Known
 
 AT_ONCE, BYTES_AN_EDGE = 2, 400
 """So many times as many states are looked up at once as a table says; for their margins each edge
@@ -45,11 +47,13 @@ def known_payoffs(roots: Ints, table: StoredTable | KeyPart, max_states: int) ->
 
     Raises SearchLimitError, TableError.
     """
+    from luckbase.cluster.table.lookup import known_below
+
     keys, values = known_below(table, roots, max_states)
     order = np.argsort(keys)
-    if isinstance(table, StoredTable):
-        return given_rows(table, keys[order])
-    return known_rows(keys[order], values[order])
+    if isinstance(table, KeyPart):
+        return known_rows(keys[order], values[order])
+    return given_rows(table, keys[order])
 
 
 def given_rows(table: StoredTable, keys: Keys) -> PayoffTable:
@@ -89,36 +93,6 @@ def _acting(game: Game, states: Ints, names: list[str | None]) -> tuple[Ints, ND
     found = [KNOWN if name is None else numbers[name] for name in names]
     acts = np.where(edges.terminal, 0, edges.actors + 1)
     return np.array(found, np.int64), acts.astype(np.int8)
-
-
-class StoredStages:
-    """The files of a part that hold states of each stage; keys ascend in a file."""
-
-    def __init__(self, stages: Stages, part: KeyPart) -> None:
-        """Those of searches in one piece are left out."""
-        self.stages = stages
-        self.of: dict[int, list[tuple[FileEntry, Box]]] = {}
-        for entry in part.entries:
-            boxes = [Box(*ends) for ends in entry.boxes] or [WHOLE]
-            for stage in entry.stages:
-                self.of.setdefault(stage, []).extend((entry, box) for box in boxes)
-
-    def files(self, numbers: Sequence[int], box: Box) -> tuple[FileEntry, ...]:
-        """Those that may hold states of a box of these stages."""
-        found = [one for number in numbers for one in self.of.get(number, ())]
-        if found and not box.whole:
-            meets = self.stages.meet([box], [its for _, its in found])[0].tolist()
-            found = [one for one, there in zip(found, meets, strict=True) if there]
-        return tuple({entry.name: entry for entry, _ in found}.values())
-
-
-def stored_stages(stages: Stages, part: KeyPart) -> StoredStages | None:
-    """The files of a part by stages; None where one has stages of another level."""
-    ours = stages.level.as_json()
-    other = [ask for ask, line in part.ledger.levels.items() if line.level != ours]
-    if any(entry.stages and made_by(entry.name, ask) for entry in part.entries for ask in other):
-        return None
-    return StoredStages(stages, part)
 
 
 def read_rows(storage: Storage, table: Path, files: Collection[FileEntry], game: Game) -> Known:
@@ -170,6 +144,8 @@ class UsedEnds:
     """What a table knows of states: `find_stages.Ends`."""
 
     def __init__(self, path: Path, ledger: Ledger, without: str) -> None:
+        from luckbase.cluster.table.table import StoredTable
+
         self.table = StoredTable(path, ledger)
         self.table.parts = [part for part in self.table.parts if part.name != without]
         for part in self.table.parts:
@@ -200,6 +176,8 @@ class UsedEnds:
 
     def given(self, keys: Keys) -> Given:
         """The rows of states that it holds, by key."""
+        from luckbase.solver.search.stages import Given
+
         rows = given_rows(self.table, np.ascontiguousarray(keys))
         return Given(rows.values, rows.best, rows.margin, rows.actor)
 

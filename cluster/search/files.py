@@ -21,9 +21,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from luckbase.cluster.table.format import bytes_of, column_of, lists_of, numbers_of
-from luckbase.solver.search.keys import Keys
+from luckbase.solver.search.keys import NO_KEYS, Keys
 from luckbase.solver.search.stage_kernels import Order, Patterns
-from luckbase.solver.search.stages import NO_KEYS, Box, Given, Stage, Stages, first_edges
+from luckbase.solver.search.stages import Box, Given, Stage, Stages, first_edges
 
 NO_NUMBERS = np.empty(0, np.int32)
 _CODEC = pa.Codec("zstd", 1)

@@ -23,7 +23,7 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Level, hints
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import PythonOnly, Result, Rounded
-from luckbase.solver.search.expand import expand, keys_of_roots
+from luckbase.solver.search.expand import expand, root_keys
 from luckbase.solver.search.explore import Estimate, estimate
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all
 from luckbase.solver.search.stages import Stages
@@ -123,13 +123,6 @@ def plan_below(game: Game, roots: Ints, results: Path, workers: int | None = Non
         states * (PAYOFF_BYTES * game.players + OTHER_BYTES), between, memory, seconds, used,
         table_directory(results.absolute(), game),
     )  # fmt: skip
-
-
-def root_keys(game: Game, roots: Ints | None) -> Keys:
-    """The keys of the roots, ascending, each once."""
-    if roots is None:
-        roots = game.needed_start().reshape(1, -1)
-    return np.unique(keys_of_roots(game, roots))
 
 
 def _state_seconds(game: Game, level: Level | None, found: Estimate) -> float:

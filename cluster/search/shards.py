@@ -20,8 +20,8 @@ from luckbase.cluster.search.files import Ask
 from luckbase.cluster.table import folder
 from luckbase.cluster.table.ledger import digest
 from luckbase.solver.search import find_stages, stages
-from luckbase.solver.search.keys import Keys
-from luckbase.solver.search.stages import NO_KEYS, NOTHING, WHOLE, Box, Knows, Looks, Stages
+from luckbase.solver.search.keys import NO_KEYS, Keys
+from luckbase.solver.search.stages import NOTHING, WHOLE, Box, Knows, Looks, Stages
 
 SHARD_STATES = 200_000
 """States of a shard, about: a quarter of a second."""

@@ -13,7 +13,7 @@ import time
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,7 @@ from luckbase.cluster.run.driver import Work, is_new, peak_memory, solve_table
 from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, SolvedSearch, Watch
 from luckbase.cluster.search import boundary
-from luckbase.cluster.search.boundary import StoredStages, UsedEnds, UsedTable
-from luckbase.cluster.search.plan import root_keys
-from luckbase.cluster.search.shards import cutting
-from luckbase.cluster.search.stages import SearchContext, StageSearch
-from luckbase.cluster.search.tasks import some_state
-from luckbase.cluster.table.answer import origin_of
+from luckbase.cluster.search.boundary import UsedEnds, UsedTable
 from luckbase.cluster.table.folder import SHARDS, ask_name, commit, compact, drop_files, shard_name
 from luckbase.cluster.table.format import file_entry
 from luckbase.cluster.table.keyed import (
@@ -40,20 +35,31 @@ from luckbase.cluster.table.keyed import (
     solved_rows,
     write_states,
 )
-from luckbase.cluster.table.ledger import SEARCH, Done, Goal, Ledger, Roots, Using, made_by
+from luckbase.cluster.table.ledger import (
+    SEARCH,
+    Done,
+    Goal,
+    Ledger,
+    Roots,
+    Using,
+    made_by,
+    origin_of,
+)
 from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.table import StoredTable, open_table
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board, rules_identity
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Ints
 from luckbase.solver.game.capabilities import Level, hints, level_from
 from luckbase.solver.game.game import Game
-from luckbase.solver.search.find_stages import RisingError
+from luckbase.solver.search.expand import root_keys, some_state
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all
-from luckbase.solver.search.stages import Stages
 from luckbase.solver.sentences import option
+
+if TYPE_CHECKING:
+    from luckbase.cluster.search.stages import StoredStages
+    from luckbase.cluster.table.table import StoredTable
 
 
 def solve_below(
@@ -80,6 +86,8 @@ def goal_of(game: Game, keys: Keys, options: Options) -> tuple[Roots, str]:
 
 def using_table(game: Game, table: Path) -> Using:
     """The table that a search is to end at. Raises OptionError where it has other rules."""
+    from luckbase.cluster.table.table import open_table
+
     with open_table(table) as opened:
         head = opened.ledger.head
     if head.identity != rules_identity(game):
@@ -165,7 +173,10 @@ class _Search(Work[SolvedSearch]):
             return
         level, stored, rows = self._level_of_stages(), None, known
         if grows and level is not None:
-            stored = boundary.stored_stages(Stages(self.game, level), self.trusted)
+            from luckbase.cluster.search.stages import stored_stages
+            from luckbase.solver.search.stages import Stages
+
+            stored = stored_stages(Stages(self.game, level), self.trusted)
         if stored is not None:  # its stages are read as they are met
             files = [entry for entry in self.trusted.entries if not entry.stages]
             whole = boundary.read_rows(self.storage, self.table, files, self.game)
@@ -230,8 +241,11 @@ class _Search(Work[SolvedSearch]):
         this one is to solve, and its own if other states were known when they were solved, or
         stages were cut another way.
         by_stages: also all others that are not done, for it does not look at them."""
-        line, digest = self.ledger.levels.get(self.goal.ask), self._digest
-        own = line is not None and (line.given != digest or line.cutting != cutting())
+        line, digest, own = self.ledger.levels.get(self.goal.ask), self._digest, False
+        if line is not None:
+            from luckbase.cluster.search.shards import cutting
+
+            own = line.given != digest or line.cutting != cutting()
         trusted = {entry.name for entry in self.trusted.entries}
         names = [
             entry.name for entry in self.stored.entries
@@ -334,6 +348,9 @@ class _Search(Work[SolvedSearch]):
         return self._level if line is None else level_from(line.level)
 
     def _by_stages(self, level: Level, known: PayoffTable, stored: StoredStages | None) -> None:
+        from luckbase.cluster.search.stages import SearchContext, StageSearch
+        from luckbase.solver.search.find_stages import RisingError
+
         self._drop_stopped(by_stages=True)
         self._note_goal()
         context = SearchContext(

@@ -29,22 +29,23 @@ from luckbase.cluster.run.schedule import Schedule, Shard, Solve
 from luckbase.cluster.run.worker import PayoffPlace, Task
 from luckbase.cluster.search import files
 from luckbase.cluster.search import shards as level_shards
-from luckbase.cluster.search.boundary import StoredStages, UsedTable, let_go, used_ends
+from luckbase.cluster.search.boundary import UsedTable, let_go, used_ends
 from luckbase.cluster.search.files import Ask, read_asks
 from luckbase.cluster.search.shards import Above, Asker, Demand, LevelShard, Order, Path, number_of
 from luckbase.cluster.search.tasks import Below, Find, Found, Sweep, Swept
 from luckbase.cluster.table import folder
 from luckbase.cluster.table.folder import Commits, Piece, ask_name, ends_of, shard_name
 from luckbase.cluster.table.format import file_entry
-from luckbase.cluster.table.ledger import FileEntry, Goal, LevelEntry, ShardEntry
+from luckbase.cluster.table.keyed import KeyPart
+from luckbase.cluster.table.ledger import FileEntry, Goal, LevelEntry, ShardEntry, made_by
 from luckbase.cluster.words import many
 from luckbase.solver.errors import LuckbaseError, SearchLimitError
 from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.game import Game
 from luckbase.solver.search.explore import estimate
 from luckbase.solver.search.find_stages import CACHED
-from luckbase.solver.search.keys import Keys, unpack_all
-from luckbase.solver.search.stages import NO_KEYS, WHOLE, Box, Known, Knows, Stages
+from luckbase.solver.search.keys import NO_KEYS, Keys, unpack_all
+from luckbase.solver.search.stages import WHOLE, Box, Known, Knows, Stages
 
 ASK_BYTES, STORED_BYTES = 24, 100
 """Bytes a state of the whole shard that is being found, for what is asked of it; a row of the files
@@ -53,6 +54,36 @@ ABOUT_AFTER = 20.0
 """Seconds after which it is estimated, beside the rest, how many states there are."""
 STORE_BYTES = 4 << 30
 """Of Ray's object store on this machine; what is beyond spills to the disk."""
+
+
+class StoredStages:
+    """The files of a part that hold states of each stage; keys ascend in a file."""
+
+    def __init__(self, stages: Stages, part: KeyPart) -> None:
+        """Those of searches in one piece are left out."""
+        self.stages = stages
+        self.of: dict[int, list[tuple[FileEntry, Box]]] = {}
+        for entry in part.entries:
+            boxes = [Box(*ends) for ends in entry.boxes] or [WHOLE]
+            for stage in entry.stages:
+                self.of.setdefault(stage, []).extend((entry, box) for box in boxes)
+
+    def files(self, numbers: Sequence[int], box: Box) -> tuple[FileEntry, ...]:
+        """Those that may hold states of a box of these stages."""
+        found = [one for number in numbers for one in self.of.get(number, ())]
+        if found and not box.whole:
+            meets = self.stages.meet([box], [its for _, its in found])[0].tolist()
+            found = [one for one, there in zip(found, meets, strict=True) if there]
+        return tuple({entry.name: entry for entry, _ in found}.values())
+
+
+def stored_stages(stages: Stages, part: KeyPart) -> StoredStages | None:
+    """The files of a part by stages; None where one has stages of another level."""
+    ours = stages.level.as_json()
+    other = [ask for ask, line in part.ledger.levels.items() if line.level != ours]
+    if any(entry.stages and made_by(entry.name, ask) for entry in part.entries for ask in other):
+        return None
+    return StoredStages(stages, part)
 
 
 @dataclass(frozen=True)

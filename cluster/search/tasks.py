@@ -31,11 +31,11 @@ from luckbase.cluster.table.storage import Storage
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import CorruptTableError
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.capabilities import level_from
-from luckbase.solver.game.game import Game
 from luckbase.solver.search import stage_kernels
 from luckbase.solver.search.bellman import KNOWN, OVER, final_payoffs
+from luckbase.solver.search.expand import some_state
 from luckbase.solver.search.find_stages import LevelSearch, expand_level
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all
 from luckbase.solver.search.stages import Box, Known, Stages
@@ -54,13 +54,6 @@ def warm_up_stages(stages: Stages) -> None:
     known = keys, np.zeros((1, game.players))
     for stage in expand_level(stages, int(stages.of(keys)[0]) >> 32, [keys], known=known):
         Sweeping(game, stage).solve(0.0)
-
-
-def some_state(game: Game) -> Ints:
-    """A state (1, fields), which need not be one of the game's: nobody expands it."""
-    start = game.start()
-    found = np.zeros(game.field_count, np.int64) if start is None else start
-    return np.ascontiguousarray(found).reshape(1, -1)
 
 
 @lru_cache(maxsize=2)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from luckbase.cluster import words
-from luckbase.solver.board.model import changed_options, rules_identity
+from luckbase.cluster.table.ledger import Origin
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import view_of
@@ -39,30 +39,6 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.parts import Part, Rows
 
 # --- one state -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Origin(Result):
-    """Which table answers: its board, the options that are not at the game's defaults, its rules
-    identity, and for one named by its path why it is stale, if it is."""
-
-    board: str
-    options: dict[str, Any] = field(default_factory=dict)
-    solve_id: str = ""
-    stale: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        options = "".join(
-            f" {name}={str(value).lower() if isinstance(value, bool) else value}"
-            for name, value in self.options.items()
-        )
-        return f"{self.board}{options}, solve {self.solve_id}"
-
-
-def origin_of(game: Game, stale: tuple[str, ...] = ()) -> Origin:
-    """The board and the rules of a game, as an answer says them."""
-    board = game.board
-    return Origin(board.name, changed_options(board), rules_identity(game), stale)
 
 
 ActionName = Annotated[str, Field(serialization_alias="action")]

@@ -23,7 +23,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from luckbase.cluster.machine import cores
 from luckbase.cluster.table import FORMAT, OnRows, nobody
 from luckbase.cluster.table.ledger import (
     SEARCH,
@@ -337,6 +336,7 @@ def check_bytes(
 ) -> dict[str, str]:
     """The files that are not as they were written, by name: every byte of all of them is read.
     on_rows: told how many rows lie in those that were read, and in all."""
+    from luckbase.cluster.machine import cores
     from luckbase.cluster.table.format import SealedFile  # brings pyarrow
 
     def check(entry: FileEntry) -> str | None:

@@ -57,7 +57,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from luckbase.cluster.machine import cores
 from luckbase.cluster.table import FORMAT
 from luckbase.cluster.table.ledger import KEY_SHIFT, TIERS, FileEntry, solver_version
 from luckbase.cluster.table.storage import Storage, forget
@@ -444,6 +443,8 @@ class RowGroups:
         for i in {wanted[k][0] for k in later}:
             self.file(i)  # opened by one thread
         shares = [later[k : k + GROUPS_A_JOB] for k in range(0, len(later), GROUPS_A_JOB)]
+        from luckbase.cluster.machine import cores
+
         with ThreadPoolExecutor(cores()) as pool:
             for decoded in pool.map(decode, shares):
                 for k, group in decoded:

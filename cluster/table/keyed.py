@@ -27,8 +27,8 @@ from luckbase.cluster.table.format import (
     payoff_columns,
     write_file,
 )
-from luckbase.cluster.table.ledger import SEARCH, TIERS, FileEntry, made_by
-from luckbase.cluster.table.parts import Part, Rows, TierPart, Wanted, by_group
+from luckbase.cluster.table.ledger import SEARCH, FileEntry, made_by
+from luckbase.cluster.table.parts import Part, Rows, Wanted, by_group
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.errors import DisagreementError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -198,11 +198,6 @@ class KeyPart(Part):
 
     def stored_best(self, states: Ints) -> list[str | None]:
         return self.stored(states).best_names
-
-
-def part_kind(name: str) -> type[Part]:
-    """What holds the rows of a part of this name."""
-    return TierPart if name == TIERS else KeyPart
 
 
 # --- what a search has solved ---

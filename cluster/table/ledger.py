@@ -38,10 +38,11 @@ from luckbase.cluster.table import FORMAT
 from luckbase.cluster.words import fields, many, program
 from luckbase.solver.board import registry
 from luckbase.solver.board.file import board_from_canonical
-from luckbase.solver.board.model import Board, rules_form, rules_identity
+from luckbase.solver.board.model import Board, changed_options, rules_form, rules_identity
 from luckbase.solver.board.packaged import name_of
 from luckbase.solver.errors import BoardError, CorruptTableError, OptionError, UnknownGameError
 from luckbase.solver.game.game import Game
+from luckbase.solver.result import Result
 from luckbase.solver.sentences import on_command_line
 
 TIERS, SEARCH = "tiers", "search"
@@ -328,6 +329,33 @@ def _board(said: str) -> Board:
             inner = inner.setdefault(section, {})
         inner[key] = value
     return board_from_canonical(name, form)
+
+
+# --- what is said of a table ---
+
+
+@dataclass(frozen=True)
+class Origin(Result):
+    """Which table answers: its board, the options that are not at the game's defaults, its rules
+    identity, and for one named by its path why it is stale, if it is."""
+
+    board: str
+    options: dict[str, Any] = field(default_factory=dict)
+    solve_id: str = ""
+    stale: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        options = "".join(
+            f" {name}={str(value).lower() if isinstance(value, bool) else value}"
+            for name, value in self.options.items()
+        )
+        return f"{self.board}{options}, solve {self.solve_id}"
+
+
+def origin_of(game: Game, stale: tuple[str, ...] = ()) -> Origin:
+    """The board and the rules of a game, as an answer says them."""
+    board = game.board
+    return Origin(board.name, changed_options(board), rules_identity(game), stale)
 
 
 RESULTS = "results"

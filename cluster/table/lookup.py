@@ -20,16 +20,14 @@ from luckbase.cluster import words
 from luckbase.cluster.table.answer import (
     Answer,
     EveryAction,
-    Origin,
     actions_of_part,
     answer_at,
     joined,
     nothing_known,
-    origin_of,
     otherwise,
     stepped,
 )
-from luckbase.cluster.table.ledger import TIERS, Ledger
+from luckbase.cluster.table.ledger import TIERS, Ledger, Origin, origin_of
 from luckbase.cluster.table.parts import PIECE, Part, TierPart, lookup_or_backup, once
 from luckbase.solver.errors import (
     ClosedTableError,

@@ -24,15 +24,22 @@ import numpy as np
 
 from luckbase.cluster import words
 from luckbase.cluster.table import FORMAT, OnRows, nobody
-from luckbase.cluster.table.answer import Origin, origin_of
 from luckbase.cluster.table.find import results_of, why_stale
 from luckbase.cluster.table.folder import read_ledger
-from luckbase.cluster.table.keyed import part_kind
-from luckbase.cluster.table.ledger import SEARCH, TIERS, Goal, Head, Ledger, solve_command
+from luckbase.cluster.table.ledger import (
+    SEARCH,
+    TIERS,
+    Goal,
+    Head,
+    Ledger,
+    Origin,
+    origin_of,
+    solve_command,
+)
 from luckbase.cluster.table.lookup import MAX_SEARCHED, Lookup
+from luckbase.cluster.table.parts import Part, TierPart
 from luckbase.cluster.table.storage import Folder, Memory
 from luckbase.solver import load_game
-from luckbase.solver.charts import FULL, STATES, Chart, ChartRequest, Kind
 from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Ints
 from luckbase.solver.game.capabilities import Charts, Layout, choose_chart
@@ -48,6 +55,7 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.format import FileReceipt
     from luckbase.cluster.table.moves import Moves
     from luckbase.cluster.table.verify import Verdict
+    from luckbase.solver.charts import Chart, Kind
     from luckbase.solver.game.fields import Fields, State
     from luckbase.solver.scene import Scene
 
@@ -193,6 +201,8 @@ class Table(Lookup):
         Raises OptionError for a chart that the game does not have, and for a table without the full
         one; MissingTableError where that is not complete.
         """
+        from luckbase.solver.charts import ChartRequest
+
         kind = choose_chart(self.game, name)
         self.check_chart(kind)
         wanted = ChartRequest(words.typed(fields), reachable, self.precision)
@@ -201,6 +211,8 @@ class Table(Lookup):
     def check_chart(self, kind: Kind) -> None:
         """Raises OptionError where there is no full table in it, nor all that a chart needs;
         MissingTableError for one that is not complete."""
+        from luckbase.solver.charts import FULL, STATES
+
         if kind.needs == STATES:
             return
         again, goal = "", None if self.ledger is None else self.ledger.furthest
@@ -237,6 +249,15 @@ class Table(Lookup):
         return play
 
 
+def _part_kind(name: str) -> type[Part]:
+    """What holds the rows of a part of this name."""
+    if name == TIERS:
+        return TierPart
+    from luckbase.cluster.table.keyed import KeyPart
+
+    return KeyPart
+
+
 class StoredTable(Table):
     """A table in a folder."""
 
@@ -248,7 +269,7 @@ class StoredTable(Table):
         goal = ledger.furthest
         game = load_game(ledger.board({} if goal is None else goal.reach))
         names, storage = ledger.part_names(), Folder(path)
-        parts = [part_kind(name)(storage, path, ledger, name, game) for name in names]
+        parts = [_part_kind(name)(storage, path, ledger, name, game) for name in names]
         super().__init__(game, parts, path)
 
     @cached_property
@@ -287,7 +308,7 @@ def _in_memory(
         storage.put(file, receipt.path)
         storage.close()
         ledger.add(file_entry(file, name, tier, keys, receipt))
-    part = part_kind(name)(storage, MEMORY, ledger, name, game)
+    part = _part_kind(name)(storage, MEMORY, ledger, name, game)
     return Table(game, [part], MEMORY, source)
 
 

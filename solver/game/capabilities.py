@@ -11,19 +11,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.charts import Chart, ChartRequest, Kind, Lookup
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.game.rules import Capability
-from luckbase.solver.scene import Scene, plain_scene
 from luckbase.solver.sentences import on_command_line
+
+if TYPE_CHECKING:
+    from luckbase.solver.charts import Chart, ChartRequest, Kind, Lookup
+    from luckbase.solver.scene import Scene
 
 T = TypeVar("T")
 
@@ -422,5 +424,7 @@ def scene_of(game: Game, words: State) -> Scene:
     values = game.fields.read(words)
     own = drawing(game).scene
     if own is None:
+        from luckbase.solver.scene import plain_scene
+
         return plain_scene(game.fields, values.tolist(), game.board.game)
     return own(values)

@@ -17,10 +17,16 @@ from luckbase.solver.board import registry
 from luckbase.solver.errors import GameError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, line_of
-from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL, room_for
+from luckbase.solver.game.rules import (
+    CHANCE,
+    DECISION,
+    JOINT,
+    SIMULTANEOUS,
+    TERMINAL,
+    WEIGHT,
+    room_for,
+)
 
-WEIGHT = 1e-12
-"""How far the chances of an action may be from 1 in all."""
 _PLAIN = str.maketrans("", "", "[] ")
 
 
@@ -62,13 +68,6 @@ def worth_at(game: Game, state: Ints, value: Floats) -> GameError:
     return broken(game, state, f"is worth {value.tolist()}; {_range(game)}")
 
 
-def span_of(game: Game) -> Floats:
-    """float64 (2,): the least and the greatest payoff, with slack for rounding."""
-    low, high = game.payoff_range
-    slack = WEIGHT * max(1.0, abs(low), abs(high))
-    return np.array([low - slack, high + slack])
-
-
 def check_edges(game: Game, state: Ints, edges: StateEdges, count: int) -> None:
     """Raise GameError for what is wrong with a state's edges, `count` of them as it says."""
     found = next(_faults(game, edges, count), None)
@@ -88,7 +87,7 @@ def _faults(game: Game, edges: StateEdges, count: int) -> Iterator[Fault]:
         expected = "expected 0 to 3 (end in over, chance, decision or simultaneous)"
         yield f"is of kind {kind}; {expected}", ""
     if kind == TERMINAL and not count:
-        low, high = span_of(game)
+        low, high = game.payoff_span
         if not ((rewards[0] >= low) & (rewards[0] <= high)).all():  # not a number is in no range
             yield f"pays {rewards[0].tolist()}; {_range(game)}", ""
         return

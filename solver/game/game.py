@@ -41,9 +41,9 @@ from luckbase.solver.board import registry
 from luckbase.solver.board.model import Board, Source, canonical
 from luckbase.solver.board.registry import GameFile
 from luckbase.solver.errors import GameError, LuckbaseError, OptionError, StateError
-from luckbase.solver.game.arrays import Coded, Ints, coded_sets
+from luckbase.solver.game.arrays import Coded, Floats, Ints, coded_sets
 from luckbase.solver.game.fields import Field, Fields, Refuse, State
-from luckbase.solver.game.rules import Capability, Numbers, Rules, Unavailable
+from luckbase.solver.game.rules import WEIGHT, Capability, Numbers, Rules, Unavailable
 from luckbase.solver.njit import cache_roots
 from luckbase.solver.sentences import named, on_command_line, option, shorten
 
@@ -125,6 +125,13 @@ class Game:
             return self.rules.payoff_name
         chance = self.payoff_range == (0.0, 1.0) and not self.pays
         return "chance to win" if chance else "payoff"
+
+    @cached_property
+    def payoff_span(self) -> Floats:
+        """float64 (2,): the least and the greatest payoff, with slack for rounding."""
+        low, high = self.payoff_range
+        slack = WEIGHT * max(1.0, abs(low), abs(high))
+        return np.array([low - slack, high + slack])
 
     @cached_property
     def cut_error(self) -> float:

@@ -74,6 +74,8 @@ if TYPE_CHECKING:
 TERMINAL, CHANCE, DECISION, SIMULTANEOUS = 0, 1, 2, 3
 JOINT = 1 << 20
 """At a simultaneous state the action is row * JOINT + column."""
+WEIGHT = 1e-12
+"""How far the chances of an action may be from 1 in all."""
 
 
 class Numbers(NamedTuple):

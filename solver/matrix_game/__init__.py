@@ -1,1 +1,16 @@
 """Zero-sum matrix games: one at a time, or eight at a time, each with its proof."""
+
+from numba import types
+
+_n, _f, _f1, _f2 = types.int64, types.float64, types.float64[::1], types.float64[:, ::1]
+
+MOST = 16
+"""The most rows and columns of a matrix game."""
+WORK = (4, MOST + 2, MOST + 2)
+"""The shape of the scratch of one game: a tableau, its low digits, the labels of the variables, the
+game without what is dominated."""
+SOLVE_GAME = types.Tuple((_f, _f, _n))(
+    _f2, _n, _n, types.boolean, _f1, _f1, types.float64[:, :, ::1]
+)
+"""The signature of `simplex.solve_game`: engines take it as an argument, for it is long to compile,
+and most games have no use for it."""

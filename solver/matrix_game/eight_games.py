@@ -24,6 +24,7 @@ import numba as nb
 import numpy as np
 from numba import types
 
+from luckbase.solver.matrix_game import MOST
 from luckbase.solver.matrix_game.lanes import (
     gather,
     greater,
@@ -35,7 +36,7 @@ from luckbase.solver.matrix_game.lanes import (
     store,
     where_less,
 )
-from luckbase.solver.matrix_game.simplex import MOST, typed
+from luckbase.solver.matrix_game.simplex import typed
 
 _n, _f, _i1, _f1 = nb.int64, nb.float64, nb.int64[::1], nb.float64[::1]
 

@@ -48,6 +48,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
+from luckbase.solver.matrix_game import MOST, SOLVE_GAME, WORK
 from luckbase.solver.njit import njit
 
 _f1, _f2, _f3 = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
@@ -55,19 +56,10 @@ _i1, _n, _f, _b = types.int64[::1], types.int64, types.float64, types.boolean
 _pair = types.UniTuple(types.float64, 2)
 
 
-MOST = 16
-"""The most rows and columns of a matrix game."""
 LARGEST = 1e100
 """The largest entry: room for products."""
-WORK = (4, MOST + 2, MOST + 2)
-"""The shape of the scratch of one game: a tableau, its low digits, the labels of the variables, the
-game without what is dominated."""
 AT_ONCE = 256
 """Games whose ranges are worked out together."""
-
-SOLVE_GAME = types.Tuple((_f, _f, _n))(_f2, _n, _n, _b, _f1, _f1, _f3)
-"""The signature of `solve_game`: engines take it as an argument, for it is long to compile, and
-most games have no use for it."""
 
 
 def typed(signature):

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba import types
@@ -30,10 +30,12 @@ from numpy.typing import NDArray
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import JOINT, SIMULTANEOUS, TERMINAL
-from luckbase.solver.matrix_game import simplex
-from luckbase.solver.matrix_game.simplex import SOLVE_GAME, WORK, Solutions
+from luckbase.solver.matrix_game import SOLVE_GAME, WORK
 from luckbase.solver.njit import njit, tuple_type
 from luckbase.solver.search.expand import Expanded, expand, inlined
+
+if TYPE_CHECKING:
+    from luckbase.solver.matrix_game.simplex import Solutions
 
 OVER, UNDECIDED, MIXED, KNOWN, NEW, OPEN, EXPANDED = -1, -2, -3, -4, -5, -6, -7
 """Instead of a best action: the game is over; the bounds do not separate; a mixed strategy; given
@@ -199,7 +201,11 @@ def no_matrix_games(a, rows, columns, dominance, x, y, work):
 def matrix_game_solver(game: Game) -> Any:
     """What solves the matrix games of a game, as an argument of an engine: the simplex only where
     there are any, for it is long to compile."""
-    return simplex.solve_game if game.simultaneous else no_matrix_games
+    if not game.simultaneous:
+        return no_matrix_games
+    from luckbase.solver.matrix_game.simplex import solve_game
+
+    return solve_game
 
 
 @njit(types.void(MATRIX_GAME, _i, _i, _i1, _f2, _f1))
@@ -329,6 +335,8 @@ def solved_games(q: ActionValues, states: Ints) -> Iterator[tuple[Ints, Solution
     one shape at a time: which states, and their solutions."""
     if not len(states):
         return
+    from luckbase.solver.matrix_game import simplex
+
     row, first = q.actions // JOINT, q.first[:-1]
     counts = np.diff(q.first)
     of_first = np.add.reduceat((row == np.repeat(row[first], counts)).astype(np.int64), first)

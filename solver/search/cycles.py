@@ -49,7 +49,6 @@ from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import SIMULTANEOUS
-from luckbase.solver.matrix_game.simplex import eliminate
 from luckbase.solver.njit import njit, tuple_type
 from luckbase.solver.search.bellman import (
     LOTTERIES,
@@ -424,6 +423,8 @@ def solve(
 def _linear(first: Ints, edges: Lotteries, known: Floats) -> Floats | None:
     """The payoffs (m, columns) of members who have nothing to choose, `known` (k, columns) being
     those of the children from m on; None where play may never leave."""
+    from luckbase.solver.matrix_game.simplex import eliminate
+
     m, columns = len(first) - 1, known.shape[1]
     t = np.zeros((m, m + columns))
     matrix, right = t[:, :m], t[:, m:]

@@ -24,9 +24,8 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 from numpy.typing import NDArray
 
-from luckbase.solver.errors import LuckbaseError, StateError
+from luckbase.solver.errors import GameError, LuckbaseError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.faults import WEIGHT, fault_at, span_of, worth_at
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.game.groups import GROUP, Groups, groups_of
 from luckbase.solver.game.rules import (
@@ -38,6 +37,7 @@ from luckbase.solver.game.rules import (
     SIMULTANEOUS,
     TERMINAL,
     TRANSITION,
+    WEIGHT,
     Edges,
     room_for,
 )
@@ -97,10 +97,25 @@ def room_of(game: Game, states: int = 1) -> Room:
     names = game.rules.actions
     return Room(
         room_for(states * game.max_edges, game.field_count, game.players), game.is_checked,
-        game.fields.bounds, span_of(game),
+        game.fields.bounds, game.payoff_span,
         np.array([JOINT**2 if callable(names) else len(names), game.pays, game.simultaneous]),
         np.zeros(game.field_count, np.int64),
     )  # fmt: skip
+
+
+def some_state(game: Game) -> Ints:
+    """A state (1, fields), which need not be one of the game's: nobody expands it."""
+    start = game.start()
+    found = np.zeros(game.field_count, np.int64) if start is None else start
+    return np.ascontiguousarray(found).reshape(1, -1)
+
+
+def root_keys(game: Game, roots: Ints | None) -> Keys:
+    """The keys of roots (m, fields), or of the game's start, ascending, each once. Raises
+    OptionError where there is no start, StateError as `keys_of_roots`."""
+    if roots is None:
+        roots = game.needed_start().reshape(1, -1)
+    return np.unique(keys_of_roots(game, roots))
 
 
 def keys_of_roots(game: Game, roots: Ints) -> Keys:
@@ -124,7 +139,14 @@ def expanding(game: Game, room: Room) -> Iterator[None]:
     except Exception as error:
         if not room.checked:
             raise
-        raise fault_at(game, room.at, error) from None
+        raise refused(game, room, error) from None
+
+
+def refused(game: Game, room: Room, error: Exception | None = None) -> GameError:
+    """What breaks the rules at the state room.at, or the error that the game's own code raised."""
+    from luckbase.solver.game.faults import fault_at
+
+    return fault_at(game, room.at, error)
 
 
 def refuse_beyond(game: Game, states: Ints | Keys, values: Floats) -> None:
@@ -132,12 +154,14 @@ def refuse_beyond(game: Game, states: Ints | Keys, values: Floats) -> None:
     (n, players), or lower and upper ones. Where edges pay nothing that follows from the ends."""
     if not (game.is_checked and game.pays):
         return
-    low, high = span_of(game)
+    low, high = game.payoff_span
     least, most = values[:, : game.players], values[:, -game.players :]
     wrong = ~((least <= high) & (most >= low)).all(axis=1)
     if wrong.any():
         at = states[wrong][:1]
         state = unpack_all(game.bits, at) if at.ndim == 1 else at
+        from luckbase.solver.game.faults import worth_at
+
         raise worth_at(game, state[0], values[wrong][0][: game.players])
 
 
@@ -317,7 +341,7 @@ def expand(game: Game, states: Ints) -> Expanded:
     with expanding(game, room):
         m = int(_expand(game.transition, game.numbers, found, room, first, kinds, actors))
     if m < 0:
-        raise fault_at(game, room.at)
+        raise refused(game, room)
     edges = room.edges
     return Expanded(
         kinds, actors, first, edges.children[:m], edges.weights[:m], edges.actions[:m],
@@ -383,5 +407,5 @@ def classify(game: Game, states: Ints, groups: Groups | None = None) -> Standing
             found, lines,
         )  # fmt: skip
     if wrong:
-        raise fault_at(game, room.at)
+        raise refused(game, room)
     return Standing(found[:, 0], found[:, 1], found[:, 2], lines, found[:, 3], found[:, 4])

@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from luckbase.solver.errors import SearchLimitError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import hints
-from luckbase.solver.game.faults import fault_at
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import NUMBERS_TYPE, TERMINAL, TRANSITION
 from luckbase.solver.njit import njit
@@ -115,7 +114,7 @@ class Explorer:
                     met.slots, met.rows, kinds,
                 )  # fmt: skip
             if start < 0:
-                raise fault_at(game, self._room.at)
+                raise expansion.refused(game, self._room)
             if met.count > self.max_states:
                 raise SearchLimitError(
                     f"the search has met {met.count:,} states in {len(self.first) - 1} levels and "

@@ -15,17 +15,15 @@ from numpy.typing import NDArray
 
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.faults import fault_at
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.search import keys as hashing
 from luckbase.solver.search import stage_kernels as kernels
-from luckbase.solver.search.expand import expand, expanding, room_of
-from luckbase.solver.search.keys import Keys, unpack_all
+from luckbase.solver.search.expand import expand, expanding, refused, room_of
+from luckbase.solver.search.keys import NO_KEYS, Keys, unpack_all
 from luckbase.solver.search.stage_kernels import Nodes, Order, Patterns, Records, Walk
 from luckbase.solver.search.stages import (
     BUDGET,
     EVERY,
-    NO_KEYS,
     WHOLE,
     Box,
     Ends,
@@ -211,7 +209,7 @@ class _Search:
             if code == kernels.GROW:
                 self._grow()
             elif code == kernels.REFUSED:
-                raise fault_at(game, self.room.at)
+                raise refused(game, self.room)
             elif code == kernels.RISES:
                 raise self._rose(unpack_all(game.bits, self.nodes.keys[self.at[kernels.WRONG]])[0])
             if self.at[kernels.MINE] > limit:

@@ -41,7 +41,6 @@ from numpy.typing import NDArray
 
 from luckbase.solver.errors import GameError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.faults import fault_at, worth_at
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.game.rules import NUMBERS_TYPE, SIMULTANEOUS, TERMINAL, TRANSITION, Numbers
 from luckbase.solver.njit import njit, tuple_type
@@ -71,6 +70,7 @@ from luckbase.solver.search.expand import (
     keys_of_roots,
     lent,
     refuse_beyond,
+    refused,
     room_of,
 )
 from luckbase.solver.search.keys import (
@@ -493,10 +493,10 @@ class Graph:
                     self._path, BUDGET,
                 )  # fmt: skip
             if code == REFUSED:
-                raise fault_at(game, task.room.at)
+                raise refused(game, task.room)
             if code == BEYOND:
                 at = self._frames.numbers[self._path.frames[self._at[DEPTH]], [NODE]]
-                raise worth_at(game, self.states(at)[0], task.scratch.out[: game.players])
+                refuse_beyond(game, self.states(at), task.scratch.out[None])
         except GameError as error:  # it broke off: there is no going on from what it met
             self._fault = error
             raise

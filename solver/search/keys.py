@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from luckbase.solver.game.fields import Fields
 
 Keys = NDArray[np.uint64]
+NO_KEYS = np.empty(0, np.uint64)
 _i, _u, _b = types.int64, types.uint64, types.boolean
 _i1, _i2, n1, u1, u2 = _i[::1], _i[:, ::1], types.int32[::1], _u[::1], _u[:, ::1]
 

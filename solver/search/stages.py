@@ -51,6 +51,7 @@ from luckbase.solver.search import stage_kernels as kernels
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import (
     CLASSES,
+    NO_KEYS,
     Keys,
     Words,
     columns_of,
@@ -253,7 +254,6 @@ class Stage:
         return sum(len(keys) for _, keys, _ in self.wanted)
 
 
-NO_KEYS = np.empty(0, np.uint64)
 Known = tuple[Keys, Floats]
 
 

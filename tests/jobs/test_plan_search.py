@@ -11,9 +11,10 @@ import pytest
 import luckbase
 from luckbase import solver
 from luckbase.cluster import machine
-from luckbase.cluster.search.plan import goes_in_circles, planned_search, root_keys
+from luckbase.cluster.search.plan import goes_in_circles, planned_search
 from luckbase.jobs.app import run
 from luckbase.solver.search import explore as estimating
+from luckbase.solver.search.expand import root_keys
 from luckbase.solver.search.explore import estimate
 from luckbase.solver.search.keys import unpack_all
 

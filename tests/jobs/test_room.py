@@ -98,7 +98,7 @@ def test_a_full_disk_in_a_ray_worker_is_known_by_its_cause(
     def solve(*given: object, **named: object) -> None:
         raise Sent("(pid=1) ...")
 
-    monkeypatch.setattr("luckbase.cluster.solve", solve)
+    monkeypatch.setattr("luckbase.cluster.run.tiers.solve", solve)
     assert run(["solve", TINY]) == 1
     assert capsys.readouterr().err.startswith("luckbase: /there/file.part: the disk is full; what")
 

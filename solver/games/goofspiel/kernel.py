@@ -56,6 +56,7 @@ import numba as nb
 import numpy as np
 
 from luckbase.solver.games.goofspiel.game import MAX_CARDS, MINE, THEIRS, size_of
+from luckbase.solver.matrix_game import SOLVE_GAME, WORK
 from luckbase.solver.matrix_game.eight_games import (
     GAMES,
     INDICES,
@@ -70,7 +71,7 @@ from luckbase.solver.matrix_game.eight_games import (
     try_support,
 )  # fmt: skip
 from luckbase.solver.matrix_game.lanes import load, splat, store
-from luckbase.solver.matrix_game.simplex import SOLVE_GAME, WORK, typed
+from luckbase.solver.matrix_game.simplex import typed
 from luckbase.solver.njit import njit
 
 MEMORY = 6

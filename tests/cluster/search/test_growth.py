@@ -12,11 +12,10 @@ import pytest
 from luckbase import cluster
 from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.run.worker import NotSeenError, TableLocation
-from luckbase.cluster.search import boundary
 from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search import stages as by_stages
-from luckbase.cluster.search.boundary import StoredStages, read_rows, stored_stages
-from luckbase.cluster.search.stages import StageSearch
+from luckbase.cluster.search.boundary import read_rows
+from luckbase.cluster.search.stages import StageSearch, StoredStages, stored_stages
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import SEARCH
 from luckbase.cluster.table.storage import Folder
@@ -170,7 +169,7 @@ def test_a_level_that_does_not_hold_leaves_no_key_twice(
             lambda run: replace(level(run), found=True),  # type: ignore[type-var]
         )  # fmt: skip
         patched.setattr(searching._Search, "_forget_stages", lambda run: None)
-        patched.setattr(boundary, "stored_stages", held)
+        patched.setattr(by_stages, "stored_stages", held)
         second = grown(tmp_path / "grown", MORE)
     whole = search(tmp_path / "whole", np.array([tiny().parse(w) for w in (WIDE, MORE)]))
     assert rows_of(second.table) == rows_of(whole.table)

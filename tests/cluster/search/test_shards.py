@@ -11,8 +11,8 @@ from luckbase.cluster.search import files as stage_file
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.files import Ask, ask_of, unpacked
 from luckbase.cluster.search.shards import Above, Demand, LevelShard, Order, growth_of
-from luckbase.solver.search.keys import Keys
-from luckbase.solver.search.stages import NO_KEYS, WHOLE, Stages, among
+from luckbase.solver.search.keys import NO_KEYS, Keys
+from luckbase.solver.search.stages import WHOLE, Stages, among
 from tests.solver.search.laid_out import Laid, Shape, shapes
 from tests.solver.search.stages_below import found_of, tiny
 

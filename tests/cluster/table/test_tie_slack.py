@@ -12,7 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from luckbase import cluster
-from luckbase.cluster.table.answer import Answer, Origin, from_rules
+from luckbase.cluster.table.answer import Answer, from_rules
+from luckbase.cluster.table.ledger import Origin
 from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.table.parts import lookup_or_backup
 from luckbase.cluster.table.table import StoredTable

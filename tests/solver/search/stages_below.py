@@ -7,8 +7,8 @@ import numpy as np
 from luckbase import solver
 from luckbase.solver.game.capabilities import hints
 from luckbase.solver.search.find_stages import expand_level
-from luckbase.solver.search.keys import Keys, pack_all
-from luckbase.solver.search.stages import NO_KEYS, Stages
+from luckbase.solver.search.keys import NO_KEYS, Keys, pack_all
+from luckbase.solver.search.stages import Stages
 from tests.places import BOARDS
 
 

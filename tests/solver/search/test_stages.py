@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from luckbase.solver.search import stages as module
 from luckbase.solver.search.find_stages import expand_level
-from luckbase.solver.search.keys import Keys
-from luckbase.solver.search.stages import NO_KEYS, Looks, Spread, Stages, among, grid
+from luckbase.solver.search.keys import NO_KEYS, Keys
+from luckbase.solver.search.stages import Looks, Spread, Stages, among, grid
 from tests.solver.search.laid_out import Laid, Shape, shapes
 from tests.solver.search.stages_below import found_of, tiny
 
