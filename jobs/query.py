@@ -46,6 +46,9 @@ def query(
     """Answer by state: its payoff, and that of every action, best first.
 
     A state above the table's frontier is answered by a search down to it."""
+    from luckbase.cluster.table.moves import moves
+    from luckbase.cluster.table.why import why
+
     if (batch is None) == (not fields):
         raise OptionError("query: give a state as FIELD=VALUE, or states with --batch FILE")
     with options.open_found(table, results, settings, strict) as opened:
@@ -56,12 +59,13 @@ def query(
             return
         state = options.read_fields(fields or [])
         progress = terminal.search_progress(opened, state, max_states)
-        answer = opened.ask(state, max_states, progress)
+        there = moves(opened, state, max_states, progress)
+        reasons = list(map(str, why(opened, there)))
         name = opened.game.payoff_name
     if as_json:
-        terminal.print_json(answer)
+        terminal.print_json(there.answer, {"why": reasons})
     else:
-        _print(answer, name)
+        _print(there.answer, name, reasons)
 
 
 def _answer_batch(table: Table, batch: str, out: str, columns: dict[str, bool] | None) -> None:
@@ -79,7 +83,7 @@ def _answer_batch(table: Table, batch: str, out: str, columns: dict[str, bool] |
         write_rows(table.values(read, solve_id=True, **columns), out, target or kind)
 
 
-def _print(answer: Answer, payoff_name: str) -> None:
+def _print(answer: Answer, payoff_name: str, reasons: list[str]) -> None:
     terminal.print_to_fit(f"{answer.board}  {words.fields(answer.state, '  ')}")
     if answer.note:
         terminal.print_to_fit(answer.note)
@@ -90,6 +94,8 @@ def _print(answer: Answer, payoff_name: str) -> None:
         terminal.print_table("", heads, rows, sys.stdout)
         heads, rows = replace(answer, strategies=None).table()
     terminal.print_table("", [payoff_name, *heads[1:]], rows, sys.stdout)
+    for sentence in reasons:
+        terminal.print_to_fit(sentence)
     print(f"each within {answer.error:.1e}, from the {answer.source}")
     print(f"answered by {answer.origin}")
 

@@ -116,10 +116,10 @@ def test_a_state_is_answered_as_query_does(
         STATE, {"scores": [0, 1000, 500], "earned": np.array([0, 2, 0])},
         {"scores": "0,1000,500", "earned": "0,2,0", "passed": None},
     ):  # fmt: skip
-        assert table[state].as_json() == asked
+        assert table[state].as_json() | {"why": table.why(state)} == asked
     above = {**STATE, "earned": (0, 2, 1)}
     words = [WORDS[0], "earned=0,2,1", "--set", "frontier=2", "--results", results]
-    assert table[above].as_json() == said("query", TINY, *words)
+    assert table[above].as_json() | {"why": table.why(above)} == said("query", TINY, *words)
     assert table[above].source == "search"
 
 

@@ -13,7 +13,7 @@ the table the payoffs of all of them at once; the answer to the state itself is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from pydantic import Field, PlainSerializer
 
 from luckbase.cluster import words
-from luckbase.cluster.table.answer import Action, Answer
+from luckbase.cluster.table.answer import Action, Answer, otherwise
 from luckbase.solver.errors import MissingTableError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import drawing
@@ -35,7 +35,7 @@ from luckbase.solver.search.bellman import action_starts
 from luckbase.solver.search.expand import Expanded, expand
 
 if TYPE_CHECKING:
-    from luckbase.cluster.table.lookup import Lookup
+    from luckbase.cluster.table.lookup import Lookup, OnLevel
 
 MAX_CASES = 1296
 """Equally likely cases that weights are said in: four dice of six sides."""
@@ -126,12 +126,14 @@ class Moves(Result):
         object.__setattr__(self, "state", self.answer.state)
 
 
-def moves(table: Lookup, state: State, max_states: int = 0) -> Moves:
+def moves(
+    table: Lookup, state: State, max_states: int = 0, on_level: OnLevel | None = None
+) -> Moves:
     """What can happen at a state, as `Lookup.ask` takes it.
 
-    max_states: how many a search may meet where the table does not reach the state. Raises
-    StateError; MissingTableError for a state beyond the table where nothing may be searched;
-    SearchLimitError.
+    max_states: how many a search may meet where the table does not reach the state; on_level: told
+    of it. Raises StateError; MissingTableError for a state beyond the table where nothing may be
+    searched; SearchLimitError.
     """
     game = table.game
     here = game.parse(state)
@@ -144,7 +146,9 @@ def moves(table: Lookup, state: State, max_states: int = 0) -> Moves:
         if not max_states:
             raise MissingTableError(table.missing(here)) from None
         inputs = game.fields.read(state).reshape(1, -1)
-        answer, payoffs = table.search(here, max_states, inputs)
+        answer, payoffs = table.search(here, max_states, inputs, on_level)
+        read = game.fields.describe(game.fields.numbers(inputs)[0])
+        answer = replace(answer, given=otherwise(read, answer.state))
         known = np.ones(len(payoffs), bool)
     if edges.kinds[0] == TERMINAL:
         return Moves(here, answer, True, True)

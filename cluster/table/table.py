@@ -106,6 +106,13 @@ class Table(Lookup):
 
         return moves(self, state, max_states)
 
+    def why(self, state: State, max_states: int = MAX_SEARCHED) -> list[str]:
+        """Why the best action at a state is the best, a sentence each: what chance brings, what the
+        sure thing pays, where the decision turns (`cluster.table.why`). Raises as `moves`."""
+        from luckbase.cluster.table.why import why
+
+        return list(map(str, why(self, self.moves(state, max_states))))
+
     def values(
         self, frame: Any, *, best: bool = False, margin: bool = False, toss_up: bool = False,
         solve_id: bool = False, actions: bool = False,

@@ -19,6 +19,7 @@ from pydantic import BeforeValidator, Field
 from luckbase.cluster import words
 from luckbase.cluster.table.frames import encode, rows_in
 from luckbase.cluster.table.moves import Addressed, Moves, Outcome, address, moves
+from luckbase.cluster.table.why import why
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.http import ApiRequest, StateParams, TableParams, Truth, whole
 from luckbase.jobs.web.pictures import drawing
@@ -47,10 +48,11 @@ GRID_PIECE = 4_000
 class StateView(Result):
     """The answer to a state, as luckbase query --json says it, and what can happen there. to_act:
     from 1; null: nobody, or both. actions: best first. outcomes: where chance moves, or both choose
-    at once. drawing: SVG. held: the table has a row of it. playable: a game can begin there;
-    why_not_playable: a sentence if not."""
+    at once. drawing: SVG. held: the table has a row of it. why: sentences on what is best.
+    playable: a game can begin there; why_not_playable: a sentence if not."""
 
     moves: Flat[Moves]
+    why: list[str]
     playable: bool
     why_not_playable: str | None
     drawing: str | None
@@ -79,8 +81,9 @@ def warm_up(pool: TablePool, id: str) -> None:
 
 def _state_view(table: StoredTable, state: Mapping[str, str], drawn: bool) -> StateView:
     there = _moves(table, state)
-    why = tables.why_not(there)
-    return StateView(there, why is None, why, drawing(table.game, state) if drawn else None)
+    why_not, said = tables.why_not(there), list(map(str, why(table, there)))
+    picture = drawing(table.game, state) if drawn else None
+    return StateView(there, said, why_not is None, why_not, picture)
 
 
 def _moves(table: StoredTable, state: Mapping[str, str]) -> Moves:

@@ -30,6 +30,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numba import types
 
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.fields import Field
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import NUMBERS_TYPE, Capability, Numbers
@@ -95,6 +96,24 @@ class Threshold:
 
 
 @dataclass(frozen=True)
+class TurningPoint:
+    """What number of a state a decision turns on, for an answer to say where.
+
+    field: whose number; of a field of the players, that of who decides. takes: whether an action,
+    by its name, is of the kind that is told: `doing` it, "passing". number: of states (n, fields)
+    and who decides, from 0, the numbers (n,) as people count them, rising with the field's. say:
+    one in words: "$5,500 ahead". at: what stands behind it: " in this turn".
+    """
+
+    field: str
+    takes: Callable[[str], bool]
+    doing: str
+    number: Callable[[Ints, int], Ints]
+    say: Callable[[int], str]
+    at: str = ""
+
+
+@dataclass(frozen=True)
 class Groups(Capability):
     """What people group the decisions of a game by (module docstring).
 
@@ -111,6 +130,7 @@ class Groups(Capability):
     axes: tuple[Axis, Axis]
     thresholds: Sequence[Threshold] = ()
     decides: bool = False
+    turning: TurningPoint | None = None
 
     @property
     def count(self) -> int:

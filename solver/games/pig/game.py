@@ -222,7 +222,7 @@ def pig_rounds(board: PigRoundsBoard) -> Rules:
             SearchHints: SearchHints(Level({"round": -2, "player": -1})),
             View: two_forms,
             Drawing: drawing,
-            Groups: lambda game: groups_of_scores(100, cut, "stick", "sticks"),
+            Groups: lambda game: groups_of_scores(100, cut, "stick", "sticks", "sticking"),
         },
     )
 

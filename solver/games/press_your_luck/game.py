@@ -48,7 +48,7 @@ from luckbase.solver.game.capabilities import (
 )
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Agent, Game
-from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Threshold
+from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Threshold, TurningPoint
 from luckbase.solver.game.rules import (
     CHANCE,
     DECISION,
@@ -337,7 +337,22 @@ def groups(game: Game) -> Groups:
             for spins in ("one spin left", *(f"{n} spins left, all theirs," for n in several))
         ],
         decides=True,
+        turning=TurningPoint(
+            "scores", is_pass, "passing", lambda states, up: leads_in(states, up) * unit, say_lead
+        ),
     )
+
+
+def leads_in(states: Ints, up: int) -> Ints:
+    """(n,) how far the player up is ahead of the best other one, in units; who is out has 0."""
+    others = [SCORE + i for i in range(PLAYERS) if i != up]
+    found: Ints = states[:, SCORE + up] - states[:, others].max(axis=1)
+    return found
+
+
+def say_lead(lead: int) -> str:
+    """``$5,500 ahead``."""
+    return f"${abs(lead):,} {'ahead' if lead > 0 else 'behind'}" if lead else "level"
 
 
 def is_pass(action: str) -> bool:

@@ -24,6 +24,7 @@ from luckbase.solver.games.press_your_luck.game import (
     MAX_WHAMMIES,
     MONEY,
     OUTCOMES,
+    PASSED,
     PLAY,
     PLAYERS,
     UNITS,
@@ -45,6 +46,7 @@ from luckbase.solver.scene import (
     fitting,
     listed,
 )
+from luckbase.solver.sentences import many
 
 WIDE, HIGH, ACROSS, DOWN = 110.0, 88.0, 6, 5
 """A square in units; the board in squares."""
@@ -211,10 +213,11 @@ def _role(slide: Slide) -> str:
 
 
 def spin_names(game: Game, state: Ints, action: int, children: Ints) -> list[str | None]:
-    """What each of the states (n, fields) is called that an action leads to from a state (fields,):
-    none but those of a spin have a name."""
+    """What each of the states (n, fields) is called that an action leads to from a state
+    (fields,)."""
     if action != PLAY:
-        return [None] * len(children)
+        passed = children[:, PASSED + action - 1] - state[PASSED + action - 1]
+        return [f"player {action} gets {many(spins, 'spin')}" for spins in passed.tolist()]
     ints, up, after = game.numbers.ints, player_up(state), np.empty(FIELDS, np.int64)
     leading: dict[bytes, list[int]] = {}
     for outcome in range(-1, int(ints[OUTCOMES])):

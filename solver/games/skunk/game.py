@@ -36,11 +36,12 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Agents, Charts, ClosedForms, Drawing, Layout, View
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game, load_game
-from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Threshold
+from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Threshold, TurningPoint
 from luckbase.solver.game.rules import Numbers, Rules
 from luckbase.solver.games.skunk.board import Rules as Options
 from luckbase.solver.games.skunk.board import SkunkBoard
 from luckbase.solver.njit import njit
+from luckbase.solver.sentences import many
 
 HERE = __package__
 MINE, YOURS, TURN, PLAYER, ROLLED = 0, 1, 2, 3, 4
@@ -153,7 +154,7 @@ def race(options: Options, layout: str) -> Rules:
             ClosedForms: f"{HERE}.agents:RaceForms",
             View: two_forms,
             Drawing: f"{HERE}.scene:drawing",
-            Groups: lambda game: groups_of_scores(goal, goal, "hold", "holds"),
+            Groups: lambda game: groups_of_scores(goal, goal, "hold", "holds", "holding"),
         },
     )
 
@@ -239,9 +240,9 @@ def group(board, state, actor, out, rest):
     return side * (TURNS + 1) + span
 
 
-def groups_of_scores(goal: int, high: int, hold: str, name: str) -> Groups:
+def groups_of_scores(goal: int, high: int, hold: str, name: str, doing: str) -> Groups:
     """Groups of a game to about `goal` points, with scores up to `high` and the action `hold`,
-    which a sentence calls `name`."""
+    which a sentence calls `name` or `doing`."""
     points = max(1, goal // 10)
     ahead, turns = spans(points, STEPS), ["before the first roll", *spans(points, TURNS)]
     leads = [f"behind by {x}" for x in reversed(ahead)] + ["level"]
@@ -259,7 +260,11 @@ def groups_of_scores(goal: int, high: int, hold: str, name: str) -> Groups:
             Threshold(f"{lead} one", name, lambda action: action == hold, "{:,}", "points")
             for lead in leads
         ],
-    )
+        turning=TurningPoint(
+            "turn", lambda action: action == hold, doing, lambda states, up: states[:, TURN],
+            lambda turn: many(turn, "point"), " in this turn",
+        ),
+    )  # fmt: skip
 
 
 def spans(step: int, count: int) -> Sequence[str]:

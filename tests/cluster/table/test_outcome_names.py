@@ -54,18 +54,23 @@ def test_a_spin_in_the_words_of_the_show(
     state: dict[str, str], after: dict[str, tuple[list[int], list[int]]]
 ) -> None:
     found = named(game_of("press-your-luck/tiny"), **state)
+    passed = [name for name in found if name.startswith("player")]
+    for name in passed:
+        spins = found.pop(name)["passed"]
+        assert name.startswith(f"player {1 + spins.index(max(spins))} gets {max(spins)} spin")
     assert {name: (s["scores"], s["earned"]) for name, s in found.items()} == after
 
 
 def test_every_spin_of_a_real_board_is_told_by_its_dollars() -> None:
     game = game_of("press-your-luck/1985-02", score_unit=500)
-    found = named(game, scores="5000,7000,0", earned="0,1,0")
+    found = named(game, scores="5000,7000,0", earned="0,2,0")
+    assert found.pop("player 1 gets 2 spins")["passed"] == [2, 0, 0]
     assert len(found) == 12
     for name, state in found.items():
         money = re.fullmatch(r"\$([\d,]+)( and a spin)?", name)
         gain = int(money[1].replace(",", "")) if money else -7000
         assert (state["scores"][1], name == "whammy") == (7000 + gain, money is None)
-        assert state["earned"][1] == bool(money and money[2])
+        assert state["earned"][1] == 1 + bool(money and money[2])
     capped = named(game, scores="0,18500,0", passed="0,1,0")
     assert capped["$1,500 or more"]["scores"][1] == 20_000
     assert capped["$1,500 or more and a spin"]["earned"][1] == 1

@@ -116,7 +116,7 @@ def test_costs_are_what_the_one_who_decides_loses(client: TestClient) -> None:
     assert (play["best"], play["cost"], pass_["best"]) == (True, 0.0, False)
     assert pass_["cost"] == pytest.approx(said["margin"])
     assert pass_["cost"] == pytest.approx(play["value"][1] - pass_["value"][1])
-    assert pass_["next"]["name"] == "player 2: earned 1 -> 0; player 3: passed 0 -> 1"
+    assert pass_["next"]["name"] == "player 3 gets 1 spin"
 
 
 def test_a_state_above_the_frontier_is_searched(client: TestClient) -> None:

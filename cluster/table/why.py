@@ -1,0 +1,485 @@
+"""Why an action is best, in words: what chance brings, what the sure thing pays, where it turns.
+
+A claim is a dataclass of numbers, and its text is the sentence (`Why.sentences`). The numbers come
+from what can happen at the state (`cluster.table.moves`) and from a bounded look along one of its
+fields, so that a sentence can say nothing that the table does not. Changes are those of who decides
+against what the state is worth to them; ones that the table can not tell from 0 are 0.
+
+    >>> with luckbase.open("boards/pig/tiny.toml") as table:
+    ...     print(*table.why({"mine": 0, "yours": 10, "turn": 4}), sep="\\n")
+    Rolling: a 1 (the turn is lost), one in six, costs 35 pp; everything else gains 2.9 to 11 pp.
+    Holding: player 1 wins 28%, 33 pp less than by rolling.
+    Holding is best at none from 1 point to 19 points in this turn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from luckbase.cluster.table.moves import Move, Moves, Outcome
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.fields import Field
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.groups import Groups, TurningPoint
+from luckbase.solver.game.rules import DECISION
+from luckbase.solver.search.expand import expand
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.lookup import Lookup
+
+MAX_LINE = 256
+"""States that are looked up along a field, around the one that was asked about."""
+MAX_FIELDS, NEAR = 3, 32
+"""Fields of a game that says no line of its own that are gone along, and how far each way."""
+MAX_NAMED = 4
+"""Choices of a strategy that a sentence lists."""
+SURE = 1 - 1e-9
+
+_NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_DOING = {"bid": "bidding", "flip": "flipping", "hold": "holding", "pass": "passing",
+          "play": "playing", "roll": "rolling", "stick": "sticking"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Payoffs:
+    """How payoffs of a game are written. chance: they are chances to win."""
+
+    name: str
+    chance: bool
+
+    def size(self, value: float, *, down: bool = False) -> str:
+        """How large a number is, without its unit, in two digits or three; down: or a bit more."""
+        size = abs(value) * (100 if self.chance else 1)
+        if size < 0.0005:
+            return "under 0.001" if size and not down else "0"
+        digits = 0 if size >= 9.95 else 1 if size >= 0.095 else 2 if size >= 0.0095 else 3
+        return f"{floor(size * 10**digits) / 10**digits if down else size:.{digits}f}"
+
+    def change(self, value: float, *, down: bool = False) -> str:
+        """A difference without its sign: ``4.1 pp``."""
+        unit = " pp" if self.chance else " points" if "points" in self.name else ""
+        return self.size(value, down=down) + unit
+
+    def span(self, low: float, high: float) -> str:
+        """Two differences of one sign, the lesser first: ``0.8 to 17 pp``."""
+        least, most = self.size(low), self.change(high)
+        if least == self.size(high) or self.size(high).startswith("under"):
+            return most
+        return f"{f'{least} to' if low else 'up to'} {most}"
+
+    def of(self, player: str, value: float) -> str:
+        """``player 2 wins 66.1%``, ``expected points ahead 0.31``."""
+        said = _percent(value) if self.chance else f"{value:z.3g}"
+        return f"{player} wins {said}" if self.name == "chance to win" else f"{self.name} {said}"
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Outcomes that do alike. name: of one alone. count: how many they are. low, high: the least
+    and the greatest change, of one sign."""
+
+    name: str | None
+    count: int
+    chance: float
+    low: float
+    high: float
+
+    def text(self, payoffs: Payoffs, subject: str, several: bool) -> str:
+        """Who does what: ``everything else gains 0.8 to 17 pp``."""
+        if self.low == self.high == 0:
+            return f"{subject} {'change' if several else 'changes'} nothing"
+        verb, ends = (
+            ("gain", (self.low, self.high)) if self.high > 0 else ("cost", (self.high, self.low))
+        )
+        return f"{subject} {verb}{'' if several else 's'} {payoffs.span(*map(abs, ends))}"
+
+
+@dataclass(frozen=True)
+class Luck:
+    """What chance brings after an action; action: None where nobody has any. losses: first the
+    outcome that counts most, the others together. rest: all that costs nothing. cost: what
+    the action costs on average, 0 for the best."""
+
+    action: str | None
+    player: int
+    losses: tuple[Effect, ...]
+    rest: Effect | None
+    cost: float
+    payoffs: Payoffs
+
+    def __str__(self) -> str:
+        said = [
+            effect.text(self.payoffs, self._subject(i, effect), effect.count > 1)
+            for i, effect in enumerate(self.losses)
+        ]
+        if self.rest is not None:
+            other = "everything else" if self.losses else "every outcome"
+            said.append(self.rest.text(self.payoffs, other, several=False))
+        if self.cost:
+            said.append(f"on average {self.payoffs.change(self.cost)} less")
+        head = f"for player {self.player}" if self.action is None else doing(self.action)
+        return f"{capital(head)}: {'; '.join(said)}."
+
+    def _subject(self, i: int, effect: Effect) -> str:
+        who = f"{effect.count} {'other ' * (i > 0)}outcomes"
+        return f"{who if effect.name is None else noun(effect.name)}, {often(effect.chance)},"
+
+
+@dataclass(frozen=True)
+class Sure:
+    """An action that leads to one state. brings: what happens, where it has a name. up: who is up
+    then, another player of several, with their payoff. own: the payoff of who decides. cost: 0 for
+    the best; than: the best."""
+
+    action: str
+    player: int
+    brings: str | None
+    up: tuple[int, float] | None
+    own: float
+    cost: float
+    than: str | None
+    payoffs: Payoffs
+
+    def __str__(self) -> str:
+        said = [self.brings] if self.brings else []
+        if self.up is not None:
+            wins = self.payoffs.of(who := f"player {self.up[0]}", self.up[1])
+            if self.brings and self.brings.startswith(who):
+                said = [f"{self.brings} and {wins.removeprefix(who).strip()}"]
+            else:
+                said.append(wins)
+        own = self.payoffs.of(f"player {self.player}", self.own)
+        if self.than is not None and self.cost:
+            own += f", {self.payoffs.change(self.cost)} less than by {doing(self.than)}"
+        elif self.than is not None:
+            own += f", as much as by {doing(self.than)}"
+        return f"{capital(doing(self.action))}: {'; '.join([*said, own])}."
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Where a decision turns along a field of the state. here: the number there. first, last: the
+    span of numbers nearest to it at which `doing` is best; None where there is none. low, high:
+    between which numbers there is a choice."""
+
+    here: int
+    first: int | None
+    last: int | None
+    low: int
+    high: int
+    turning: TurningPoint
+
+    def __str__(self) -> str:
+        say, does, at = self.turning.say, capital(self.turning.doing), self.turning.at
+        span = f"from {say(self.low)} to {say(self.high)}"
+        if self.first is None or self.last is None:
+            return f"{does} is best at none {span}{at}."
+        if (self.first, self.last) == (self.low, self.high):
+            return f"{does} is best at all {span}{at}."
+        if self.first == self.low:
+            span = f"up to {say(self.last)}"
+        elif self.last == self.high:
+            span = f"from {say(self.first)}"
+        else:
+            span = f"from {say(self.first)} to {say(self.last)}"
+        return f"{does} is best {span}{at}; here it is {say(self.here)}."
+
+
+@dataclass(frozen=True)
+class Otherwise:
+    """The nearest number of a field at which another action is best."""
+
+    column: str
+    number: int
+    here: int
+    action: str
+
+    def __str__(self) -> str:
+        changed = f"{self.column}={self.number} in place of {self.here}"
+        return f"With {changed}, {doing(self.action)} is best."
+
+
+@dataclass(frozen=True)
+class Mix:
+    """A strategy where both choose at once. bids: what it draws from, the likeliest first, with
+    their chances. others: the least that any other choice costs against the other's strategy; None
+    where there is none. foreseen: what is lost at least by a choice that the other foresees, with
+    the best such choice and the answer to it."""
+
+    player: int
+    bids: tuple[tuple[str, float], ...]
+    others: float | None
+    foreseen: float
+    sure: str
+    reply: str
+    payoffs: Payoffs
+
+    def __str__(self) -> str:
+        other = ""
+        if self.others is not None:
+            costs = f"costs {self.payoffs.change(self.others, down=True)} or more"
+            other = f"any other {costs if self.others else 'may be as good'}"
+        best = "against the other's best play"
+        if not self.foreseen:
+            rest = f"; {other} {best}" if other else ""
+            return f"{capital(doing(self.sure))} gives nothing away, though foreseen{rest}."
+        least = self.payoffs.change(self.foreseen, down=True)
+        drawn = [f"{name} with {100 * chance:.0f}%" for name, chance in self.bids[:MAX_NAMED]]
+        drawn += [f"{len(self.bids) - MAX_NAMED} more"] * (len(self.bids) > MAX_NAMED)
+        return (
+            f"Player {self.player} draws: {listing(drawn)}. Each is worth the same {best}"
+            f"{f', {other}' if other else ''}. A choice that the other foresees costs "
+            f"{least} or more ({self.sure}, answered by {self.reply})."
+        )
+
+
+Claim = Luck | Sure | Turn | Otherwise | Mix
+
+
+def why(table: Lookup, there: Moves) -> tuple[Claim, ...]:
+    """Why the best action at a state is it: claims on it and on the next, and where it turns."""
+    return tuple(_claims(table, there))
+
+
+def _claims(table: Lookup, there: Moves) -> Iterator[Claim]:
+    answer, game = there.answer, table.game
+    chance = game.payoff_range == (0.0, 1.0) and not game.pays
+    payoffs = Payoffs(game.payoff_name, chance)
+    if there.over:
+        return
+    if answer.strategies is not None:
+        yield from _mix(there, payoffs, table.tolerance)
+    elif there.outcomes:
+        yield from _luck(there.outcomes, None, 0, answer.value[0], 0.0, payoffs, table.tolerance)
+    elif answer.to_act is not None:
+        shown = [move for move in there.moves[:2] if move.outcomes]
+        for move in shown:
+            yield from _of_action(table, there, move, payoffs)
+        if len(there.moves) > 1 and answer.best is not None:
+            yield from _turns(table, there)
+
+
+def _of_action(table: Lookup, there: Moves, move: Move, payoffs: Payoffs) -> Iterator[Luck | Sure]:
+    answer, slack = there.answer, table.tolerance
+    assert answer.to_act is not None
+    actor, cost = answer.to_act - 1, move.cost or 0.0
+    if len(move.outcomes) > 1:
+        now = answer.value[actor]
+        yield from _luck(move.outcomes, move.action.name, actor, now, cost, payoffs, slack)
+        return
+    (then,) = move.outcomes
+    if len(there.moves) < 2 or then.value is None:
+        return
+    yield Sure(
+        move.action.name, actor + 1, _brings(answer.state, then), _next_up(table.game, then, actor),
+        move.action.value[actor], cost, None if move.best else answer.best, payoffs,
+    )  # fmt: skip
+
+
+def _brings(before: Mapping[str, Any], then: Outcome) -> str | None:
+    """What an action with one outcome brings: what is left of a set, or its name, if it has one."""
+    left = [
+        f"leaves {name} {', '.join(map(str, value)) or 'none'}"
+        for name, value in then.state.items()
+        if isinstance(value, list) and isinstance(old := before.get(name), list)
+        and len(value) < len(old) and set(value) < set(old)
+    ]  # fmt: skip
+    return "; ".join(left) or (None if "->" in then.name else then.name)
+
+
+def _next_up(game: Game, then: Outcome, actor: int) -> tuple[int, float] | None:
+    """Who is up next, another one of three or more, and their payoff."""
+    up = int(expand(game, game.parse(then.state).reshape(1, -1)).actors[0])
+    if game.players < 3 or up in (-1, actor) or then.value is None:
+        return None
+    return up + 1, then.value[up] + then.reward[up]
+
+
+def _luck(
+    outcomes: Sequence[Outcome], action: str | None, actor: int, now: float, cost: float,
+    payoffs: Payoffs, slack: float,
+) -> Iterator[Luck]:  # fmt: skip
+    """What outcomes change of `now`; nothing where one is not known, or nothing changes."""
+    known = [each for each in outcomes if each.value is not None]
+    if len(known) < len(outcomes):
+        return
+    changes = np.array([each.value[actor] + each.reward[actor] - now for each in known])  # type: ignore[index]
+    changes[np.abs(changes) <= slack] = 0.0
+    weights = np.array([each.chance for each in known]) * changes
+    losing = np.flatnonzero(changes < 0)
+    losing = losing[np.argsort(weights[losing], kind="stable")]
+    if not changes.any():
+        return
+    # One that costs a third of all is named, the others are told together.
+    first = 1 if len(losing) and weights[losing[0]] <= weights[losing].sum() / 3 else 0
+    groups = [each for each in (losing[:first], losing[first:]) if len(each)]
+
+    def effect(at: Ints) -> Effect:
+        name = known[int(at[0])].name if len(at) == 1 else None
+        chance = sum(known[k].chance for k in at.tolist())
+        return Effect(name, len(at), chance, float(changes[at].min()), float(changes[at].max()))
+
+    rest = np.flatnonzero(changes >= 0)
+    yield Luck(
+        action, actor + 1, tuple(map(effect, groups)), effect(rest) if len(rest) else None,
+        cost, payoffs,
+    )  # fmt: skip
+
+
+def _mix(there: Moves, payoffs: Payoffs, slack: float) -> Iterator[Mix]:
+    """The strategy of player 1."""
+    answer = there.answer
+    assert answer.strategies is not None
+    mine, theirs = answer.strategies
+    paid = np.full((len(mine), len(theirs)), np.nan)
+    for each in there.outcomes:
+        if each.pair is not None and each.value is not None:
+            paid[each.pair] = each.value[0] + each.reward[0]
+    drawn = sorted((each for each in mine if each.chance > 1 - SURE), key=lambda b: -b.chance)
+    if np.isnan(paid).any() or len(mine) < 2 or not drawn:
+        return
+    now, names = answer.value[0], {each.name for each in drawn}
+    others = [now - each.value[0] for each in answer.actions if each.name not in names]
+    least = min(others, default=None)
+    if least is not None and least <= slack:
+        least = 0.0
+    sure = int(np.argmax(paid.min(axis=1)))
+    foreseen = now - float(paid[sure].min())
+    yield Mix(
+        1, tuple((each.name, each.chance) for each in drawn), least,
+        0.0 if foreseen <= slack else foreseen, mine[sure].name,
+        theirs[int(np.argmin(paid[sure]))].name, payoffs,
+    )  # fmt: skip
+
+
+# --- where it turns ------------------------------------------------------------------------------
+
+
+def _turns(table: Lookup, there: Moves) -> Iterator[Turn | Otherwise]:
+    """Where the decision turns along the field that the game says; else along one of its first,
+    the one on which another action is nearest."""
+    game, actor = table.game, (there.answer.to_act or 0) - 1
+    groups = game.get(Groups)
+    turning = None if groups is None else groups.turning
+    if turning is not None:
+        (field,) = (each for each in game.fields if each.name == turning.field)
+        column = _column(game, field, actor)
+        found = _turn(table, there, turning, _along(table, there, column, actor, MAX_LINE // 2))
+        yield from [] if found is None else [found]
+        return
+    fields = [each for each in game.fields if not (each.is_set or each.as_list)]
+    plain = [each for each in fields if each.length in (1, game.players) and each.name != "player"]
+    near: list[tuple[int, Otherwise]] = []
+    for field in plain[:MAX_FIELDS]:
+        column = _column(game, field, actor)
+        states, best = _along(table, there, column, actor, NEAR)
+        values, here = (
+            game.fields.values(states)[:, column],
+            game.fields.values(there.numbers)[column],
+        )
+        for value, name in zip(values.tolist(), best, strict=True):
+            if name not in (None, there.answer.best):
+                steps = abs(value - int(here)) // field.unit
+                near.append((steps, Otherwise(game.columns[column], value, int(here), str(name))))
+    if near:
+        yield min(near, key=lambda each: each[0])[1]
+
+
+def _column(game: Game, field: Field, actor: int) -> int:
+    """Where a field's number stands in a state; of a field of the players, that of who decides."""
+    return game.columns.index(field.columns[actor if field.length > 1 else 0])
+
+
+def _along(
+    table: Lookup, there: Moves, column: int, actor: int, most: int
+) -> tuple[Ints, list[str]]:
+    """The states (n, fields), rising, that differ in one number alone and at which the same player
+    has a choice, at most so many to each side, without a gap; and what is best there."""
+    game, numbers = table.game, there.numbers
+    low, high = game.fields.bounds[:, column].tolist()
+    here = int(numbers[column])
+    line = np.arange(max(low, here - most), min(high, here + most - 1) + 1)
+    states = np.repeat(numbers[None], len(line), axis=0)
+    states[:, column] = line
+    states, sound = game.known_states(game.fields.values(states))
+    edges = expand(game, states)
+    chooses = (
+        (edges.kinds == DECISION) & (edges.actors == actor) & (states[:, column] == line[sound])
+    )
+    states = np.ascontiguousarray(states[chooses])
+    best = table.stored_best(states)
+    known = [(k, name) for k, name in enumerate(best) if name is not None]
+    at = states[[k for k, _ in known], column]
+    runs = np.cumsum(np.diff(at, prepend=at[:1]) > 1)  # without a gap
+    own = runs == (runs[at == here][0] if here in at else -1)
+    kept = [each for each, is_own in zip(known, own.tolist(), strict=True) if is_own]
+    return states[[k for k, _ in kept]], [name for _, name in kept]
+
+
+def _turn(
+    table: Lookup, there: Moves, turning: TurningPoint, line: tuple[Ints, list[str]]
+) -> Turn | None:
+    states, best = line
+    if len(states) < 2:
+        return None
+    actor = (there.answer.to_act or 0) - 1
+    numbers = turning.number(states, actor)
+    here = int(turning.number(there.numbers[None], actor)[0])
+    takes = np.array(list(map(turning.takes, best)))
+    edges = np.flatnonzero(np.diff(np.pad(takes.astype(np.int8), 1)))
+    spans = list(zip(numbers[edges[::2]].tolist(), numbers[edges[1::2] - 1].tolist(), strict=True))
+    first, last = min(
+        spans, key=lambda span: max(span[0] - here, here - span[1], 0), default=(None, None)
+    )
+    return Turn(here, first, last, int(numbers[0]), int(numbers[-1]), turning)
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+
+def doing(action: str) -> str:
+    """``passing to 3``; an action whose verb is not known in quotation marks."""
+    verb, *rest = action.split(" ")
+    return " ".join([_DOING[verb], *rest]) if verb in _DOING else f"'{action}'"
+
+
+def noun(name: str) -> str:
+    """An outcome's name within a sentence: ``a whammy and out``; ``a 1 (the turn is lost)``."""
+    what, _, more = name.replace(", and ", " and ").partition(": ")
+    bare = re.fullmatch(r"[a-z]+( and .*)?", what)
+    return f"{'a ' if bare else ''}{what}{f' ({more})' if more else ''}"
+
+
+def often(chance: float) -> str:
+    """``one in six``, ``5 in 18``, ``16.4%``."""
+    fraction = Fraction(chance).limit_denominator(36)
+    over, under = fraction.numerator, fraction.denominator
+    if not fraction or abs(fraction - chance) > 1e-9:
+        return f"{100 * chance:.3g}%"
+    if under > len(_NUMBERS):
+        return f"{over} in {under}"
+    return f"{_NUMBERS[over - 1]} in {_NUMBERS[under - 1]}"
+
+
+def _percent(value: float) -> str:
+    """``66.1%``; what is no certainty is not written as one."""
+    if 0 < value < 0.0005 or 0.9995 < value < 1:
+        return "under 0.1%" if value < 0.5 else "over 99.9%"
+    return f"{100 * value:z.1f}%"
+
+
+def capital(text: str) -> str:
+    """With a capital first letter, also behind a quotation mark."""
+    return text[:1].upper() + text[1:]
+
+
+def listing(words: Sequence[str]) -> str:
+    """``a, b and c``."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
