@@ -14,7 +14,7 @@ import luckbase
 from luckbase.cluster import words
 from luckbase.cluster.words import Help
 from luckbase.jobs import options, terminal
-from luckbase.solver.errors import OptionError
+from luckbase.solver.errors import OptionError, need
 
 if TYPE_CHECKING:
     import graphviz
@@ -82,6 +82,8 @@ def _suffix(kind: Kind, kinds: Sequence[Kind], as_csv: bool, out: str) -> str:
             f"--out: {out}: the chart '{kind.name}' is a list, for .txt or .csv; pictures by "
             f"--what: {pictures or 'none'}"
         )
+    if suffix in options.PICTURES:
+        need("chart --out", "matplotlib", extra="report")
     return suffix
 
 
@@ -118,6 +120,7 @@ def graph(
     A position has the chance that a play comes to it and its payoffs."""
     from luckbase.cluster.play.draw import check_labels
 
+    need("graph", "graphviz", extra="report")
     check_labels(how["labels"])
     endings = (".dot", *options.PICTURES)
     suffix = ".dot" if out == "-" else options.check_ending("--out", out, endings)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -57,6 +58,11 @@ STYLE: dict[str, Any] = {
 }  # fmt: skip
 COLOURS = "viridis"
 """Of a heat map, darkest for the least number: its lightness never falls."""
+COLOURED = (
+    (68, 1, 84), (72, 40, 120), (62, 73, 137), (49, 104, 142), (38, 130, 142), (31, 158, 137),
+    (53, 183, 121), (110, 206, 88), (181, 222, 43), (253, 231, 37),
+)  # fmt: skip
+"""The same of ten digits on a terminal."""
 BLANK, INK, GREY, LINE, GRID = "#eceae6", "#222222", "#555555", "#d1223a", "#dddddd"
 STROKES = (
     ("#1b3a6b", "-", "o"), ("#d1223a", "--", "s"), ("#2f8f5b", "-.", "^"), ("#c98a1b", ":", "D"),
@@ -419,10 +425,22 @@ def _framed(cells: Any, across: Span, up: Span, name: str, whole: bool) -> Itera
 
 
 def _ticks(span: Span, most: int, whole: bool) -> list[float]:
-    from matplotlib.ticker import MaxNLocator
-
-    ticks = MaxNLocator(max(2, most), integer=whole, steps=[1, 2, 2.5, 5, 10]).tick_values(*span)
-    return [float(x) for x in ticks if span[0] <= x <= span[1]]
+    """Round numbers in a span, about so many: multiples of 1, 2, 2.5 or 5 times a power of ten; two
+    at least where there are such; as matplotlib has them."""
+    low, high = span
+    wanted = (high - low) / max(2, most) or 1.0
+    power = 10.0 ** math.floor(math.log10(wanted))
+    steps = [power * step for step in (0.1, 0.2, 0.25, 0.5, 1, 2, 2.5, 5, 10)]
+    if whole:
+        least = float(math.floor(high) > math.ceil(low))
+        steps = [max(least, step) for step in steps if step < 1 or step == round(step)]
+    ticks: list[float] = []
+    for step in reversed(steps[: 1 + sum(step < wanted for step in steps)]):
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        ticks = [k * step for k in range(first, last + 1)]
+        if len(ticks) > 1:
+            break
+    return [x for x in ticks if low <= x <= high]
 
 
 def _bins(points: Any, span: Span, count: int) -> Any:
@@ -432,9 +450,7 @@ def _bins(points: Any, span: Span, count: int) -> Any:
 
 
 def _coloured(sign: str) -> str:
-    from matplotlib import colormaps
-
     if not sign.isdigit():
         return f"\x1b[1;37;41m{sign}\x1b[0m" if sign == "#" else sign
-    red, green, blue = (round(255 * part) for part in colormaps[COLOURS](int(sign) / 9)[:3])
+    red, green, blue = COLOURED[int(sign)]
     return f"\x1b[{30 if sign > '5' else 97};48;2;{red};{green};{blue}m{sign}\x1b[0m"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import importlib.util
 import os
 import socket
 import sys
@@ -20,7 +19,7 @@ import typer
 from luckbase.cluster import words
 from luckbase.cluster.words import Help
 from luckbase.jobs import options, terminal
-from luckbase.solver.errors import MissingTableError, OptionError
+from luckbase.solver.errors import MissingTableError, OptionError, need
 
 if TYPE_CHECKING:
     from luckbase.jobs.web.pool import Finder, TablePool
@@ -49,12 +48,7 @@ def serve(
 
     Nothing is ever written. Listens on this machine alone unless --host says otherwise. Ctrl+C
     ends it."""
-    missing = [name for name in ("starlette", "uvicorn") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise OptionError(
-            f"serve: needs {' and '.join(missing)}, which the first install leaves out; get them "
-            "with: pip install 'luckbase[web]', in a checkout pip install '.[web]'"
-        )
+    need("serve", "starlette", "uvicorn", extra="web")
     pool = pool_of(tables or [], results, options.read_settings(settings))
     listener = listen(host, port)
     if not is_local(host):

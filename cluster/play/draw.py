@@ -17,7 +17,7 @@ import numpy as np
 
 from luckbase.cluster import words
 from luckbase.cluster.play.agents import AgentLike, Opener, for_players, no_tables
-from luckbase.solver.errors import OptionError
+from luckbase.solver.errors import OptionError, need
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import drawing as drawing_of
 from luckbase.solver.game.game import Game
@@ -89,7 +89,9 @@ class Picture:
 
     @cached_property
     def dot(self) -> graphviz.Digraph:
-        """The drawing as a `graphviz.Digraph`, which a notebook shows."""
+        """The drawing as a `graphviz.Digraph`, which a notebook shows. Raises OptionError where
+        there is no graphviz."""
+        need("graph", "graphviz", extra="report")
         title = f"{self.game.board.name}, {', '.join(dict.fromkeys(self.agents))}"
         return _dot(self.game, self.diagram, title, self.how)
 

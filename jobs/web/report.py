@@ -35,7 +35,7 @@ from luckbase.jobs.plots import PagePicture, for_page
 from luckbase.jobs.web.pictures import STYLE as SCENE_STYLE
 from luckbase.jobs.web.pictures import svg
 from luckbase.solver.charts import Chart, Curves, Heatmap, Listing
-from luckbase.solver.errors import LuckbaseError, MissingTableError
+from luckbase.solver.errors import LuckbaseError, MissingTableError, need
 from luckbase.solver.game.capabilities import Charts, scene_of
 from luckbase.solver.sentences import html_table
 
@@ -102,9 +102,10 @@ class Report:
 def report_on(of: Table, sample: int | None = 10_000, *, verify: bool = True) -> Report:
     """The report on an open table. sample: rows that are verified, None for all.
 
-    Raises CorruptTableError where what it is made of can not be read; what `verify` finds wrong
-    stands in the report.
+    Raises CorruptTableError where what it is made of can not be read, OptionError where there is no
+    matplotlib; what `verify` finds wrong stands in the report.
     """
+    need("report", "matplotlib", extra="report")
     verdict = of.verify(sample) if verify else None
     summary, questions, (charts, why_none) = (
         find.summary_of(of),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -233,3 +234,33 @@ def test_no_option_is_meant_that_is_not_near(command: Command) -> None:
 def test_a_number_is_shown_as_far_as_python_can_print_it() -> None:
     assert show(10**30 - 1) == "9" * 30
     assert show(10**30) == show(-(10**30)) == "a number of more than 30 digits"
+
+
+@pytest.mark.parametrize(
+    ("words", "package", "needs"),
+    [(["chart", "--what", "hold", "--out", "x.png"], "matplotlib", "chart --out"),
+     (["report", "--out", "x.html"], "matplotlib", "report"),
+     (["graph", "--out", "x.dot"], "graphviz", "graph"),
+     (["export", "--out", "x.xlsx"], "xlsxwriter", "export to .xlsx")],
+)  # fmt: skip
+def test_a_command_whose_extra_is_not_installed_says_what_to_run(
+    words: list[str], package: str, needs: str, pig: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, package, None)
+    what = TINY if words[0] == "graph" else str(pig)
+    assert run([words[0], what, *words[1:]]) == 2
+    said = capsys.readouterr().err
+    assert f"{needs} needs {package}; run: pip install '.[report]'\n" in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_list_needs_no_extra(
+    pig: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for package in ("matplotlib", "graphviz", "xlsxwriter", "starlette"):
+        monkeypatch.setitem(sys.modules, package, None)
+    for words in (["chart", str(pig)], ["chart", str(pig), "--what", "hold"], ["status", str(pig)]):
+        assert run(words) == 0
+    assert "(0,0)" in capsys.readouterr().out

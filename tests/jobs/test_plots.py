@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from luckbase.jobs import plots
 from luckbase.jobs.options import PICTURES
 from luckbase.jobs.plots import (
     CLASSES,
@@ -326,3 +327,19 @@ def test_nothing_to_spread_is_no_error(values: list[float]) -> None:
 def test_no_colour_at_all_is_no_error() -> None:
     assert "title" in text(heatmap(np.full((2, 2), np.nan)))
     assert "0" in text(heatmap(np.full((1, 1), 7.0)))
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_text_has_the_ticks_and_colours_that_a_picture_has(whole: bool) -> None:
+    """Made without matplotlib, which text does not need."""
+    from matplotlib import colormaps
+    from matplotlib.ticker import MaxNLocator
+
+    for span, most in [((-0.5, 100.5), 5), ((0, 0.37), 7), ((3, 4), 9), ((-250, 10250), 12),
+                       ((0.2, 0.9), 1), ((7, 7.5), 4), ((0, 1), 20)]:  # fmt: skip
+        steps = [1, 2, 2.5, 5, 10]
+        ticks = MaxNLocator(max(2, most), integer=whole, steps=steps).tick_values(*span)
+        right = [float(x) for x in ticks if span[0] <= x <= span[1]]
+        assert plots._ticks(span, most, whole) == pytest.approx(right, abs=1e-12), (span, most)
+    shades = [colormaps[plots.COLOURS](k / 9)[:3] for k in range(10)]
+    assert [tuple(round(255 * x) for x in shade) for shade in shades] == [*plots.COLOURED]
