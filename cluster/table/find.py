@@ -230,6 +230,7 @@ class Status(Result):
     state: complete, partial, stale or damaged; refused of a table whose game is not known here; of
     a board that has no table missing, of one that can not be read refused: then `table` is its
     file. options: not at the game's defaults.
+    title: of the board, where its file is still there.
     tiers: files of the full table, of `tiers_in_all`. roots: of searches. why: sentences, with
     what would help. error: the bound on a payoff's. running: what a solve that runs says of itself
     (`cluster.run.watch`).
@@ -246,6 +247,7 @@ class Status(Result):
     error: PythonOnly[float] = 0.0
     why: tuple[str, ...] = ()
     running: dict[str, Any] | None = None
+    title: PythonOnly[str] = ""
 
     def _repr_html_(self) -> str:
         """The status in a notebook."""
@@ -298,8 +300,17 @@ def status_of(path: Path) -> Status:
         str(path), state, shown | ({"margin": True} if ledger.margin else {}),
         len(ledger.of_part(TIERS)), 0 if goal is None else goal.files,
         len({json.dumps(start) for g in ledger.goals if g.roots for start in g.roots.start}),
-        ledger.rows, ledger.bytes, ledger.error(), tuple(why), running(path),
+        ledger.rows, ledger.bytes, ledger.error(), tuple(why), running(path), title_of(ledger),
     )  # fmt: skip
+
+
+def title_of(ledger: Ledger) -> str:
+    """The title of a table's board, where its file is still there: it is no part of the rules."""
+    origin = ledger.origin
+    if origin is not None:
+        with suppress(LuckbaseError, OSError):
+            return read_board(Path(origin.board_file), origin.settings).title
+    return ""
 
 
 def running(path: Path) -> dict[str, Any] | None:
@@ -427,14 +438,12 @@ def summary_of(table: Lookup) -> Summary:
         for name, spent in entry.seconds.items():
             seconds[name] = seconds.get(name, 0.0) + spent
     left = sum(not ledger.is_done(goal) for goal in ledger.goals)
-    origin, name, title = ledger.origin, str(table.where), ""
+    origin, name = ledger.origin, str(table.where)
     if origin is not None:
         name = board_command(_file(origin), origin.settings, board.game, words="")
-        with suppress(LuckbaseError, OSError):  # the title is no part of the rules
-            title = read_board(Path(origin.board_file), origin.settings).title
     return Summary(
-        title=title, board=form, states=ledger.rows, error=table.error, files=len(ledger.files),
-        bytes=ledger.bytes, name=name,
+        title=title_of(ledger), board=form, states=ledger.rows, error=table.error,
+        files=len(ledger.files), bytes=ledger.bytes, name=name,
         commands=tuple(dict.fromkeys(
             solve_command(goal, table.game, words="luckbase solve", file=_file(goal))
             for goal in ledger.goals

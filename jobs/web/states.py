@@ -374,13 +374,15 @@ class Change(Result):
 
 @dataclass(frozen=True)
 class CompareView(Result):
-    """Two answers to one state; change: the second's payoffs less the first's."""
+    """Two answers to one state; change: the second's payoffs less the first's. moved: not both
+    answer the state that was asked about; this is another, which both do."""
 
     first: StateView
     second: StateView
     change: list[float] | None
     differences: list[Change]
     same_best: bool
+    moved: bool
 
 
 class CompareParams(DrawnParams):
@@ -388,12 +390,18 @@ class CompareParams(DrawnParams):
 
     first: str = Field(title="ID", description="a table's id", examples=["ID"])
     second: str = Field(title="ID", description="another's", examples=["ID"])
+    shared: Truth = Field(
+        False, description="1: where not both answer the state, one that both do", examples=["1"]
+    )
 
 
 def compare_view(pool: TablePool, request: ApiRequest[CompareParams]) -> CompareView:
     """The answers of two tables to one state, the second less the first."""
     params = request.params
     state: Mapping[str, str] = params.state
+    if params.shared:
+        state = _shared_state(pool, (params.first, params.second), state)
+    moved = bool(params.state) and state is not params.state
 
     def question(table: StoredTable) -> StateView:
         nonlocal state
@@ -411,7 +419,28 @@ def compare_view(pool: TablePool, request: ApiRequest[CompareParams]) -> Compare
     ]
     change = _less(second.answer.value, first.answer.value)
     same_best = first.answer.best == second.answer.best
-    return CompareView(views[0], views[1], change, differences, same_best)
+    return CompareView(views[0], views[1], change, differences, same_best, moved)
+
+
+def _shared_state(
+    pool: TablePool, ids: tuple[str, str], state: Mapping[str, str]
+) -> Mapping[str, str]:
+    """The state if both tables answer it, else the first that both do of those where they begin and
+    of their examples; the state where there is none."""
+
+    def answered(table: StoredTable, states: Sequence[Mapping[str, str]]) -> list[bool]:
+        found = []
+        for each in states:
+            try:
+                found.append(not _moves(table, each).over)
+            except LuckbaseError:
+                found.append(False)
+        return found
+
+    begun = [pool.ask(id, tables.beginnings) for id in ids]
+    states = [*([state] if state else []), *begun[0], *begun[1]]
+    both = [pool.ask(id, lambda table: answered(table, states)) for id in ids]
+    return next((each for each, *sound in zip(states, *both, strict=True) if all(sound)), state)
 
 
 def _less(second: Sequence[float], first: Sequence[float]) -> list[float] | None:

@@ -15,7 +15,7 @@ from luckbase.cluster.table.moves import Addressed, Moves, moves
 from luckbase.cluster.words import fields, typed
 from luckbase.jobs.web.http import ApiRequest, QueryParams, TableParams
 from luckbase.solver.board import registry
-from luckbase.solver.board.model import canonical
+from luckbase.solver.board.model import Board, canonical, field_at
 from luckbase.solver.charts import Kind
 from luckbase.solver.errors import LuckbaseError, MissingTableError
 from luckbase.solver.game import capabilities
@@ -123,7 +123,8 @@ class ColumnInfo(Result):
 
 @dataclass(frozen=True)
 class TableInfo(Result):
-    """A table, its game and board, and how far it reaches."""
+    """A table, its game and board, and how far it reaches. option_help: what each option of the
+    board does, in a sentence; outcome_note: what a person should know of the outcomes' names."""
 
     summary: Flat[TableSummary]
     players: int
@@ -136,6 +137,8 @@ class TableInfo(Result):
     charts: list[Kind]
     axes: list[ColumnInfo]
     agents: list[str]
+    option_help: dict[str, str]
+    outcome_note: str
     full: bool
     board_file: dict[str, Any]
 
@@ -159,7 +162,8 @@ def summary(pool: TablePool, entry: TableEntry) -> TableSummary:
     why = [pool.without_paths(each, entry) for each in status.why]
     title, about = registry.described(game)
     return TableSummary(
-        id=entry.id, game=game, board=board, title=board, game_title=title, about=about,
+        id=entry.id, game=game, board=board, title=status.title or board, game_title=title,
+        about=about,
         options=status.options, solve_id=identity,
         kind=" and ".join(kinds) or "empty", state=status.state, states=status.states,
         bytes=status.bytes, complete=status.state == "complete",
@@ -200,9 +204,17 @@ def info(listed: TableSummary, table: StoredTable) -> TableInfo:
             for name, (low, high, step) in spans.items() if high > low
         ],
         agents=opponents(game),
+        option_help=option_help(game.board),
+        outcome_note=capabilities.drawing(game).note,
         full=any(part.name == TIERS for part in table.parts),
         board_file={"name": game.board.name, **canonical(game.board)},
     )  # fmt: skip
+
+
+def option_help(board: Board) -> dict[str, str]:
+    """What each option of a board does, in a sentence; those without one are left out."""
+    model, places = type(board), board.options().items()
+    return {name: help for name, at in places if (help := field_at(model, at).description)}
 
 
 def opponents(game: Game) -> list[str]:
@@ -266,13 +278,19 @@ def start_of(table: StoredTable) -> dict[str, str] | None:
     return next((state for _, state in _instructive(table)), None)
 
 
+def beginnings(table: StoredTable) -> list[dict[str, str]]:
+    """Where a page may begin: its start first, and the examples."""
+    start = start_of(table)
+    return [*([] if start is None else [start]), *(state for _, state in _instructive(table))]
+
+
 def _instructive(table: StoredTable) -> Iterator[tuple[str, dict[str, str]]]:
     """A few states that the table answers, and a few drawn from it, by what they show."""
     yield from islice(_roots(table), 3)
     yield from islice(_questions(table), 8)
     for seed in range(2):
         if (state := drawn_state(table, seed)) is not None:
-            yield "a state of the table", state
+            yield ("a random state", "another random state")[seed], state
 
 
 def _roots(table: StoredTable) -> Iterator[tuple[str, dict[str, str]]]:

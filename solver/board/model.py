@@ -23,6 +23,7 @@ from functools import reduce
 from typing import Any, ClassVar, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 Location = tuple[str | int, ...]  # the keys (text) and list positions (from 0) that lead to a value
@@ -138,6 +139,15 @@ def fields_of(model: type[BaseModel], location: Location) -> list[str]:
             return []
         model = inner
     return list(model.model_fields)
+
+
+def field_at(model: type[BaseModel], location: Location) -> FieldInfo:
+    """The field that stands at a location of a model's file."""
+    for part in location[:-1]:
+        inner = model.model_fields[str(part)].annotation
+        assert isinstance(inner, type) and issubclass(inner, BaseModel)
+        model = inner
+    return model.model_fields[str(location[-1])]
 
 
 def in_order(key: str) -> tuple[int, str]:

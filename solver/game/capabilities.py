@@ -252,7 +252,8 @@ class Drawing(Capability):
     turn is lost"): the names of the states (n, fields) that an action of a state (fields,) leads
     to, all of them; None where the two states do not tell what happened. positions: states (n,
     fields) that a picture of the whole game has though no play may come to them. equally_likely: so
-    many equally likely outcomes has every chance event (36 rolls).
+    many equally likely outcomes has every chance event (36 rolls). note: what a person should know
+    of the names of outcomes, in sentences.
     """
 
     missing: ClassVar[str] = "is drawn plainly"
@@ -263,6 +264,7 @@ class Drawing(Capability):
     )
     positions: Callable[[], Ints] | None = None
     equally_likely: int = 0
+    note: str = ""
 
 
 Function = Mapping[str, int]

@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 import typer.main
-from pydantic import BaseModel
 
 from luckbase import solver
-from luckbase.solver.board.model import Board
+from luckbase.solver.board.model import Board, field_at
 from luckbase.solver.game.capabilities import Charts
 
 ROOT = Path(__file__).parents[2]
@@ -186,15 +185,6 @@ def options(name: str) -> str:
 
 
 PARTS = {"fields": fields, "charts": charts, "options": options}
-
-
-def field_at(model: type[BaseModel], location: tuple[Any, ...]) -> Any:
-    """The field of a model at a place in its file."""
-    for part in location[:-1]:
-        inner = model.model_fields[str(part)].annotation
-        assert isinstance(inner, type) and issubclass(inner, BaseModel)
-        model = inner
-    return model.model_fields[str(location[-1])]
 
 
 def said(value: Any) -> str:

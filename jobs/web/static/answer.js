@@ -1,6 +1,6 @@
 // What a table says of a state: who is up, actions best first, outcomes, strategies, the main line.
 import { fill, h, newId, sorry } from "./dom.js";
-import { Payoffs, percent, player } from "./format.js";
+import { capital, Payoffs, percent, player } from "./format.js";
 
 const FEW = 24;
 const view = { player: null };
@@ -16,20 +16,26 @@ export function headline(table, answer) {
   return answer.best ? `${name}: ${answer.best}` : `${name}: not decided`;
 }
 
-function capital(text) {
-  return text.charAt(0).toUpperCase() + text.slice(1);
+/** Who is up, what is best and why, who gets what. note: an element
+ * of what should be known first, or null. */
+export function verdictParts(table, answer, note) {
+  const payoffs = new Payoffs(table);
+  return [
+    h("h1", { "data-head": true, tabindex: "-1" }, headline(table, answer)),
+    note,
+    under(payoffs, answer),
+    split(table, payoffs, answer),
+    answer.why?.length ? h("div.why", null, answer.why.map((sentence) => h("p", null, sentence))) : null,
+  ];
 }
 
-/** The parts of an answer. ways: where clicks lead to (`explorer.show`). */
+/** What every action and every outcome is worth. ways: where clicks lead to (`explorer.show`). */
 export function answerParts(table, answer, ways) {
   const payoffs = new Payoffs(table);
   const chosen = (answer.actions ?? []).find((action) => action.action === ways.chosen) ?? null;
   const shown = chosen ?? (answer.strategies ? null : answer.actions?.find((action) => action.outcomes));
   const outcomes = !shown ? answer.outcomes : answer.strategies ? met(answer, shown) : shown.outcomes;
   return [
-    h("h1", { "data-head": true, tabindex: "-1" }, headline(table, answer)),
-    under(payoffs, answer),
-    split(table, payoffs, answer),
     answer.strategies ? strategies(table, answer) : null,
     answer.actions?.length > 1 || answer.actions?.[0]?.next ? actionTable(table, payoffs, answer, ways, shown) : null,
     outcomes?.length ? outcomeSection(table, payoffs, answer, ways, shown, outcomes) : null,
@@ -89,14 +95,14 @@ function actionTable(table, payoffs, answer, ways, shown) {
     costs ? h("td.n", null, cost(payoffs, answer, action)) : null));
   const title = answer.strategies ? "Player 1’s choices against the other’s strategy" : "Actions";
   return h("section", { "aria-label": title }, h("h2", null, title),
-    h("div.scroll", null, h("table.actions", null, h("thead", null, head), h("tbody", null, rows))));
+    h("div.scroll", null, h(`table.actions${costs ? ".priced" : ""}`, null, h("thead", null, head), h("tbody", null, rows))));
 }
 
 /** An action as what one clicks: to the state it leads to, or to what chance does after it. */
 function way(action, ways, shown) {
   if (action.next) return link(action.action, action.next.query, ways, action.action, "a.act.button");
   if (!action.outcomes) return h("span", null, action.action);
-  return h("button.act", { type: "button", "aria-pressed": shown ? "true" : "false", onclick: () => ways.choose(action.action) }, action.action);
+  return h("button.act", { type: "button", "data-key": action.action, "aria-pressed": shown ? "true" : "false", onclick: () => ways.choose(action.action) }, action.action);
 }
 
 function link(text, query, ways, label, kind = "a") {
@@ -167,7 +173,8 @@ function outcomeTable(table, payoffs, ways, action, outcomes, who, before) {
     h("td.swing", null, outcome.value ? swing(payoffs, after(outcome) - before, most) : null))));
   put(outcomes.length <= FEW);
   const more = outcomes.length > FEW ? h("button", { type: "button", onclick: (event) => { event.target.remove(); put(true); } }, `Show all ${outcomes.length}`) : null;
-  return h("div.scroll", null, h(`table.outcomes${paid ? ".paid" : ""}`, null,
+  const note = table.outcome_note ? h("p.about", null, table.outcome_note) : null;
+  return h("div.scroll", null, note, h(`table.outcomes${paid ? ".paid" : ""}`, null,
     h("thead", null, h("tr", null, h("th", { scope: "col" }, "what happens"), h("th.n", { scope: "col" }, "chance"),
       paid ? h("th.n", { scope: "col" }, "pays") : null,
       h("th.n", { scope: "col" }, "then"), h("th.swing", { scope: "col" }, `against ${payoffs.text(before)}`))),
@@ -262,5 +269,5 @@ function lineStep(table, payoffs, ways, step) {
   const who = step.to_act ? `${capital(player(step.to_act, table.players))}: ` : "";
   const what = arrows([step.action, step.outcome].filter(Boolean).join(", then ")) || "the end";
   return h("li", null, link(`${who}${what}`, step.query, ways, "main line"),
-    h("span.n.values", null, (step.value ?? []).map((value) => payoffs.text(value)).join("  ")));
+    h("span.values.n", null, (step.value ?? []).map((value) => h("span", null, payoffs.text(value)))));
 }

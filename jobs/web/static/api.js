@@ -28,8 +28,18 @@ async function ask(path, more) {
 
 const known = new Map();
 
-/** The tables there are. */
-export const tables = () => ask("/api/tables").then((said) => said.tables);
+const FRESH = 10_000;
+let listed = null;
+
+/** The tables there are; as they were some seconds ago. */
+export function tables() {
+  if (!listed || Date.now() - listed.at > FRESH) {
+    const asked = ask("/api/tables").then((said) => said.tables);
+    listed = { at: Date.now(), asked };
+    asked.catch(() => { listed = null; });
+  }
+  return listed.asked;
+}
 
 /** What there is to know of a table; asked for once. */
 export function table(id) {

@@ -2,7 +2,7 @@
 import * as address from "./address.js";
 import * as api from "./api.js";
 import { fill, h, nothing, say } from "./dom.js";
-import { options, title } from "./format.js";
+import { tableLine } from "./here.js";
 
 const VIEWS = {
   tables: () => import("./tables.js"),
@@ -29,9 +29,10 @@ async function draw() {
     const load = VIEWS[asked.view];
     if (!load) throw new api.Refused("There is no such page.", 404);
     const [view, table] = await Promise.all([load(), asked.table ? api.table(asked.table) : null]);
+    const tables = table ? await api.tables() : [];
     if (mine !== turn) return;
     if (!same) leave?.();
-    around(asked, table);
+    around(asked, table, tables);
     const more = { ...asked, data: table, same, path: path ?? [], current: () => mine === turn };
     const made = await view.show(main, more);
     if (mine !== turn) return;
@@ -57,25 +58,18 @@ function settle(made) {
   say(head?.textContent || made);
 }
 
-/** The ways to look at a table, and the line at the foot. */
-function around(asked, table) {
+/** The ways to look at a table, and which table it is. */
+function around(asked, table, tables) {
   const views = document.getElementById("views");
   views.hidden = !table;
-  if (!table) {
-    fill(document.getElementById("foot"), h("p", null, "Exact payoffs, solved beforehand."));
-    return;
-  }
+  tableLine(document.getElementById("here"), asked, table, tables);
+  document.getElementById("keys").hidden = true;
+  if (!table) return;
   const state = stateOf(asked.query, table);
   fill(views, WAYS.map(([view, word]) => h("a", {
     href: address.of(table.id, view, view === "compare" ? { first: table.id, ...state } : state),
     "aria-current": view === asked.view ? "page" : null,
   }, word)));
-  fill(document.getElementById("foot"),
-    h("p", null, h("strong", null, table.title ?? title(table.game)), ` · board ${table.board}`,
-      options(table.options) ? ` with ${options(table.options)}` : "", ` · solve ${table.solve_id}`),
-    table.error_bound === null || table.error_bound === undefined ? null
-      : h("p", null, `Each payoff is within ${Number(table.error_bound).toExponential(1)} of the exact one.`),
-    table.stale?.length ? h("p.note", null, `Stale: ${table.stale.join("; ")}`) : null);
 }
 
 /** The fields of a state in an address, and nothing else. */

@@ -1,9 +1,10 @@
 // What if: the same state in two tables, side by side, differences coloured.
 import * as address from "./address.js";
 import * as api from "./api.js";
-import { drawing, fill, h, newId, sorry } from "./dom.js";
+import { drawing, fill, h, newId, nothing } from "./dom.js";
 import { StateForm } from "./fields.js";
-import { options, Payoffs, player } from "./format.js";
+import { capital, Payoffs, player } from "./format.js";
+import { named } from "./here.js";
 
 let screen = null;
 
@@ -19,84 +20,101 @@ export async function show(main, asked) {
   if (!asked.current()) return "";
   const rivals = tables.filter((table) => table.game === first.game && table.id !== first.id && table.state !== "damaged");
   if (!second && rivals.length) {
-    address.go(address.of("", "compare", moreOf(asked, { second: rivals[0].id })), [], true);
+    const [nearest] = rivals.sort((a, b) => apart(first, a) - apart(first, b));
+    address.go(address.of("", "compare", { ...Object.fromEntries(asked.query), second: nearest.id }), [], true);
     return "What if";
   }
-  if (!asked.same || !screen?.root.isConnected) {
-    screen = build(first, asked);
+  if (!asked.same || screen?.first !== first.id || !screen.root.isConnected) {
+    screen = build(first);
     fill(main, screen.root);
   }
   const here = screen;
   fill(here.pick, pick(asked, first, tables.filter((table) => table.game === first.game)));
-  const state = stateOf(first, asked.query);
-  here.form.put(state);
   if (!second) {
-    fill(here.shown, sorry("There is only one table of this game here. Solve a second one, with another board or other rules, to see what changes."));
+    fill(here.shown, h("p.lead", null, "There is only one table of this game here. Solve a second one, with another board or other options, to see what changes."));
     return "What if";
   }
+  const query = stateOf(first, asked.query);
+  let got;
   try {
-    const got = await api.compare(address.plain({ first: first.id, second, ...state }));
-    if (!asked.current()) return "";
-    fill(here.boards, [got.first, got.second].map((answer, i) => drawing(answer.drawing, `${["first", "second"][i]}: ${answer.text ?? "the state"}`)));
-    fill(here.shown, side(first, got, second, state));
+    got = here.ready?.query === query && here.ready.second === second ? here.ready.got : await api.compare(asking(first.id, second, query, "&shared=1"));
   } catch (error) {
     if (!(error instanceof api.Refused)) throw error;
     if (!asked.current()) return "";
+    here.form.put(address.fields(query));
     fill(here.boards);
-    fill(here.shown, sorry(error.message));
+    fill(here.shown, h("p.note", { role: "alert" }, error.message));
     if (error.status === 400) here.form.refuse(error);
+    return "What if";
   }
+  if (!asked.current()) return "";
+  here.ready = null;
+  const state = address.fields(got.first.state);
+  if (got.moved || !query) history.replaceState(history.state, "", address.of("", "compare", { first: first.id, second, ...state }));
+  here.form.put(state);
+  fill(here.boards, [got.first, got.second].map((answer, i) => drawing(answer.drawing, `${["first", "second"][i]}: ${answer.text ?? "the state"}`)));
+  fill(here.shown, got.moved ? h("p.note", null, "The two tables do not both have the state that you came from. Both have this one.") : null, side(first, got, second, state));
   return "What if";
+}
+
+/** In how much two tables differ: the board, and each option. */
+function apart(one, other) {
+  const names = Object.keys({ ...one.options, ...other.options });
+  return (one.board === other.board ? 0 : names.length + 1) + names.filter((name) => one.options[name] !== other.options[name]).length;
 }
 
 /** No table is named: the first there is. */
 async function choose(main, asked) {
   const tables = (await api.tables()).filter((table) => table.state !== "damaged");
-  if (!tables.length) fill(main, sorry("There is no table here yet."));
+  if (!tables.length) fill(main, nothing("Nothing to compare", "There is no table here yet."));
   else if (asked.current()) address.go(address.of("", "compare", { first: tables[0].id }), [], true);
   return "What if";
 }
 
+const asking = (first, second, state, more = "") => `${address.plain({ first, second })}${state ? `&${state}` : ""}${more}`;
+
+/** The state of an address, as a query; "" where there is none. */
 function stateOf(table, query) {
-  const given = Object.fromEntries([...query].filter(([name]) => table.fields.some((field) => field.name === name)));
-  return Object.keys(given).length ? given : address.fields(table.start ?? table.examples?.[0]?.state);
+  return address.plain(new URLSearchParams([...query].filter(([name]) => table.fields.some((field) => field.name === name))));
 }
 
-function moreOf(asked, more) {
-  return { ...Object.fromEntries(asked.query), ...more };
-}
-
-function build(table, asked) {
-  const form = new StateForm(table, (query) => {
-    const { query: now } = address.read(location.hash);
-    address.go(address.of("", "compare", { first: now.get("first"), second: now.get("second"), ...address.fields(query) }));
-  }, "Compare");
-  const shown = h("div.answer");
-  const chosen = h("div.pair");
-  const boards = h("div.pair.boards");
+function build(table) {
+  const here = { first: table.id, ready: null, edit: null };
+  here.form = new StateForm(table, (query, field, sure) => edited(here, query, sure));
+  here.shown = h("div.answer");
+  here.pick = h("div.pair");
+  here.boards = h("div.pair.boards");
   const open = matchMedia("(min-width: 60rem)").matches;
-  return {
-    form, shown, boards, pick: chosen,
-    root: h("div.view", null, h("h1", { "data-head": true, tabindex: "-1" }, "What if"),
-      h("p.lead", null, "The same state in two tables: two boards, or two sets of rules."), chosen, boards,
-      h("div.explorer", null, h("details.change", { open }, h("summary", null, "Change the state"), form.element), shown)),
-  };
+  here.root = h("div.view", null, h("h1", { "data-head": true, tabindex: "-1" }, "What if"),
+    h("p.lead", null, "The same state in two tables: two boards, or two sets of options."), here.pick, here.boards,
+    h("div.explorer", null, h("div.state", null, h("details.change", { open }, h("summary", null, "Change the state"), here.form.element)), here.shown));
+  return here;
+}
+
+/** A state as somebody changed it: shown where both tables have it, else the sentence stands there. */
+async function edited(here, query, sure) {
+  const mine = here.edit = {};
+  const second = address.read(location.hash).query.get("second");
+  try {
+    const got = await api.compare(asking(here.first, second, query));
+    if (here.edit !== mine || screen !== here) return;
+    here.ready = { query: address.plain(new URLSearchParams(query)), second, got };
+    address.go(address.of("", "compare", { first: here.first, second, ...address.fields(query) }), [], true);
+  } catch (error) {
+    if (!(error instanceof api.Refused)) throw error;
+    if (here.edit === mine) here.form.refuse(error, sure);
+  }
 }
 
 function pick(asked, first, tables) {
   const one = (label, name, value) => {
     const id = newId(name);
-    const chosen = h("select", { id, name, onchange: () => address.go(address.of("", "compare", moreOf(asked, { [name]: chosen.value }))) },
-      tables.map((table) => h("option", { value: table.id }, named(table))));
+    const chosen = h("select", { id, name, onchange: () => address.go(address.of("", "compare", { ...Object.fromEntries(asked.query), [name]: chosen.value })) },
+      tables.map((table) => h("option", { value: table.id }, named(table, tables))));
     chosen.value = value ?? "";
     return h("div.row", null, h("label", { for: id }, label), chosen);
   };
   return [one("first table", "first", first.id), one("second table", "second", asked.query.get("second"))];
-}
-
-function named(table) {
-  const more = options(table.options);
-  return `${table.board}${more ? ` with ${more}` : ""}`;
 }
 
 /** Two answers side by side: the payoffs, every action, what is best. */
@@ -112,7 +130,7 @@ function side(table, got, second, state) {
   const map = (table.axes ?? []).length > 1 ? h("a.button", { href: address.of(table.id, "grid", { with: second, ...state }) }, "See the difference as a map") : null;
   return h("section", { "aria-label": "The two answers" },
     h("h2", null, same ? (a.best ? `Best in both: ${a.best}` : "The same in both") : `First: ${a.best ?? "mixed"}. Second: ${b.best ?? "mixed"}.`),
-    h("p.about", null, `${payoffs.name.charAt(0).toUpperCase()}${payoffs.name.slice(1)}${table.players > 1 ? ` of ${player(who + 1, table.players)}` : ""}`),
+    h("p.about", null, `${capital(payoffs.name)}${table.players > 1 ? ` of ${player(who + 1, table.players)}` : ""}`),
     h("div.scroll", { tabindex: "0", role: "region", "aria-label": "The two answers, as a table" }, h("table.outcomes.compared", null,
       h("thead", null, h("tr", null, h("td"), h("th.n", { scope: "col" }, "first"), h("th.n", { scope: "col" }, "second"), h("th.swing", { scope: "col" }, "second less first"))),
       h("tbody", null, all.map(([name, x, y]) => h("tr", null, h("th", { scope: "row" }, name, mark(name, a, b)),

@@ -1,97 +1,142 @@
-// A state's fields as a form: every number in place, a set as cards to turn over.
+// A state's fields as a form that is read as one changes it: numbers with steps and sliders, a set
+// as cards to turn over, each with its sentence.
 import { fill, h, newId } from "./dom.js";
 import { player } from "./format.js";
 
-/** The form of a table's fields; `onlook(query)` is asked when a person wants the state. */
+const [SOON, TYPED] = [60, 450];
+const [FEWEST, MOST] = [6, 400];
+
+/** The form of a table's fields. onedit(query, field, sure): the state was changed; sure: somebody
+ * waits for it, so the keyboard may go to what is wrong. */
 export class StateForm {
-  constructor(table, onlook, word = "Show this state") {
+  constructor(table, onedit) {
     this.table = table;
-    this.onlook = onlook;
+    this.onedit = onedit;
+    this.waiting = 0;
     this.inputs = new Map();
     this.errors = new Map();
-    this.button = h("button.main", { type: "submit" }, word);
     this.wrong = h("p.wrong", { id: newId("wrong"), "aria-live": "assertive", hidden: true });
     this.element = h("form.fields", { novalidate: true, autocomplete: "off", "aria-label": "The state" });
-    this.element.append(...table.fields.map((field) => this.#row(field)), this.wrong, h("div.bar", null, this.button));
+    this.element.append(...table.fields.map((field) => this.#row(field)), this.wrong);
     this.element.addEventListener("submit", (event) => {
       event.preventDefault();
-      this.clear();
-      this.onlook(this.query());
+      this.#edited(document.activeElement.dataset.field, 0);
     });
-    this.element.addEventListener("input", () => this.button.classList.add("fresh"));
+    this.element.addEventListener("input", ({ target }) => {
+      this.inputs.get(target.dataset.field)?.follow?.();
+      this.#edited(target.dataset.field, target.type === "text" ? TYPED : SOON);
+    });
+    this.element.addEventListener("change", ({ target }) => target.type === "text" && this.waiting && this.#edited(target.dataset.field, SOON));
+  }
+
+  #edited(field, after) {
+    clearTimeout(this.waiting);
+    this.waiting = setTimeout(() => {
+      this.waiting = 0;
+      this.onedit(this.query(), field, after === 0);
+    }, after);
   }
 
   #row(field) {
     const error = h("p.wrong", { id: newId("wrong"), "aria-live": "assertive", hidden: true });
+    const help = field.help ? h("p.help", { id: newId("help") }, field.help) : null;
     this.errors.set(field.name, error);
-    if (field.kind === "set") return this.#set(field, error);
-    if (field.kind === "choice") return this.#choice(field, error);
-    return this.#numbers(field, error);
+    const about = [help?.id, error.id].filter(Boolean).join(" ");
+    if (field.kind === "set") return this.#set(field, about, help, error);
+    if (field.kind === "choice") return this.#choice(field, about, help, error);
+    return this.#numbers(field, about, help, error);
   }
 
-  #numbers(field, error) {
+  #numbers(field, about, help, error) {
     const length = lengthOf(field, this.table);
     const inputs = Array.from({ length }, (_, i) => {
       const label = length === 1 ? name(field) : `${name(field)}, ${field.players ? player(i + 1, length) : i + 1}`;
       return h("input", {
-        type: "text", inputmode: "numeric", "aria-label": label, "aria-describedby": error.id,
+        type: "text", inputmode: "numeric", "aria-label": label, "aria-describedby": about, "data-field": field.name,
         name: length === 1 ? field.name : `${field.name}_${i + 1}`,
-        onkeydown: (event) => step(event, field),
+        onkeydown: (event) => {
+          const way = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+          if (!way || event.altKey || !whole(event.target)) return;
+          event.preventDefault();
+          this.#step(event.target, field, way);
+        },
       });
     });
+    const sliders = inputs.map((input) => slider(field, input));
+    /** The sliders show what the numbers say. */
+    const follow = () => sliders.forEach((one, i) => { if (one) one.value = inputs[i].value || "0"; });
     this.inputs.set(field.name, {
-      put: (text) => text.split(",").forEach((part, i) => inputs[i] && (inputs[i].value = part)),
+      follow,
+      put: (text) => {
+        text.split(",").forEach((part, i) => inputs[i] && put(inputs[i], part));
+        follow();
+      },
       take: () => {
         const parts = inputs.map((input) => input.value.trim());
         while (parts.length && parts.at(-1) === "") parts.pop();
         return parts.join(",");
       },
-      empty: () => inputs.forEach((input) => { input.value = ""; }),
+      empty: () => inputs.forEach((input) => put(input, "")),
       all: inputs,
     });
-    return h(`fieldset.row${length === 1 ? ".one" : ""}`, null, h("legend", null, name(field)),
-      h("div.numbers", null, inputs.map((input, i) => (length === 1 ? input : h("span.of", null, h("span.who", { "aria-hidden": true }, i + 1), input)))),
-      error);
+    const button = (input, way) => h("button", {
+      type: "button", tabindex: "-1", "aria-label": `${input.getAttribute("aria-label")}: ${way < 0 ? "less" : "more"}`,
+      onclick: () => this.#step(input, field, way),
+    }, way < 0 ? "−" : "+");
+    const part = (input, i) => h("div.of", null,
+      length === 1 ? null : h(`span.who${field.players ? `.p${i + 1}` : ""}`, { "aria-hidden": true }, field.players ? player(i + 1, length) : i + 1),
+      h("div.step", null, button(input, -1), input, button(input, 1)), sliders[i]);
+    return h(`fieldset.row${length === 1 ? ".one" : ""}`, null, h("legend", null, name(field)), help,
+      h("div.numbers", null, inputs.map(part)), error);
   }
 
-  #set(field, error) {
+  #step(input, field, way) {
+    if (!whole(input)) return;
+    const next = Number(input.value || 0) + way * (field.step ?? 1);
+    input.value = String(Math.min(Math.max(next, field.min ?? 0), field.max ?? Infinity));
+    this.inputs.get(field.name).follow();
+    this.#edited(field.name, SOON);
+  }
+
+  #set(field, about, help, error) {
     const boxes = field.choices.map((card) => h("input", {
-      type: "checkbox", value: card, name: `${field.name}_${card}`, "aria-label": `${name(field)}: ${card}`, "aria-describedby": error.id,
+      type: "checkbox", value: card, name: `${field.name}_${card}`, "data-field": field.name, "aria-label": `${name(field)}: ${card}`, "aria-describedby": about,
     }));
     this.inputs.set(field.name, {
       put: (text) => {
-        const held = new Set(text.split(",").map((part) => part.trim()));
-        boxes.forEach((box) => { box.checked = held.has(box.value); });
+        const chosen = new Set(text.split(",").map((part) => part.trim()));
+        boxes.forEach((box) => { box.checked = chosen.has(box.value); });
       },
       take: () => boxes.filter((box) => box.checked).map((box) => box.value).join(","),
       empty: () => boxes.forEach((box) => { box.checked = false; }),
       all: boxes,
     });
-    return h("fieldset.row", null, h("legend", null, name(field)),
+    return h("fieldset.row", null, h("legend", null, name(field)), help,
       h("div.cards", null, boxes.map((box) => h("label.card", null, box, h("span", { "aria-hidden": true }, box.value)))), error);
   }
 
-  #choice(field, error) {
+  #choice(field, about, help, error) {
     const label = newId("choice");
-    const chosen = h("select", { id: label, name: field.name, "aria-describedby": error.id },
+    const chosen = h("select", { id: label, name: field.name, "data-field": field.name, "aria-describedby": about },
       field.blank ? h("option", { value: "" }, "–") : null,
       field.choices.map((choice) => h("option", { value: choice }, choice)));
     this.inputs.set(field.name, {
       put: (text) => { chosen.value = text; }, take: () => chosen.value, empty: () => { chosen.selectedIndex = 0; }, all: [chosen],
     });
-    return h("div.row.one", null, h("label", { for: label }, name(field)), chosen, error);
+    return h("div.row.one", null, h("label", { for: label }, name(field)), help, chosen, error);
   }
 
-  /** Put a state, field name -> text, into the form. */
+  /** Put a state, field name -> text, into the form; not where somebody is writing. */
   put(state) {
+    if (this.waiting) return;
     this.clear();
     for (const field of this.table.fields) {
       const input = this.inputs.get(field.name);
+      const said = state[field.name] ?? (field.blank || field.default === null ? "" : defaultOf(field, this.table));
+      if (input.take() === String(said)) continue;
       input.empty();
-      const said = state[field.name] ?? (field.blank || field.default === null ? "" : Array(lengthOf(field, this.table)).fill(field.default).join(","));
       if (said !== "") input.put(String(said));
     }
-    this.button.classList.remove("fresh");
   }
 
   /** The state as an address' query; empty fields are left out. */
@@ -109,15 +154,15 @@ export class StateForm {
     for (const input of this.inputs.values()) input.all.forEach((one) => one.removeAttribute("aria-invalid"));
   }
 
-  /** The server's sentence, beside the field that it is about. */
-  refuse(refused) {
+  /** The server's sentence, beside the field that it is about; focus: take the keyboard there. */
+  refuse(refused, focus = false) {
     this.clear();
     const named = refused.field ?? [...this.errors.keys()].find((field) => new RegExp(`^(unknown field ')?${field}(_\\d+)?\\b`).test(refused.message));
     const error = this.errors.get(named) ?? this.wrong;
     fill(error, refused.message).hidden = false;
     const input = this.inputs.get(named);
     input?.all.forEach((one) => one.setAttribute("aria-invalid", "true"));
-    input?.all[0].focus();
+    if (focus && !input?.all.includes(document.activeElement)) input?.all[0].focus();
   }
 
   /** Bring a part of the drawing's field to the keyboard. */
@@ -143,13 +188,26 @@ function lengthOf(field, table) {
   return field.players ? field.length ?? table.players : field.length ?? 1;
 }
 
-/** Arrow keys change a number by its field's step. */
-function step(event, field) {
-  const way = { ArrowUp: 1, ArrowDown: -1 }[event.key];
-  const input = event.target;
-  if (!way || event.altKey || !/^\d*$/.test(input.value.trim())) return;
-  event.preventDefault();
-  const next = Number(input.value || 0) + way * (field.step ?? 1);
-  input.value = String(Math.min(Math.max(next, field.min ?? 0), field.max ?? Infinity));
-  input.dispatchEvent(new Event("input", { bubbles: true }));
+/** What a field is where nobody says it, as an address has it. */
+export function defaultOf(field, table) {
+  return Array(lengthOf(field, table)).fill(field.default).join(",");
+}
+
+const whole = (input) => /^\d*$/.test(input.value.trim());
+
+function put(input, text) {
+  if (input !== document.activeElement || Number(input.value) !== Number(text) || !whole(input)) input.value = text;
+}
+
+/** A slider beside a number of so many values that steps to it are many, and not too many. */
+function slider(field, input) {
+  const high = Math.min(field.max ?? Infinity, field.held_max ?? Infinity);
+  const [low, step] = [field.min ?? 0, field.step ?? 1];
+  const steps = (high - low) / step;
+  if (steps < FEWEST || steps > MOST) return null;
+  const made = h("input", {
+    type: "range", min: low, max: high, step, tabindex: "-1", "aria-hidden": "true", "data-field": field.name,
+    oninput: () => { input.value = made.value; },
+  });
+  return made;
 }

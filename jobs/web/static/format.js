@@ -72,10 +72,20 @@ export function size(bytes) {
   return `${bytes} bytes`;
 }
 
-/** press-your-luck -> Press your luck. */
-export function title(name) {
-  const words = name.replaceAll("-", " ");
-  return words.charAt(0).toUpperCase() + words.slice(1);
+/** What people call the game of a table. */
+export function gameTitle(table) {
+  const words = table.game_title || table.game.replaceAll("-", " ");
+  return capital(words);
+}
+
+/** The title of a table's board, without the game's name before it. */
+export function boardTitle(table) {
+  const [game, title] = [gameTitle(table), table.title || table.board];
+  return capital(title.startsWith(`${game}, `) ? title.slice(game.length + 2) : title);
+}
+
+export function capital(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 export function player(number, players) {

@@ -65,8 +65,11 @@ MAX_PIECES = 5
 
 def drawing(game: Game) -> Drawing:
     """A board's states, and what a spin brings in words."""
-    assert isinstance(game.board, PressYourLuckBoard)
-    return Drawing(partial(draw, game.board), partial(spin_names, game))
+    board = game.board
+    assert isinstance(board, PressYourLuckBoard)
+    prize = f", a prize as ${board.prize_value:,}" if board.prize_value else ""
+    note = f"Amounts count in steps of ${board.solve.score_unit:,}, rounded, halves up{prize}."
+    return Drawing(partial(draw, board), partial(spin_names, game), note=note)
 
 
 def draw(board: PressYourLuckBoard, values: Ints) -> Scene:

@@ -60,7 +60,7 @@
     "wider than the window": wider > 0 ? [`${wider} px`] : [],
     "too small to touch": small,
     "too faint": faint,
-    "without a name": all.filter((one) => !one.hidden && !named(one)).map((one) => one.outerHTML.slice(0, 80)),
+    "without a name": all.filter((one) => !one.hidden && one.ariaHidden !== "true" && !named(one)).map((one) => one.outerHTML.slice(0, 80)),
     "an id twice": ids.filter((id, i) => ids.indexOf(id) !== i),
     "heads of the first level": heads === 1 ? [] : [heads],
   };

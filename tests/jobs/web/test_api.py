@@ -17,7 +17,16 @@ from starlette.testclient import TestClient
 
 import luckbase
 from luckbase.jobs.web.server import described
-from tests.jobs.web.serving import GAMES, id_of, outcomes_of, query_json, state_of, words_of
+from tests.jobs.web.serving import (
+    GAMES,
+    asking,
+    id_of,
+    outcomes_of,
+    query_json,
+    state_of,
+    words_of,
+)
+from tests.places import BOARDS
 
 SEEDS = range(12)
 
@@ -264,6 +273,34 @@ def test_two_tables_side_by_side(client: TestClient) -> None:
     assert said["change"] == [b - a for a, b in zip(here["value"], there["value"], strict=True)]
     assert said["first"]["value"] == here["value"]
     assert {each["action"] for each in said["differences"]} == {"roll", "hold"}
+
+
+def test_two_tables_open_at_a_state_that_both_have(web_results: Path, tmp_path: Path) -> None:
+    board = luckbase.load_board(BOARDS / "pig/tiny.toml", goal=12)
+    luckbase.solve(board, results=tmp_path)
+    with asking(web_results / "pig", tmp_path) as client:
+        first, second = (each["id"] for each in client.get("/api/tables").json()["tables"])
+        both = f"/api/compare?shared=1&first={first}&second={second}"
+        said = client.get(f"{both}&mine=3&yours=10&turn=4").json()
+        assert not said["moved"] and said["first"]["state"]["yours"] == 10
+        said = client.get(f"{both}&mine=3&yours=15&turn=4").json()  # one has no 15
+        assert said["moved"] and said["first"]["state"] == said["second"]["state"]
+        assert said["first"]["state"]["yours"] < 12
+        assert not client.get(both).json()["moved"]
+        assert client.get(f"{both}&mine=3&yours=15".replace("shared=1&", "")).status_code == 400
+
+
+def test_a_table_is_told_in_words(client: TestClient) -> None:
+    for listed in client.get("/api/tables").json()["tables"]:
+        said = client.get(f"/api/tables/{listed['id']}").json()
+        board = luckbase.load_board(BOARDS / listed["game"] / "tiny.toml")
+        assert said["title"] == listed["title"] == board.title != listed["board"]
+        assert said["game_title"] and said["about"].endswith((".", "?"))
+        assert set(said["options"]) <= set(said["option_help"])
+        assert all(field["help"] for field in said["fields"])
+        labels = [example["label"] for example in said["examples"]]
+        assert len(labels) == len(set(labels)) or listed["kind"] == "search"
+        assert ("$500" in said["outcome_note"]) == (listed["game"] == "press-your-luck")
 
 
 @pytest.mark.parametrize("seat", [1, 2])
