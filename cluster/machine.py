@@ -79,7 +79,7 @@ def check_disk(what: str, needed: int, table: Path, smaller: str) -> None:
     if needed > free:
         raise DiskLimitError(
             f"disk: the {what} needs about {size(needed)} under {probe} and "
-            f"{size(max(free, 0))} are free; {smaller} would take less"
+            f"{size(max(free, 0))} is free; {smaller} takes less"
         )
 
 

@@ -175,7 +175,7 @@ def report(
     if where.suffix.lower() not in (".html", ".htm"):
         raise OptionError(f"--out: {out}: end it in .html")
     if not where.parent.is_dir():
-        raise OptionError(f"--out: {where.parent} is no folder; make it first")
+        raise OptionError(f"--out: {where.parent} is not a folder; make it first")
     with options.open_found(table, results, settings, strict) as opened:
         made = luckbase.report(opened, rows)
     verdict = "not verified"

@@ -106,7 +106,7 @@ def read_results(text: str | Path) -> Path:
     """The folder that ``--results`` names, there or not yet. Raises OptionError where it can be
     none."""
     if not str(text).strip():
-        raise OptionError("--results: '' is no folder; write one, such as --results results")
+        raise OptionError("--results: '' is not a folder; write one, such as --results results")
     check_folder(text, "--results")
     path = existing = Path(text)
     while not existing.exists() and existing != existing.parent:
@@ -206,7 +206,7 @@ def read_start(start: Sequence[str] | None, more: Sequence[str] | None = None) -
 
 # --- others --------------------------------------------------------------------------------------
 
-Memory = Annotated[str | None, Help("GB that shards in flight may use.", "GB")]
+Memory = Annotated[str | None, Help("GB of memory that all shards together may use.", "GB")]
 
 
 def read_memory(text: str | None) -> int | None:

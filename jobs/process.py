@@ -2,7 +2,7 @@
 
 SIGTERM and SIGHUP end a command as Ctrl+C does: what was solved is kept and is said to be.
 
-What stdout or stderr can not take is an error of ours that names the stream: an OSError without a
+What stdout or stderr cannot take is an error of ours that names the stream: an OSError without a
 name would be taken for one of the results folder, and click takes a closed pipe for exit code 1,
 which says "no" here.
 
@@ -96,7 +96,7 @@ class _Stream(io.FileIO):
             if error.errno == errno.EPIPE:
                 raise ClosedPipe(f"{self._called}: closed") from None
             raise StreamError(
-                f"{self._called}: what was printed can not be written: {error.strerror}"
+                f"{self._called}: what was printed cannot be written: {error.strerror}"
             ) from None
 
 

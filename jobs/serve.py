@@ -70,7 +70,7 @@ def pool_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) ->
     from luckbase.solver.board.packaged import meant
 
     if settings and not any(path_of(name).is_file() for name in names):
-        raise OptionError(f"--set: {next(iter(settings))} is of a board; name its file too")
+        raise OptionError(f"--set: {next(iter(settings))} is an option of a board; name one too")
     finders: list[Finder] = []
     for name in names:
         path = path_of(name)
@@ -105,7 +105,7 @@ def listen(host: str, port: int) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except OSError:
-        raise OptionError(f"--host: '{host[:60]}' is no address of this machine") from None
+        raise OptionError(f"--host: '{host[:60]}' is not an address of this machine") from None
     listener = socket.socket(family, kind, protocol)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -202,7 +202,7 @@ def say_solved(solved: Solved, path: Path, before: list[str]) -> None:
         _say_search(solved)
     elif isinstance(solved, SolvedTiers) and solved.shards:
         if before:
-            say(f"{name} is not the board of its older table: {'; '.join(before[:5])}")
+            say(f"{name}: the board has changed since its last table: {'; '.join(before[:5])}")
         _say_tiers(solved)
         _opening_questions(solved, path)
     else:
@@ -233,7 +233,7 @@ def _say_search(solved: SolvedSearch) -> None:
     _say_size(solved, 1, f", {a_state:.0f} bytes a state while solving" if a_state else "")
     precision = ledger.precision(solved.goal.part)
     decided = precision == ledger.error(solved.goal.part)
-    where = "" if decided else " where all decisions below are told, and not all are"
+    where = "" if decided else " where every decision below is certain, and some are not"
     say(f"  accuracy     payoffs within {precision:.1e}{where}")
 
 
@@ -384,7 +384,7 @@ def _print_due(planned: Sequence[Due]) -> None:
         said += f": {words.counted(sum(due.states for due in todo), 'state')}, about "
         said += f"{words.size(size)} and {words.duration(seconds)}"
     refused = sum(due.state == "refused" for due in planned)
-    print(said + (f"; {refused} can not be" if refused else ""))
+    print(said + (f"; {refused} cannot be" if refused else ""))
 
 
 @options.command(

@@ -16,7 +16,7 @@ from luckbase.jobs import options, terminal
 if TYPE_CHECKING:
     from luckbase import Spare, Status
 
-CLEAN_WORDS = {"unasked": "not asked for", "protected": "kept", "asked": "asked for",
+CLEAN_WORDS = {"unasked": "not needed", "protected": "kept", "asked": "needed",
                "running": "being solved", "removed": "removed"}  # fmt: skip
 
 
@@ -137,7 +137,8 @@ def verify(
         )
     if not ledger.complete:
         left = sum(not ledger.is_done(goal) for goal in ledger.goals)
-        print(f"the table is partial: {left} of the {len(ledger.goals)} solves asked for")
+        solves = words.many(len(ledger.goals), "solve")
+        print(f"the table is partial: {left} of its {solves} did not end")
     return 0
 
 
@@ -156,10 +157,10 @@ def clean(
     yes: Annotated[bool, Help("Remove what is listed.")] = False,
     as_json: options.Json = False,
 ) -> int:
-    """List, or remove, the tables that no board file asks for any more.
+    """List, or remove, the tables that no board file needs any more.
 
     What was solved with --set, from some states or from Python goes only where its directory is
-    named; what a board file asks for and what somebody solves stays. With --yes the exit code is 1
+    named; what a board file needs and what somebody solves stays. With --yes the exit code is 1
     if a table that should go stays.
     """
     spares = luckbase.clean(*(names or []), results=results, yes=yes)
@@ -180,7 +181,7 @@ def _print_spare(spare: Spare) -> None:
     reasons = [*spare.why]
     if spare.state == "protected" and not spare.table.is_symlink():
         command = f"{words.program()} clean {shlex.quote(str(spare.table))} --yes"
-        reasons.append(f"it goes where it is named: {command}")
+        reasons.append(f"to remove it, run: {command}")
     if spare.left:
         reasons.append(f"not luckbase's, and stays: {', '.join(spare.left[:5])}")
     if spare.error:
@@ -200,4 +201,4 @@ def _sum_up(spares: Sequence[Spare], results: Path) -> None:
     elif unasked:
         terminal.say(f"{tables}; --yes removes {'them' if len(unasked) > 1 else 'it'}")
     elif not spares:
-        terminal.say(f"nothing to remove: every table under {results} is asked for")
+        terminal.say(f"nothing to remove: every table under {results} is needed")

@@ -2,7 +2,7 @@
 
 Text is made to fit a width without ever cutting a number. A table that is too wide gets narrower in
 its text columns, states and names first, which break at spaces, after commas and after slashes; a
-column of numbers stays whole. What can not be made to fit is printed as a block a row.
+column of numbers stays whole. What cannot be made to fit is printed as a block a row.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ def search_progress(table: Table, state: Mapping[str, Any], most: int) -> OnLeve
         below = far_too_many()(sizes)
         if below:
             raise SearchLimitError(
-                f"more than {counted(below, 'state')} lie above the table; the search may meet "
+                f"more than {counted(below, 'state')} lie above the table; the search may find "
                 f"{count(most)} (--max-states)"
             )
         if time.monotonic() - last < LINE_SECONDS:
@@ -322,7 +322,7 @@ def broken(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def _pieces(texts: Iterable[str]) -> list[int]:
-    """The lengths of what can not be broken."""
+    """The lengths of what cannot be broken."""
     return [len(piece.strip()) for text in texts for piece in re.findall(PIECE, text)] or [0]
 
 

@@ -174,7 +174,7 @@ def solve(
 
     start: a state, several, or a frame of them: solve what lies below, by search. Without it the
     full table is solved, or, where the board has none, what lies below the game's start. options:
-    `SolveOptions`. Raises RequestError for what can not be done, CorruptTableError.
+    `SolveOptions`. Raises RequestError for what cannot be done, CorruptTableError.
     """
     from luckbase.cluster.inputs import board_of, solved
 
@@ -186,7 +186,7 @@ def plan_all(
     **options: Unpack[SolveOptions],
 ) -> list[Due]:  # fmt: skip
     """What `solve_all` would do, board by board: what is missing or stale and why, how much of it,
-    how long; nothing is written. A board that can not be solved is among them, with its `error`.
+    how long; nothing is written. A board that cannot be solved is among them, with its `error`.
 
     >>> [(one.request.name, one.state, one.seconds) for one in luckbase.plan_all("boards/pig")]
     """
@@ -205,7 +205,7 @@ def solve_all(
 
     >>> [one.error for one in luckbase.solve_all("boards/pig", "mine.toml") if one.failed]
 
-    All are read first. What can not be read or solved stops no other: it is an `Outcome` like the
+    All are read first. What cannot be read or solved stops no other: it is an `Outcome` like the
     rest, whose `error` is a sentence. start: as `solve` has it. settings: options of all boards.
     options: as of `solve`, before those of a job file; `BatchOptions`. Raises nothing of ours.
     """

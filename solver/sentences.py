@@ -84,7 +84,7 @@ def many(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def nearest(word: str, known: Iterable[str], otherwise: str = "known here: ") -> str:
+def nearest(word: str, known: Iterable[str], otherwise: str = "expected one of: ") -> str:
     """A clause on what was meant: "did you mean 'a' or 'b'?", or else all that is known."""
     known = [name for name in known if name != word]
     lower = {name.lower(): name for name in known}

@@ -194,7 +194,7 @@ def test_values_and_a_batch_are_the_same(
 
 @pytest.mark.parametrize(
     ("frame", "wrong"),
-    [(7, "a frame of type int is none of"), ([{"money": 1}], "no column of a state among money"),
+    [(7, "unknown type int; expected"), ([{"money": 1}], "no column is a field of a state: money"),
      ([dict(STATE), {"scores": (0, 0, 0), "earned": (0, 9, 0)}], "row 2: is beyond this table's"),
      ([dict(STATE), {**STATE, "scores": (0, 7, 0)}], "row 2: scores: 7 is not a multiple")],
 )  # fmt: skip
@@ -327,7 +327,7 @@ def test_row_groups_that_can_not_match_are_not_read(
 
 @pytest.mark.parametrize(
     ("where", "wrong"),
-    [("scores_9>=1", "unknown column 'scores_9'"), ("scores_1", "'scores_1' is no condition"),
+    [("scores_9>=1", "unknown column 'scores_9'"), ("scores_1", "'scores_1' is not a condition"),
      ("scores_1>=x", "scores_1: 'x' is not a number"), ("scores=1,2", "scores has 3 numbers"),
      ("scores<1,2,3", "scores has 3 numbers"), ("  ", "no condition"), ("best='x", "No closing")],
 )  # fmt: skip
@@ -429,7 +429,7 @@ def test_chart_is_the_commands(results: Path, capsys: pytest.CaptureFixture[str]
     with luckbase.open(PIG, results=results) as pig:
         chart = pig.chart(fields={"mine": 0, "yours": (10, 11)})
         assert "".join(f"{line}\n" for line in chart.lines) == capsys.readouterr().out  # type: ignore[union-attr]
-        with pytest.raises(luckbase.errors.OptionError, match="'pie' is no chart of pig"):
+        with pytest.raises(luckbase.errors.OptionError, match="'pie' is not a chart of pig"):
             pig.chart("pie")
 
 
@@ -520,7 +520,7 @@ def test_roots_are_one_state_or_several_of_the_games_width() -> None:
         found = roots_of(game, right)
         assert found is not None and (found == root).all() and found.ndim == 2
     for wrong in (root[:-1], np.append(root, 0), root[:, None], root[:0], root.astype(float)):
-        with pytest.raises(luckbase.errors.StateError, match="is no array of canonical states"):
+        with pytest.raises(luckbase.errors.StateError, match="expected canonical states"):
             roots_of(game, wrong)
 
 

@@ -83,7 +83,7 @@ def clean(
     """
     check_folder(results)
     if not Path(results).is_dir() and not (names and all(is_table(path_of(n)) for n in names)):
-        raise OptionError(f"{option('results')}: there is no folder {results}")
+        raise OptionError(f"{option('results')}: there is not a folder {results}")
     scope = _Scope(names, Path(results))
     spares = [spare for path in scope.tables() if (spare := _spare(path, scope)) is not None]
     return [_removed(spare) if yes and spare.state == "unasked" else spare for spare in spares]
@@ -96,7 +96,7 @@ def _removed(spare: Spare) -> Spare:
         return replace(spare, state="running", error=str(error))
     except OSError as error:
         why = f"{error.filename or spare.table}: {error.strerror or error}"
-        return replace(spare, error=f"it can not be removed: {why}")
+        return replace(spare, error=f"it cannot be removed: {why}")
 
 
 class _Scope:
@@ -187,7 +187,7 @@ def _spare(path: Path, scope: _Scope) -> Spare | None:
     try:
         ledger = read_ledger(Folder(path), path)
     except TableError as error:
-        goes = () if named else (f"it goes where it is named: {path}",)
+        goes = () if named else (f"to remove it, name it: {path}",)
         state = "unasked" if named else "protected"
         return replace(spare, state=state, why=(str(error), *goes))
     spare = replace(spare, states=ledger.rows)
@@ -200,7 +200,7 @@ def _spare(path: Path, scope: _Scope) -> Spare | None:
         if file is None and source.same and not source.protects:
             file = goal.board_file
     if file is not None:
-        return replace(spare, state="asked", why=(f"{file} asks for it",)) if named else None
+        return replace(spare, state="asked", why=(f"{file} needs it",)) if named else None
     why = tuple(dict.fromkeys(reason for source in sources for reason in source.why))
     if named:
         return replace(spare, state="unasked", why=why)
@@ -226,12 +226,12 @@ class _Source:
 def _source(goal: Goal, ledger: Ledger) -> _Source:
     file, protects = goal.board_file, ""
     if not file:
-        return _Source(protects="it was solved of a board that stands in no file")
+        return _Source(protects="it was solved from a board that is in no file")
     if goal.settings:
         options = " ".join(setting(name, value) for name, value in goal.settings.items())
         protects = f"it was solved with {options}"
     elif goal.roots is not None and not _is_start(goal, ledger):
-        protects = "it was solved from some states"
+        protects = "it was solved from chosen states"
     if not os.path.exists(file):
         try:
             gone = os.path.basename(file) not in os.listdir(os.path.dirname(file))
@@ -239,13 +239,13 @@ def _source(goal: Goal, ledger: Ledger) -> _Source:
             gone = False
         if gone:
             return _Source(why=(f"{file} is gone",), protects=protects)
-        why = f"{file} can not be looked for: its folder is not there, or can not be read"
+        why = f"{file} cannot be looked up: its folder is missing or cannot be read"
         maybe = "its board file may have been moved, or its disk taken out"
         return _Source(why=(why,), protects=protects or maybe)
     try:
         game = load_game(read_board(Path(file), goal.settings))
     except LuckbaseError as error:
-        why = f"its board file can not be read: {error}"
+        why = f"its board file cannot be read: {error}"
         return _Source(why=(why,), protects=protects or "its board file may be half-saved")
     if rules_identity(game) == ledger.head.identity:
         return _Source(same=True, protects=protects)

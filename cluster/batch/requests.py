@@ -87,7 +87,7 @@ BoardName = BoardRequest | Board | str | os.PathLike[str]
 
 def _as_text(value: Any) -> str:
     if not isinstance(value, bool | int | str):
-        raise mistake(f"{show(value)} is no value of an option; write a number, true, false, text")
+        raise mistake(f"{show(value)} is not an option's value; expected a number, true or text")
     return as_words({"": value})[""]
 
 
@@ -226,7 +226,7 @@ def _requests_at(path: Path, settings: dict[str, str]) -> Iterator[BoardRequest]
         return
     files = board_files(path)
     if not files:
-        error = BoardError(f"{path}: no board file is in it; a board file ends in .toml")
+        error = BoardError(f"{path}: has no board file; board files end in .toml")
         yield BoardRequest(str(path), settings, None, error)
     for file in files:
         request = read_request(file, settings)

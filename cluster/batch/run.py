@@ -101,8 +101,8 @@ def disk_shortages(planned: Sequence[Due]) -> list[str]:
             free.setdefault(disk, (probe, room))
     return [
         f"disk: all of them need about {words.size(needed[disk])} under {probe} and "
-        f"{words.size(max(room, 0))} are free; each would fit alone, and what fits no more "
-        "by then will not be solved"
+        f"{words.size(max(room, 0))} is free; each of them fits alone, and one that does "
+        "not fit when its turn comes is left out"
         for disk, (probe, room) in free.items()
         if needed[disk] > max(room, 0)
     ]
@@ -181,7 +181,7 @@ def _state(
         return "damaged", words.some(4, list(damaged.values())), whole
     count = len(whole.intersection(files))
     if not count:
-        return "partial", ("what lies below some states is there, its full table is not",), whole
+        return "partial", ("only a search was solved; its full table is missing",), whole
     so_far = "reaches further than its table" if ledger.complete else "stopped before its end"
     are = "is" if len(files) == 1 else "are"
     why = f"{so_far}: {count} of {words.many(len(files), 'file')} {are} there"
@@ -340,7 +340,7 @@ def _statuses(
                 job_results = request.solve_options.get("results", results)
                 yield from _of_board(request, folder or Path(job_results))
         elif is_folder and not (path / LINES).exists():
-            raise MissingTableError(f"{name}: neither a table nor a board file is in it")
+            raise MissingTableError(f"{name}: has neither a table nor a board file")
         else:
             request = read_request(path, settings)
             board = request.board

@@ -131,7 +131,7 @@ def _player(game: Game, agent: AgentLike, opener: Opener, argument: str) -> str 
         return agent if named else named_agent(game, agent, argument)
     if not callable(agent):
         raise OptionError(
-            f"{option(argument)}: {agent!r} is no agent; give a name, a function or a table"
+            f"{option(argument)}: {agent!r} is not an agent; give a name, a function or a table"
         )
     function: Agent = agent
     return function

@@ -102,7 +102,7 @@ class Picture:
 def check_labels(labels: str) -> None:
     """Raises OptionError for what edges can not say."""
     if labels not in words.LABELS:
-        raise OptionError(f"{option('labels')}: '{labels}' is none of {', '.join(words.LABELS)}")
+        raise OptionError(f"{option('labels')}: '{labels}'; expected {', '.join(words.LABELS)}")
 
 
 def draw_play(
@@ -193,8 +193,8 @@ def diagram_of(
     ends: dict[tuple[float, ...], int] = {}
     if int(drawn.sum()) > max_nodes:
         raise OptionError(
-            f"a drawing of {many(int(drawn.sum()), 'position')} can not be read; the most is "
-            f"{max_nodes}, as {option('max_nodes')}"
+            f"a drawing of {many(int(drawn.sum()), 'position')} cannot be read; expected at most "
+            f"{max_nodes} ({option('max_nodes')})"
         )
     best = chain.payoffs[over][:, 0].max() if over.any() else 0.0
     reach = chain.reach()

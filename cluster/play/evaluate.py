@@ -157,7 +157,7 @@ def _quick(game: Game, agents: list[AgentLike], facts: bool) -> Evaluated | None
     value = None if forms is None else forms.value(names)
     if forms is None or value is None:
         if facts:
-            said = f"{option('facts')}: {game.board.game} has none of these agents; leave it out"
+            said = f"{option('facts')}: {game.board.game} has none on these agents; leave it out"
             raise OptionError(said)
         return None
     listed = tuple(forms.facts(names)) if facts else None

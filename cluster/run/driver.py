@@ -141,7 +141,7 @@ def solve_table(work: Work[S]) -> S:
         if work.margin and ledger.of_part(TIERS) and not ledger.margin:
             raise OptionError(
                 f"{option('margin')}: the files of this table have none, and all or none have it; "
-                f"{option('force')} solves the table anew"
+                f"{option('force')} solves the table again"
             )
         goal = _goal(game, ledger, part, roots, work.files, margin=work.margin)
         report = replace(work.report(table, ledger, goal), damaged=tuple(damaged))

@@ -161,8 +161,8 @@ class Nodes:
         if node is not None and node.sees:
             node.sees = False
             self._on_note(
-                f"node {node.name} does not see the table at which the search ends, or not as it "
-                "was at the beginning: others find what is found there"
+                f"node {node.name} does not see the table at which the search ends, or sees it "
+                "changed: other nodes do that part"
             )
 
     def leave_out(self, node_id: str, name: str, why: str) -> None:

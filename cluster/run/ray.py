@@ -135,7 +135,7 @@ class RayWorkers:
         if self._joined and node is not None and needed > node.memory:
             raise MemoryLimitError(
                 f"memory: the largest shard needs {size(needed)}, and the node that has "
-                f"most, {node.name}, has {size(node.memory)}; {smaller} would take less"
+                f"most, {node.name}, has {size(node.memory)}; {smaller} takes less"
             )
 
     # --- tasks -------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ class RayWorkers:
         """Hand a task out again that Ray has ended half-way. Raises WorkerError the last time."""
         self._tasks.remove(running)
         if running.tries == RETRIES:
-            raise WorkerError(f"Ray ended a task half-way {RETRIES + 1} times; {STAYS}")
+            raise WorkerError(f"Ray stopped a task {RETRIES + 1} times; {STAYS}")
         self._submit(replace(running, tries=running.tries + 1))
 
     def _elsewhere(self, running: _Running, declined: Declined) -> Any:
@@ -263,7 +263,7 @@ class RayWorkers:
             except self._ray.exceptions.GetTimeoutError:
                 self.nodes.look()
                 if time.monotonic() > until:
-                    said = f"what a worker has to say has not come within {GET_SECONDS:.0f} s"
+                    said = f"a worker's result did not arrive within {GET_SECONDS:.0f} s"
                     raise WorkerError(f"{said}; {STAYS}") from None
 
     # --- payoffs -----------------------------------------------------------------------------

@@ -263,7 +263,7 @@ def check_room(
     if plan.shard_memory > memory:
         raise MemoryLimitError(
             f"memory: the largest tier needs {size(plan.shard_memory)} and "
-            f"{size(memory)} may be used; {smaller} would take less"
+            f"{size(memory)} may be used; {smaller} takes less"
         )
     rows = plan.rows if todo is None else sum(plan.shards[i].rows for i in todo)
     spilled = max(0, plan.kept_bytes - max(0, memory - workers * plan.shard_memory))

@@ -55,7 +55,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.search.expand import root_keys, some_state
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all
-from luckbase.solver.sentences import option
+from luckbase.solver.sentences import many, option
 
 if TYPE_CHECKING:
     from luckbase.cluster.search.stages import StoredStages
@@ -201,8 +201,8 @@ class _Search(Work[SolvedSearch]):
             if goal.ask not in stopped or not (here or goal.part == self.part):
                 continue
             return self.options.on_note(
-                "another search of this table was stopped half-way; once this one is solved that "
-                "one begins anew (to keep what it found, finish it first)"
+                "another search of this table was stopped; solving this one makes that one start "
+                "over (to keep what it found, finish it first)"
             )
 
     def _was_small(self, known: PayoffTable) -> bool:
@@ -254,7 +254,7 @@ class _Search(Work[SolvedSearch]):
         ]  # fmt: skip
         if line is not None and own:
             why = "what is known" if line.given != digest else "how stages are cut"
-            self.options.on_note(f"{why} has changed since this search was stopped: it begins anew")
+            self.options.on_note(f"{why} has changed since this search was stopped: it starts over")
             self._forget_shards()
             del self.ledger.levels[self.goal.ask]
         for name in names:
@@ -419,10 +419,10 @@ class _Search(Work[SolvedSearch]):
             if count:
                 where = f"the payoffs of {self.options.using}"
                 self.options.on_note(
-                    f"{count} decisions are closer than {where} can tell "
-                    f"({self.tolerance:.1e}); the earlier action is taken, and how far off the "
-                    "others' payoffs are there, and above, is not known; a table in float64 would "
-                    "tell"
+                    f"{many(count, 'decision')} hang on less than the error of {where} "
+                    f"({self.tolerance:.1e}); the first of the close actions is taken, and how far "
+                    "off the other players' payoffs are there is unknown; a table solved with "
+                    "payoffs=float64 would say"
                 )
         commit(self.storage, self.ledger, Done(self.goal.ask, len(mine), rows))
         self._forget_shards()  # from here on nobody goes on from them

@@ -187,8 +187,8 @@ class StageSearch(Run[SolvedSearch]):
         met, most = sum(one.rows for one in self.found), self.options.max_states
         if most is not None and met > most:
             raise SearchLimitError(
-                f"the search has met {many(met, 'state')} in {many(len(self.levels), 'level')} "
-                f"and is not at its end; the limit is {most:,}"
+                f"the search has found {many(met, 'state')} in {many(len(self.levels), 'level')} "
+                f"and is not finished; the limit is {most:,}"
             )
 
     def _find(self, level: int, order: Order) -> list[LevelShard]:

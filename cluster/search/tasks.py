@@ -301,7 +301,7 @@ class Sweep(_StageJob):
                 if number in numbers:
                     found += _give(stages, sweeping, wanted, solved)
                 if found != len(keys):
-                    raise CorruptTableError(f"{self.file}: payoffs that it asks for are missing")
+                    raise CorruptTableError(f"{self.file}: payoffs that it needs are missing")
             done = sweeping.solve(self.tolerance, stop)
             solved.append((stage.box, done.values))
             here = place[at[i - first] : at[i - first + 1]]

@@ -75,8 +75,8 @@ class ActionNames:
         if len(found) > MAX_COLUMNS:
             raise OptionError(
                 f"actions: {len(self.actions) + len(self.choices):,} of them make {len(found):,} "
-                f"columns, and the most is {MAX_COLUMNS:,}; ask for fewer states, or without "
-                "actions"
+                f"columns; expected at most {MAX_COLUMNS:,}; take fewer states, or leave the "
+                "actions out"
             )
         return found
 
@@ -221,7 +221,7 @@ class Where:
         return Where(tuple(one for one in self.conditions if one.column in columns))
 
     def expression(self) -> Any:
-        """As pyarrow has it; None where there is no condition."""
+        """As pyarrow has it; None where there is not a condition."""
         if not self.conditions:
             return None
         return reduce(and_, (one.expression() for one in self.conditions))
@@ -243,7 +243,7 @@ def parse_where(
         match = _WORD.fullmatch(word)
         if match is None:
             raise OptionError(
-                f"where: '{word[:40]}' is no condition; write COLUMN OP VALUE, as scores_1>=8000"
+                f"where: '{word[:40]}' is not a condition; write COLUMN OP VALUE, as scores_1>=8000"
             )
         name, op, value = match[1], match[2].replace("==", "="), match[3].strip()
         try:
@@ -252,12 +252,12 @@ def parse_where(
             if not lenient:
                 raise
     if not words:
-        raise OptionError("where: no condition; write COLUMN OP VALUE, as scores_1>=8000")
+        raise OptionError("where: is empty; write COLUMN OP VALUE, as scores_1>=8000")
     return Where(tuple(found))
 
 
 def _words(texts: Sequence[str]) -> list[str]:
-    """The conditions in texts: what is between spaces, or in quotes; a word that is no condition
+    """The conditions in texts: what is between spaces, or in quotes; a word that is not a condition
     belongs to the value before it (``best=pass to 3``)."""
     found: list[str] = []
     for text in texts:

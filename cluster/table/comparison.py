@@ -208,7 +208,7 @@ class Comparison(Result):
         moved.sort(key=lambda each: -each.moved / each.lines)  # stable: else the game's order
         said = [each.sentence for each in moved[:MAX_SENTENCES]] + self._counts() + self._apart()
         if self.thresholds_left_out:
-            said.append("where decisions turn is told only when all states are compared")
+            said.append("where decisions turn is known only when all states are compared")
         object.__setattr__(self, "sentences", self._not_solved() + said)
 
     @property
@@ -242,8 +242,8 @@ class Comparison(Result):
             for each in self.moves[:3]
         )
         return [
-            f"{self.actions:,} of {many(self.decisions, 'decision')} moved ({share:.2g} %); to "
-            f"keep the old habit costs {self.mean:.2g} on average where it moved, "
+            f"{self.actions:,} of {many(self.decisions, 'decision')} moved ({share:.2g} %); "
+            f"deciding as in the first table costs {self.mean:.2g} on average there, "
             f"{self.worst_cost:.2g} at most",
             f"most often now {often}",
         ]
@@ -252,9 +252,9 @@ class Comparison(Result):
         """What is counted apart."""
         apart = [f"{self.toss_ups:,} toss-ups went another way"] if self.toss_ups else []
         if self.toss_ups_worst > self.tolerance:
-            apart[-1] += f" (to keep the old one costs {self.toss_ups_worst:.2g} at most)"
+            apart[-1] += f" (deciding as before costs {self.toss_ups_worst:.2g} at most)"
         if self.one_sided:
-            apart.append(f"{many(self.one_sided, 'decision')} stand in one table only")
+            apart.append(f"{many(self.one_sided, 'decision')} in one table only")
         if self.unpriced:
             apart.append(f"{self.unpriced:,} moved where a table ends and have no cost")
         if self.quiet.states:

@@ -131,11 +131,11 @@ def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Co
 def _check(first: Lookup, second: Lookup, both: bool) -> None:
     games = [table.game.board.game for table in (first, second)]
     if games[0] != games[1]:
-        raise OptionError(f"a table of {games[0]} and one of {games[1]} can not be compared")
+        raise OptionError(f"a table of {games[0]} and one of {games[1]} cannot be compared")
     columns = [table.game.columns for table in (first, second)]
     if columns[0] != columns[1]:
         raise OptionError(
-            f"tables with the fields {', '.join(columns[0])} and {', '.join(columns[1])} can not "
+            f"tables with the fields {', '.join(columns[0])} and {', '.join(columns[1])} cannot "
             "be compared"
         )
     if both:

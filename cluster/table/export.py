@@ -188,7 +188,8 @@ def _check_best(table: Lookup, where: Where, stored: pa.Schema, names: ActionNam
     for value in values:
         if value not in known + met:
             raise OptionError(
-                f"where: best: '{value[:40]}' is no action of this table; {nearest(value, known)}"
+                f"where: best: '{value[:40]}' is not an action of this table; "
+                f"{nearest(value, known)}"
             )
 
 
@@ -321,7 +322,7 @@ def export(
         check_sheet(schema, 0 if where is not None else sum(part.rows for part in table.parts), out)
         if pipe:
             said = on_command_line("give --out FILE.xlsx", "name a file that ends in .xlsx")
-            raise OptionError(f"{option('format')}: xlsx can not go through a pipe; {said}")
+            raise OptionError(f"{option('format')}: xlsx cannot go through a pipe; {said}")
     whole = nullcontext(Counted(sys.stdout.buffer)) if out == "-" else whole_file(out)
     count = 0
     with whole as file:

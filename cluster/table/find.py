@@ -130,7 +130,7 @@ def find_table(name: str, results: Path, settings: dict[str, str]) -> Found:
     if path.is_dir():
         if settings:
             word = next(iter(settings))
-            said = f"{name} is a table, whose options stand; leave {word} out"
+            said = f"{name} is a table, and its options are fixed; leave {word} out"
             raise OptionError(on_command_line("--set: ") + said)
         return Found(path, by_board=False)
     if not path.exists():
@@ -149,14 +149,14 @@ def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -
         try:
             head = read_head(Folder(path), path)
         except TableError:
-            others.append(f"{path} can not be read")
+            others.append(f"{path} cannot be read")
             continue
         differ = differences(rules_form(board), head.rules)
         version = load_game(board).rules_version
         if head.rules_version != version:
             differ.append(f"rules version {head.rules_version}, now {version}")
         # what the other table has, from the differences of its board to the one asked for
-        has = [re.sub(r"was (.*), now (.*)", r"\2 for \1", each) for each in differ]
+        has = [re.sub(r"was (.*), now (.*)", r"\2 instead of \1", each) for each in differ]
         others.append(f"{path} ({', '.join(has[:4])}{', …' * (len(has) > 4)})")
     there = f"; there is {'; '.join(others[:5])}" if others else f" under {results}"
     makes = board_command(name, settings, board.game, results)
@@ -178,7 +178,7 @@ def why_stale(ledger: Ledger, *, absent_is_stale: bool = True) -> list[str]:
     try:
         game = load_game(read_board(path, goal.settings))
     except LuckbaseError as error:
-        return [f"its board can not be read any more: {error}"]
+        return [f"its board cannot be read any more: {error}"]
     return what_changed(ledger.head, game.board, game.rules_version)
 
 
@@ -228,7 +228,7 @@ class Status(Result):
     """What is known of a table without opening its files.
 
     state: complete, partial, stale or damaged; refused of a table whose game is not known here; of
-    a board that has no table missing, of one that can not be read refused: then `table` is its
+    a board that has no table missing, of one that cannot be read refused: then `table` is its
     file. options: not at the game's defaults.
     title: of the board, where its file is still there.
     tiers: files of the full table, of `tiers_in_all`. roots: of searches. why: sentences, with
@@ -449,7 +449,7 @@ def summary_of(table: Lookup) -> Summary:
             for goal in ledger.goals
         )),
         seconds=seconds, versions=tuple(sorted({e.solver_version for e in ledger.files.values()})),
-        partial=f"{left} of the {words.many(len(ledger.goals), 'solve')} asked for" if left else "",
+        partial=f"{left} of the {words.many(len(ledger.goals), 'solve')}" if left else "",
         roots=tuple(_roots(table)),
     )  # fmt: skip
 

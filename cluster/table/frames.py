@@ -145,8 +145,8 @@ class Frame:
             self.names = list(frame.columns)
         else:
             raise OptionError(
-                f"states: a frame of type {type(frame).__name__} is none of pandas.DataFrame, "
-                "polars.DataFrame (of a LazyFrame collect() it), pyarrow.Table and a list of dicts"
+                f"states: unknown type {type(frame).__name__}; expected pandas.DataFrame, "
+                "polars.DataFrame (of a LazyFrame collect() it), pyarrow.Table or a list of dicts"
             )
 
     def cells(self, name: str) -> Any:
@@ -247,7 +247,7 @@ def roots_of(game: Game, start: Any) -> Ints | None:
         width = game.field_count
         if start.dtype.kind not in "iu" or not start.size or start.shape[-1:] != (width,):
             raise StateError(
-                f"start: an array of {start.dtype} {start.shape} is no array of canonical states, "
+                f"start: an array of {start.dtype} {start.shape}; expected canonical states, "
                 f"int64 (n, {width})"
             )
         found = game.canonical_states(game.fields.values(start))
@@ -410,7 +410,7 @@ def encode(rows: pa.Table, file: Any, kind: str) -> None:
                 file.write(text.encode())
     except (pa.ArrowException, ValueError, OverflowError) as error:
         said = " ".join(str(error).split())[:150].rstrip(".")
-        raise OptionError(f"{kind}: does not hold a column of the input: {said}") from None
+        raise OptionError(f"{kind}: cannot hold a column of the input: {said}") from None
 
 
 def _with_lists_as_text(rows: pa.Table) -> pa.Table:

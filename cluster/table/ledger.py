@@ -306,8 +306,8 @@ class Ledger:
                 "name the file that registers it: --game FILE.py", "register it, or load its file"
             )
             raise UnknownGameError(
-                f"the table {head.identity} of {head.board}: its game '{head.game}' is not known "
-                f"here; {game}"
+                f"the table {head.identity} of {head.board}: its game '{head.game}' is unknown; "
+                f"{game}"
             )
         try:
             return _board(json.dumps([head.board, head.rules, reach], sort_keys=True))
@@ -472,7 +472,7 @@ def from_text(head: Head, text: str) -> Line:
     form = unseal(head.identity, text)
     kind = form.pop("kind", None)
     if kind not in _KINDS:
-        raise ValueError(f"'{str(kind)[:20]}' is no kind of line")
+        raise ValueError(f"'{str(kind)[:20]}' is not a kind of line")
     line: Line = validated(_KINDS[kind], form)
     good = True
     if isinstance(line, FileEntry):

@@ -344,7 +344,7 @@ class Lookup:
         earlier action is taken, and what the others get there is another action's. Where the search
         met such decisions, a second one, between bounds, says how far off its payoffs may be.
 
-        max_states: how many the search may meet; a million take about 90 MB and 2 s. inputs: the
+        max_states: how many the search may find; a million take about 90 MB and 2 s. inputs: the
         state as a person gave it, values (1, fields), for the names of their bids.
 
         Raises SearchLimitError, saying how far it got; StateError for a cycle that is not covered.
@@ -506,7 +506,7 @@ class Lookup:
                     if name is None:
                         raise MissingTableError(f"{self.where}: says no best action at {here}")
                     raise CorruptTableError(
-                        f"{self.where}: names an action at {here} that is none there"
+                        f"{self.where}: names an action at {here} that it does not allow"
                     )
                 chances.append(np.array([float(each == name) for each in names]))
             return chances

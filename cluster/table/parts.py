@@ -232,7 +232,9 @@ class Part(ABC):
         wrong = np.flatnonzero((best != -1) & (q.actions[found] != best))
         if len(wrong):
             state = self.game.describe(states[wrong[0]])
-            raise CorruptTableError(f"{self.where}: names an action at {state} that is none there")
+            raise CorruptTableError(
+                f"{self.where}: names an action at {state} that it does not allow"
+            )
         return found
 
     def residuals(self, states: Ints) -> Floats:

@@ -144,7 +144,7 @@ def read_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 def _truth(text: str, info: ValidationInfo) -> bool:
     if text not in get_args(_Truth):
-        raise OptionError(f"{info.field_name}: '{shorten(text, 30)}' is neither 1 nor 0")
+        raise OptionError(f"{info.field_name}: '{shorten(text, 30)}' is not 1 or 0")
     return text in ("1", "true")
 
 
@@ -303,10 +303,10 @@ class Bodies:
                         check(type_, bytes(found[:SEARCHED_BYTES]))
                         checked = True
         except TimeoutError:
-            said = f"body: has not come within {READ_SECONDS:g} s; send it in several requests"
+            said = f"body: did not arrive within {READ_SECONDS:g} s; send it in several requests"
             raise Unanswered(408, said) from None
         except ClientDisconnect:
-            raise Unanswered(400, "body: was not sent to its end") from None
+            raise Unanswered(400, "body: ended too early") from None
 
 
 def _check_size(size: int, limit: int) -> None:

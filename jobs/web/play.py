@@ -105,22 +105,22 @@ def read_game(body: bytes, players: int) -> GameRequest:
     except (ValueError, RecursionError):
         raise OptionError('body: is not JSON; write {"seed": 1, "moves": []}') from None
     if not isinstance(said, dict):
-        raise OptionError('body: is no object; write {"seed": 1, "moves": []}')
+        raise OptionError('body: is not an object; write {"seed": 1, "moves": []}')
     known = [each.name for each in fields(GameRequest)]
     for name in said:
         if name not in known:
             raise OptionError(f"unknown key '{shorten(str(name), 30)}'; {nearest(name, known)}")
     moves, against, state = said.get("moves") or [], said.get("against"), said.get("state")
     if not isinstance(moves, list) or not all(isinstance(move, str) for move in moves):
-        raise OptionError('moves: is no list of names; write "moves": ["roll", "hold"]')
+        raise OptionError('moves: is not a list of names; write "moves": ["roll", "hold"]')
     if len(moves) > MAX_MOVES:
-        raise OptionError(f"moves: are {len(moves):,}; the most is {MAX_MOVES:,}")
+        raise OptionError(f"moves: {len(moves):,} are too many; expected at most {MAX_MOVES:,}")
     if isinstance(against, list) and all(isinstance(each, str) for each in against):
         against = ",".join(against) or None
     if not isinstance(against, str | None):
-        raise OptionError('against: is no name; write "against": "optimal"')
+        raise OptionError('against: is not a name; write "against": "optimal"')
     if not isinstance(state, str | dict | None):
-        raise OptionError("state: is no address of a state, as scores=0,500,0&earned=1,0,0")
+        raise OptionError("state: is not an address of a state, as scores=0,500,0&earned=1,0,0")
     seed = said.get("seed")
     return GameRequest(
         new_seed() if seed is None else whole("seed", seed, 0, 2**32 - 1),
@@ -169,7 +169,7 @@ def _check_opponents(table: StoredTable, against: str) -> None:
     for name in map(str.strip, against.split(",")):
         if name in agents_of(table.game) and not tables.plays(table.game, name):
             right = nearest(name, tables.opponents(table.game))
-            raise OptionError(f"against: '{name}' can not play on this board here; {right}")
+            raise OptionError(f"against: '{name}' cannot play on this board; {right}")
 
 
 def _check_priced(table: StoredTable, play: Play) -> None:
@@ -199,9 +199,9 @@ def _replay(play: Play, moves: list[str]) -> tuple[list[str], bool]:
         names = play.names
         if read_answer(names, moves[at], at_once=play.game.simultaneous) is None:
             raise OptionError(
-                f"moves: number {at + 1}, '{shorten(moves[at], 30)}', is none of {', '.join(names)}"
+                f"moves: number {at + 1} is '{shorten(moves[at], 30)}'; expected {', '.join(names)}"
             )
         answer, at = moves[at], at + 1
     if at < len(moves):
-        raise OptionError(f"moves: {len(moves)} are given, and the game was over after {at}")
+        raise OptionError(f"moves: {len(moves)} given; the game was over after {at}")
     return said, False

@@ -87,9 +87,7 @@ class TablePool:
                 self._list_again()
             found = self._listed.get(id)
         if found is None or not is_table(found.path):
-            raise errors.MissingTableError(
-                f"'{id[:60]}' is no table here; GET /api/tables lists those that are"
-            )
+            raise errors.MissingTableError(f"unknown table '{id[:60]}'; GET /api/tables lists all")
         return found
 
     def _list_again(self) -> None:
@@ -169,9 +167,9 @@ class TablePool:
         except (errors.CorruptTableError, OSError) as error:
             sound = False
             if not is_table(entry.path):
-                raise errors.MissingTableError(f"{id}: is not there any more") from None
+                raise errors.MissingTableError(f"{id}: is gone") from None
             if isinstance(error, OSError):
-                why = f"{id}: can not be read: {error.strerror or error}"
+                why = f"{id}: cannot be read: {error.strerror or error}"
                 raise errors.CorruptTableError(why) from None
             raise
         finally:

@@ -51,7 +51,7 @@ OF_ONE_TABLE = 2
 MAX_REQUESTS = 200
 """Requests that are being answered, or wait for that."""
 LOCAL = ("127.0.0.1", "localhost", "::1")
-BUG = "this is a mistake of luckbase's, not yours; what the server printed says more"
+BUG = "this is an error in luckbase, not yours; the server has printed more"
 log = logging.getLogger("luckbase.web")
 
 # --- the addresses -----------------------------------------------------------------------------
@@ -304,8 +304,8 @@ WRONG = {
     "400": "The request is wrong; the sentence says what would be right.",
     "404": "There is no such table, or it does not reach the state.",
     "409": "The table is damaged, or stale and strict=1.",
-    "503": "Too much is asked at once; ask again in a moment.",
-    "500": "A mistake of luckbase's.",
+    "503": "Too many requests at once; ask again in a moment.",
+    "500": "An error in luckbase.",
 }
 WRONG_BODY = {
     "403": "A page of another site sends it.",

@@ -298,12 +298,12 @@ def grid(
     cells = shape[0] * shape[1]
     if cells > MAX_CELLS:
         raise OptionError(
-            f"x and y: {shape[0]} by {shape[1]} are {cells:,} cells; the most is {MAX_CELLS:,}: "
-            f"take {x.name}_from, {x.name}_to, {x.name}_step closer"
+            f"x and y: {shape[0]} by {shape[1]} are {cells:,} cells; expected at most "
+            f"{MAX_CELLS:,}: take {x.name}_from, {x.name}_to, {x.name}_step closer"
         )
     colours = [*(f"value_{i + 1}" for i in range(game.players)), "margin", "best"]
     if colour not in colours:
-        raise OptionError(f"colour: '{colour[:30]}' is none; {nearest(colour, colours)}")
+        raise OptionError(f"colour: unknown colour '{colour[:30]}'; {nearest(colour, colours)}")
     fixed = game.fields.read(base)
     values = np.repeat(fixed[None], cells, axis=0)
     values[:, game.columns.index(x.name)] = np.repeat(x.values, shape[1])
@@ -322,11 +322,12 @@ def _axis(which: str, name: str, spans: Mapping[str, tuple[int, int, int]]) -> A
     if name not in spans:
         known = list(spans)
         raise OptionError(
-            f"{which}: '{name[:30]}' is no column of numbers of this table; {nearest(name, known)}"
+            f"{which}: '{name[:30]}' is not a column of numbers of this table; "
+            f"{nearest(name, known)}"
         )
     low, high, step = spans[name]
     if step < 1 or high < low or (high - low) // step >= MAX_CELLS:
-        raise OptionError(f"{which}: {name} from {low} to {high} by {step} is no row of values")
+        raise OptionError(f"{which}: {name} from {low} to {high} by {step} gives no values")
     return AxisView(name, tables.label(name), np.arange(low, high + 1, step))
 
 
@@ -476,7 +477,8 @@ def format_of(content_type: str, body: bytes) -> str:
     if body.lstrip()[:1] == b"{":
         return "jsonl"
     raise OptionError(
-        f"content-type: '{name[:40]}' is none of {', '.join([*ROW_TYPES][:1] + [*ROW_TYPES][3:])}"
+        f"content-type: unknown type '{name[:40]}'; expected "
+        f"{', '.join([*ROW_TYPES][:1] + [*ROW_TYPES][3:])}"
     )
 
 
@@ -506,7 +508,7 @@ def rows_of(table: Table, body: bytes, kind: str, best: bool) -> bytes:
         _check_parquet(body)
     read = rows_in(body, kind, "body")
     if len(read) > MAX_ROWS:
-        raise OptionError(f"body: has {len(read):,} rows; the most is {MAX_ROWS:,}")
+        raise OptionError(f"body: has {len(read):,} rows; expected at most {MAX_ROWS:,}")
     pieces = []
     for start in range(0, max(len(read), 1), PIECE_ROWS):
         try:
@@ -531,6 +533,6 @@ def _check_parquet(body: bytes) -> None:
     size = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
     if about.num_rows > MAX_ROWS or size > MAX_READ:
         raise OptionError(
-            f"body: has {about.num_rows:,} rows of {size:,} bytes; the most is {MAX_ROWS:,} rows "
-            f"of {MAX_READ:,} bytes"
+            f"body: has {about.num_rows:,} rows of {size:,} bytes; expected at most {MAX_ROWS:,} "
+            f"rows of {MAX_READ:,} bytes"
         )

@@ -330,7 +330,7 @@ def need_state(table: StoredTable, words: Mapping[str, str], seed: int | None) -
     return found
 
 
-UNPRICED = "can not be played from: the table does not have the payoffs of what can happen there"
+UNPRICED = "cannot be played from: the table does not have the payoffs of what can happen there"
 
 
 def why_not(there: Moves) -> str | None:

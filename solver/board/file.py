@@ -108,9 +108,9 @@ def _model(data: Mapping[str, Any]) -> type[Board]:
     if "game" not in data:
         raise _Fault(f"is missing; write {right}", ("game",), "game")
     own = on_command_line(
-        "a game of your own is named with --game FILE.py", "register a game of your own first"
+        "for a game of your own add --game FILE.py", "register a game of your own first"
     )
-    sentence = f"{show(game)} is not a game known here; write {right}; {own}"
+    sentence = f"unknown game {show(game)}; expected {right}; {own}"
     raise _Fault(sentence, ("game",), "game")
 
 
@@ -157,7 +157,7 @@ def sentence_of(error: Mapping[str, Any]) -> str:
     context = error.get("ctx", {})
     if error["type"] == "board":
         return str(context["sentence"])
-    wording = _SENTENCES.get(error["type"], "{value} is not right here")
+    wording = _SENTENCES.get(error["type"], "{value} is not allowed here")
     return wording.format(value=show(error["input"]), **context)
 
 
@@ -167,12 +167,12 @@ _SENTENCES = {
     "string_type": "{value} is not text in quotes",
     "int_type": "{value} is not a whole number",
     "bool_type": "{value} is not true or false",
-    "greater_than_equal": "{value} is too small; the least is {ge}",
-    "less_than_equal": "{value} is too large; the most is {le}",
-    "literal_error": "{value} is not one of its values; write {expected}",
-    "greater_than": "{value} is too small; it is more than {gt}",
+    "greater_than_equal": "{value} is too small; expected at least {ge}",
+    "less_than_equal": "{value} is too large; expected at most {le}",
+    "literal_error": "{value} is not allowed; expected {expected}",
+    "greater_than": "{value} is too small; expected more than {gt}",
     "float_type": "{value} is not a number",
-    "finite_number": "{value} is not a number of use",
+    "finite_number": "{value} is not a finite number",
     "list_type": "{value} is not a list; write it in square brackets",
     "dict_type": "{value} is not a table; write it as {{ name = value }}",
     "too_short": "{value} is empty",
@@ -203,9 +203,9 @@ def _changes(old: object, new: object, at: Location) -> Iterable[tuple[Location,
             elif isinstance(new.get(key, old.get(key)), Mapping):
                 yield inner, "is new in the board" if key in new else "is no longer in the board"
             elif key in new:
-                yield inner, f"was not there, now {show(new[key])}"
+                yield inner, f"was missing, now {show(new[key])}"
             else:
-                yield inner, f"was {show(old[key])}, now not there"
+                yield inner, f"was {show(old[key])}, now missing"
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for number, (before, after) in enumerate(zip(old, new, strict=True)):
             yield from _changes(before, after, (*at, number))
@@ -217,7 +217,7 @@ def path_of(name: str | os.PathLike[str]) -> Path:
     """The path of what a person names: a file, a folder, or a board that the package brings. Raises
     OptionError for "", which `Path` takes for "."."""
     if not os.fspath(name).strip():
-        raise OptionError("'' is the name of nothing; write a file's or a folder's, or . for here")
+        raise OptionError("'' is empty; expected the name of a file or a folder")
     return packaged.located(name)
 
 

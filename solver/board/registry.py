@@ -130,8 +130,8 @@ def find(name: str) -> Entry:
         found = loaded if isinstance(loaded, Entry) else entries.get(name)
     if found is None:
         raise OptionError(
-            f"game '{name[:60]}' is not known here; its package is not installed, or "
-            + on_command_line("its file is to be named with --game FILE.py", "it is not registered")
+            f"unknown game '{name[:60]}'; install its package, or "
+            + on_command_line("name its file with --game FILE.py", "register it")
         )
     return found
 

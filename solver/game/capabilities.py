@@ -403,7 +403,7 @@ def choose_chart(game: Game, name: str | None) -> Kind:
         if name in (None, kind.name):
             return kind
     known = "; ".join(f"{kind.name}, {kind.shows}" for kind in kinds)
-    sentence = f"'{name}' is no chart of {game.board.game}; expected: {known}"
+    sentence = f"'{name}' is not a chart of {game.board.game}; expected: {known}"
     raise OptionError(on_command_line("--what: ", "chart: ") + sentence)
 
 

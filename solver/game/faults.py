@@ -65,7 +65,7 @@ def fault_at(game: Game, state: Ints, error: Exception | None = None) -> GameErr
 
 def worth_at(game: Game, state: Ints, value: Floats) -> GameError:
     """The error of a state (fields,) that is worth more, or less, than a payoff can be."""
-    return broken(game, state, f"is worth {value.tolist()}; {_range(game)}")
+    return broken(game, state, f"has payoff {value.tolist()}; {_range(game)}")
 
 
 def check_edges(game: Game, state: Ints, edges: StateEdges, count: int) -> None:
@@ -101,7 +101,7 @@ def _faults(game: Game, edges: StateEdges, count: int) -> Iterator[Fault]:
     if not game.pays and rewards.any():
         yield "an edge pays; expected Rules(pays=True)", ""
     if not np.isfinite(rewards).all():
-        yield "an edge pays what is no number", ""
+        yield "an edge pays something that is not a number", ""
     for child in edges.children:
         yield from _child_faults(game, child)
 
@@ -119,7 +119,7 @@ def _action_faults(game: Game, edges: StateEdges) -> Iterator[Fault]:
             yield f"action {action} has no name in Rules(actions=…){why}", ""
         if not (own > 0).all():
             low = float(own[~(own > 0)][0])
-            expected = "expected above 0 (leave out what can not happen)"
+            expected = "expected above 0 (leave out what cannot happen)"
             yield f"an edge has chance {low!r}; {expected}", name
         total = sum(own.tolist())
         if not abs(total - 1.0) <= WEIGHT + len(weights) * 2.0**-53:
@@ -138,7 +138,7 @@ def _kind_faults(game: Game, kind: int, groups: Ints, names: list[str]) -> Itera
             expected = "for two players, and every pair of their choices must be there"
             yield f"both choose at once: the rules must say `simultaneous`, {expected}", ""
         if (np.diff(groups) <= 0).any():
-            yield "the pairs of choices do not ascend", ""
+            yield "the pairs of choices are not in ascending order", ""
     if kind == DECISION and len(set(names)) < len(names):
         yield f"two actions are called the same: {', '.join(names)}", ""
 
@@ -164,7 +164,7 @@ def _child_faults(game: Game, child: Ints) -> Iterator[Fault]:
         yield f"{leads}, which its own fields refuse: {error}", ""
         return
     if (child >> np.minimum(game.bits, 63) != 0).any():  # a negative number too
-        yield f"{leads}, for which its fields' bits have no room", ""
+        yield f"{leads}, which does not fit into the bits of its fields", ""
     if (again != child).any():
         yield f"{leads}, which is not canonical; that would be {state_text(game, again)}", ""
 

@@ -157,9 +157,9 @@ class Field:
         for part in parts:
             number = self._number(part)
             if not 1 <= number <= most:
-                raise StateError(f"{self.name}: {number} is not one of 1 to {most}")
+                raise StateError(f"{self.name}: {number} is not a number from 1 to {most}")
             if bits >> (number - 1) & 1:
-                raise StateError(f"{self.name}: {number} stands there twice")
+                raise StateError(f"{self.name}: {number} is there twice")
             bits |= 1 << (number - 1)
         return bits
 
@@ -175,11 +175,13 @@ class Field:
     def why(self, value: int) -> str:
         """What is wrong with a value, and what would be right."""
         if self.is_set:
-            return f"{self.name}: {value} is no set of numbers from 1 to {self.high.bit_length()}"
+            return (
+                f"{self.name}: {value} is not a set of numbers from 1 to {self.high.bit_length()}"
+            )
         if value < self.low:
-            return f"{self.name}: {value} is too small; the least is {self.low}"
+            return f"{self.name}: {value} is too small; expected at least {self.low}"
         if value > self.high:
-            return f"{self.name}: {value} is too large; the most is {self.high}"
+            return f"{self.name}: {value} is too large; expected at most {self.high}"
         below = value // self.unit * self.unit
         return (
             f"{self.name}: {value} is not a multiple of {self.unit}; nearest are {below} and "
@@ -360,8 +362,8 @@ class Fields(Sequence[Field]):
             return np.empty((0, len(self.columns)), np.int64)
         if not any(name in cells for name in (*self.names, *self.columns)):
             raise StateError(
-                f"no column of a state among {', '.join(list(cells)[:6]) or 'none'}; write "
-                f"{', '.join(self.columns[:3])}, … or {', '.join(self.names)}"
+                f"no column is a field of a state: {', '.join(list(cells)[:6]) or 'none'}; "
+                f"expected {', '.join(self.columns[:3])}, … or {', '.join(self.names)}"
             )
         refuse, parts = Refuse(2), []  # a frame of one row still has a row 1
         for field in self:

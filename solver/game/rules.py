@@ -183,7 +183,7 @@ class Rules:
             (not (isfinite(low) and isfinite(high) and low <= high),
              f"payoff_range: {self.payoff_range}; expected the least, then the greatest payoff"),
             (len(set(names)) < len(names), "fields: two columns have one name"),
-            (bits > 64, f"fields: a state takes {bits} bits; the most is 64: lower a field's "
+            (bits > 64, f"fields: a state takes {bits} bits; expected at most 64: lower a field's "
              "`high`, or its bits"),
         ):  # fmt: skip
             if wrong:

@@ -447,7 +447,7 @@ def _iterate(
             return x
     raise StateError(
         f"a play goes round among {len(out)} states for so long that how often it comes to each "
-        "can not be found"
+        "cannot be found"
     )
 
 

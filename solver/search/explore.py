@@ -117,8 +117,8 @@ class Explorer:
                 raise expansion.refused(game, self._room)
             if met.count > self.max_states:
                 raise SearchLimitError(
-                    f"the search has met {met.count:,} states in {len(self.first) - 1} levels and "
-                    f"is not at its end; the limit is {self.max_states:,}"
+                    f"the search has found {met.count:,} states in {len(self.first) - 1} levels "
+                    f"and is not finished; the limit is {self.max_states:,}"
                 )
         self._kinds.append(kinds)
         if met.count > stop:

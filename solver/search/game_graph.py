@@ -471,8 +471,8 @@ class Graph:
             if self.count > self.max_states:
                 left = int(np.isnan(self.values[:, 0]).sum())
                 raise SearchLimitError(
-                    f"the search has met {self.count:,} states and {left:,} of them are not solved "
-                    f"yet; the limit is {self.max_states:,}"
+                    f"the search has found {self.count:,} states and {left:,} of them are not "
+                    f"solved yet; the limit is {self.max_states:,}"
                 )
             if code == FINISHED:
                 return numbers

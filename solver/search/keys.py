@@ -248,7 +248,7 @@ def words(fields: Fields, functions: Sequence[Function]) -> Words:
         each = [0] * 64  # whole numbers of any size, to see which are too large
         for name, factor in function.items():
             if name not in columns:
-                raise OptionError(f"level: '{name}' is none of the columns {', '.join(columns)}")
+                raise OptionError(f"level: unknown column '{name}'; expected {', '.join(columns)}")
             i = columns.index(name)
             for bit in range(bits[i]):
                 each[ends[i] + bit] = factor if sets[i] else factor << bit

@@ -102,7 +102,7 @@ class Reader:
             elif said["kind"] == "done":
                 self.done.setdefault(said["ask"], said)
             elif said["kind"] != "shard":
-                raise RefusedError(f"{path}: '{said['kind']}' is no kind of line")
+                raise RefusedError(f"{path}: '{said['kind']}' is not a kind of line")
 
     @property
     def complete(self) -> bool:

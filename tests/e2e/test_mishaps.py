@@ -244,7 +244,7 @@ def test_a_table_of_a_game_nobody_knows_stops_no_status_of_the_others(
     write_head(Folder(strange), Head(3, "tiddlywinks", "pub", identity, rules, 1))
     assert run(["status", "--results", str(tmp_path)]) == 1
     out = capsys.readouterr().out
-    assert "complete " in out and "its game 'tiddlywinks' is not known here; name the file" in out
+    assert "complete " in out and "its game 'tiddlywinks' is unknown; name the file" in out
 
 
 def test_a_line_lost_at_the_very_end_is_solved_again(tmp_path: Path) -> None:

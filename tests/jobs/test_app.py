@@ -116,8 +116,8 @@ def test_query_answers_with_the_contracts_fields_in_their_order(
     ("words", "said"),
     [
         (["scores=0,1010,500"], "scores: 1010 is not a multiple of 500; nearest are 1000 and 1500"),
-        (["scores=0,-500,500"], "scores: -500 is too small; the least is 0"),
-        (["scores=0,3500,500"], "scores: 3500 is too large; the most is 3000"),
+        (["scores=0,-500,500"], "scores: -500 is too small; expected at least 0"),
+        (["scores=0,3500,500"], "scores: 3500 is too large; expected at most 3000"),
         (["scores=0,0,0", "earned=0,9,0", "--max-states", "100"], "the limit is 100"),
         (["scores=0,0,0", "whammies=4,0,0", "earned=1,0,0"], "player 1 is out"),
         (["scores=0,0,0", "score=1"], "unknown field 'score'; did you mean 'scores'?"),
@@ -127,8 +127,8 @@ def test_query_answers_with_the_contracts_fields_in_their_order(
         (["scores"], "not FIELD=VALUE"),
         (["scores=0,0,0", "scores=0,0,0"], "given twice"),
         (["scores=0,0,0", "whammies=4,4,4"], "somebody must be in"),
-        (["scores=0,0,0", "whammies=5,0,0"], "whammies: 5 is too large; the most is 4"),
-        (["scores=0,0,0", "passed=0,-1,0"], "passed: -1 is too small; the least is 0"),
+        (["scores=0,0,0", "whammies=5,0,0"], "whammies: 5 is too large; expected at most 4"),
+        (["scores=0,0,0", "passed=0,-1,0"], "passed: -1 is too small; expected at least 0"),
     ],
 )
 def test_a_state_that_is_not_one_is_refused_in_one_sentence(

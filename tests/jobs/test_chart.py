@@ -264,7 +264,7 @@ def test_a_published_file_is_what_its_command_gives(
         (["mine=20"], "mine: 20 is not a score of the chart; 0 to 19"),
         (["mine=-1"], "mine: '-1' is not a score or several"),
         (["mine"], "'mine' is not FIELD=VALUE"),
-        (["--what", "holds"], "'holds' is no chart of skunk; expected: chart, for each"),
+        (["--what", "holds"], "'holds' is not a chart of skunk; expected: chart, for each"),
         (["--what", "hold", "--out", "x.png", "--reachable"], "--reachable: the picture 'hold'"),
         (["--what", "hold", "--out", "x.png", "mine=1"], "FIELD=VALUE: the picture 'hold' shows"),
         (["--out", "x.png"], "is a list, for .txt or .csv; pictures by --what: hold, win, turn"),

@@ -59,7 +59,7 @@ def test_parity_and_the_picture(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--what", "bid"], "'bid' is no chart of goofspiel"),
+        (["--what", "bid"], "'bid' is not a chart of goofspiel"),
         (["mine=1,2"], "theirs is missing; write mine=1,2"),
     ],
 )

@@ -50,7 +50,7 @@ def test_an_empty_name_is_refused_and_does_not_mean_the_folder(
     monkeypatch.chdir(tmp_path)
     code, out, err = command(*words)
     assert (code, out) == (2, "")
-    assert err.startswith("luckbase: '' is the name of nothing")
+    assert err.startswith("luckbase: '' is empty; expected the name of a file")
     assert os.listdir() == ["tiny.toml"]
 
 
@@ -84,7 +84,7 @@ def test_status_of_a_table_of_an_unknown_game_says_that_its_file_is_missing(
     code, out, _ = command("status", "--results", str(climb))
     assert code == 1
     assert out.startswith("refused")
-    assert "its game 'climb' is not known here; name the file that registers it: --game" in out
+    assert "its game 'climb' is unknown; name the file that registers it: --game" in out
     _, out, _ = command("status", "--results", str(climb), "--json")
     assert json.loads(out)["states"] == 259
 
@@ -101,20 +101,20 @@ def test_status_of_a_folder_of_tables_is_that_of_its_tables(
 def test_status_of_a_folder_without_tables_says_so(command: Command, tmp_path: Path) -> None:
     code, out, err = command("status", str(tmp_path))
     assert (code, out) == (1, "")
-    assert "neither a table nor a board file is in it" in err
+    assert "has neither a table nor a board file" in err
 
 
 def test_clean_of_no_folder_is_refused(command: Command, tmp_path: Path) -> None:
     code, out, err = command("clean", "--results", str(tmp_path / "nosuch"))
     assert (code, out) == (2, "")
-    assert err == f"luckbase: --results: there is no folder {tmp_path / 'nosuch'}\n"
+    assert err == f"luckbase: --results: there is not a folder {tmp_path / 'nosuch'}\n"
 
 
 def test_a_small_disk_is_said_in_units_that_show_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("luckbase.cluster.machine.free_disk", lambda table: (table, 3_400_000))
-    with pytest.raises(DiskLimitError, match=r"needs about 5\.6 MB under .* and 3\.4 MB are free"):
+    with pytest.raises(DiskLimitError, match=r"needs about 5\.6 MB under .* and 3\.4 MB is free"):
         check_disk("solve", 5_600_000, tmp_path, "less")
 
 
@@ -155,8 +155,8 @@ def test_an_option_and_a_setting_are_said_as_they_are_written() -> None:
 @pytest.mark.parametrize(
     ("word", "clause"),
     [
-        ("goal", "known here: turns"),
-        ("yours", "known here: goal, turns"),
+        ("goal", "expected one of: turns"),
+        ("yours", "expected one of: goal, turns"),
         ("gaol", "did you mean 'goal'?"),
         ("Goal", "did you mean 'goal'? Capitals and small letters differ"),
     ],
@@ -212,7 +212,7 @@ def test_a_search_above_a_table_that_is_hopeless_is_refused_before_it_has_met_so
     query = ("query", str(table), "scores=0,500,0")
     code, _, err = command(*query, "earned=4,4,4", "--max-states", "20000")
     assert code == 2 and err.startswith("luckbase: more than ")
-    assert err.endswith(" lie above the table; the search may meet 20,000 (--max-states)\n")
+    assert err.endswith(" lie above the table; the search may find 20,000 (--max-states)\n")
     code, _, _ = command(*query, "earned=2,2,1", "--max-states", "100000")
     assert code == 0
 

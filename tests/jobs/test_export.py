@@ -46,12 +46,12 @@ def test_an_export_says_what_it_wrote(
     [(["--out", "x.doc"], "--out: x.doc: not a format known here; end it in .csv, .xlsx, .parquet"),
      (["--out", "no/such/x.csv"], "--out: no/such/x.csv: No such file or directory"),
      (["score_1=5"], "where: unknown column 'score_1'; did you mean 'scores_1'"),
-     (["best=pass"], "where: best: 'pass' is no action of this table; did you mean 'pass to 1' or"),
-     (["best!=Play", "--no-actions"], "where: best: 'Play' is no action of this table; did you "
+     (["best=pass"], "where: best: 'pass' is not an action of this table; did you mean"),
+     (["best!=Play", "--no-actions"], "where: best: 'Play' is not an action of this table; did you "
       "mean 'play'?"),
-     (["spins"], "where: 'spins' is no condition; write COLUMN OP VALUE"),
+     (["spins"], "where: 'spins' is not a condition; write COLUMN OP VALUE"),
      (["--columns", "bets"], "columns: unknown column 'bets'; did you mean 'best'?"),
-     (["--format", "xlsx"], "--format: xlsx can not go through a pipe; give --out FILE.xlsx"),
+     (["--format", "xlsx"], "--format: xlsx cannot go through a pipe; give --out FILE.xlsx"),
      (["--format", "excel"], "--format: unknown format 'excel'"),
      (["--json"], "--json: says what was written to a file; give --out FILE"),
      (["--no-actions", "toss_up=true"], "where: unknown column 'toss_up'")],
@@ -74,7 +74,7 @@ def test_a_full_disk_at_the_end_of_a_pipe_is_one_sentence(table: str) -> None:
             stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT,
         )  # fmt: skip
     assert done.returncode == 1
-    assert done.stderr.startswith("luckbase: stdout: what was printed can not be written")
+    assert done.stderr.startswith("luckbase: stdout: what was printed cannot be written")
     assert done.stderr.count("\n") == 1
 
 

@@ -1,4 +1,4 @@
-"""--results that is no folder is refused in a sentence, by every command that takes it."""
+"""--results that is not a folder is refused in a sentence, by every command that takes it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_file_and_nothing_are_no_folder(
     file = tmp_path / "file"
     file.write_text("x")
     for results, said in (
-        ("", "'' is no folder"), (" ", "'' is no folder"), (str(file), f"{file} is a file"),
+        ("", "'' is not a folder"), (" ", "'' is not a folder"), (str(file), f"{file} is a file"),
         (str(file / "below"), f"{file} is a file"), ("s3://bucket/x", "'s3://bucket/x' is a URI"),
     ):  # fmt: skip
         assert run([*words(name), "--results", results]) == 2

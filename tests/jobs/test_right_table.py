@@ -138,7 +138,7 @@ def test_options_of_a_table_named_by_its_path_are_refused(both: Path, command: C
     table = str(next(both.glob("*/*/*")))
     code, _, err = command("query", table, *STATE, "--set", "score_unit=500")
     assert code == 2
-    assert "whose options stand; leave score_unit out" in err
+    assert "and its options are fixed; leave score_unit out" in err
 
 
 def test_a_search_may_not_end_at_a_table_of_other_options(

@@ -23,11 +23,11 @@ from luckbase.solver.game.capabilities import Layout
 BOARDS = Path(__file__).parents[2] / "boards"
 TINY = str(BOARDS / "press-your-luck/tiny.toml")
 SMALLER = {
-    "press-your-luck/tiny": "a smaller frontier or a larger score_unit would take less",
-    "goofspiel/points": "fewer cards, such as cards=7, would take less",
-    "skunk/seed": "a lower goal would take less",
-    "pig/race": "a lower goal would take less",
-    "pig/rounds": "a lower cut or fewer rounds would take less",
+    "press-your-luck/tiny": "a smaller frontier or a larger score_unit takes less",
+    "goofspiel/points": "fewer cards, such as cards=7, takes less",
+    "skunk/seed": "a lower goal takes less",
+    "pig/race": "a lower goal takes less",
+    "pig/rounds": "a lower cut or fewer rounds takes less",
 }
 
 
@@ -44,7 +44,7 @@ def test_the_game_says_what_makes_its_boards_smaller(
         check_room(make_plan(layout), 1000, tmp_path, layout.smaller)
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: usage(0, 0, 0))
-    with pytest.raises(DiskLimitError, match=f"0 bytes are free; {SMALLER[name]}"):
+    with pytest.raises(DiskLimitError, match=f"0 bytes is free; {SMALLER[name]}"):
         check_room(make_plan(layout), 1 << 50, tmp_path, layout.smaller)
 
 

@@ -141,8 +141,8 @@ def test_a_port_that_is_taken_is_one_sentence(
     "words, sentence",
     [
         (["nowhere"], "nowhere: no such table, board file or folder"),
-        (["--host", "no.such.host.invalid"], "is no address of this machine"),
-        (["--set", "goal=3"], "goal is of a board"),
+        (["--host", "no.such.host.invalid"], "is not an address of this machine"),
+        (["--set", "goal=3"], "goal is an option of a board"),
         ([str(BOARDS / "pig/tiny.toml")], "no table there; luckbase solve"),
         ([str(BOARDS / "pig/tiny.toml"), "--set", "goal=7"], "no table of this board with goal=7"),
     ],

@@ -128,7 +128,7 @@ def test_a_dry_run_prints_what_why_how_long_and_how_much(command: Command) -> No
         line.split()[0]: line.split()[1] for line in out.splitlines() if line.startswith("  b/")
     }
     assert rows == {"b/1.toml": "stale", "b/2.toml": "missing", "b/3.toml": "refused"}
-    assert "2 of 3 boards to solve: " in out and "; 1 can not be" in out
+    assert "2 of 3 boards to solve: " in out and "; 1 cannot be" in out
     code, out, _ = command("solve", "b", "--dry-run", "--json")
     lines = [json.loads(line) for line in out.splitlines()]
     assert [line["state"] for line in lines] == ["stale", "missing", "refused"]
@@ -258,7 +258,7 @@ def test_clean_lists_and_with_yes_removes(command: Command) -> None:
     assert not Path(old).exists() and Path(new).is_dir() and Path(named).is_dir()
     assert "nothing to remove" in command("clean", "--yes")[2]
     code, out, _ = command("clean", new, "--yes")
-    assert code == 1 and "asks for it" in out and Path(new).is_dir()
+    assert code == 1 and "needs it" in out and Path(new).is_dir()
     with lock(Path(named)):
         code, out, _ = command("clean", named, "--yes")
     assert code == 1 and "another solve of this table is running" in out

@@ -30,7 +30,7 @@ SECONDS, LIMIT = 90.0, 300.0
 """Of tests for one mutation, by the times that were recorded; and of computing, after which it
 counts as one that never ends (compiling what it changes is in it). One that waits for ever is given
 as long, longer where others use the machine as well."""
-NOT_IMPORTED = "the tests can not be imported"
+NOT_IMPORTED = "the tests cannot be imported"
 
 
 def record() -> None:

@@ -152,7 +152,10 @@ def _empty_at_the_end(states: Ints, refuse: object) -> Ints:
         ),
         ({"actions": ("stop", "stop")}, "two actions are called the same"),
         ({"actions": ("stop",)}, r"action 1 has no name in Rules.actions=….; expected 0 to 0"),
-        ({"fields": [Field("purse", bits=2), Field("tosses", high=5)]}, "bits have no room"),
+        (
+            {"fields": [Field("purse", bits=2), Field("tosses", high=5)]},
+            "does not fit into the bits",
+        ),
     ],
 )
 def test_rules_that_break_the_contract_are_told_which_point(
@@ -166,7 +169,7 @@ def test_rules_that_break_the_contract_are_told_which_point(
     ("changed", "sentence"),
     [
         ({"fields": [Field("purse", high=64), Field("purse", high=5)]}, "have one name"),
-        ({"fields": [Field("purse", bits=60), Field("tosses", bits=5)]}, "the most is 64"),
+        ({"fields": [Field("purse", bits=60), Field("tosses", bits=5)]}, "expected at most 64"),
         ({"players": 0}, "players: 0; expected at least 1"),
         ({"max_edges": 0}, "max_edges: 0; expected at least 1"),
         ({"simultaneous": True}, "simultaneous: expected two players"),

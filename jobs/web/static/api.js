@@ -20,7 +20,7 @@ async function ask(path, more) {
   try {
     said = await response.json();
   } catch {
-    throw new Refused(`The server's answer (${response.status}) can not be read.`, response.status);
+    throw new Refused(`The server's answer (${response.status}) cannot be read.`, response.status);
   }
   if (!response.ok) throw new Refused(said.error ?? `The server says ${response.status}.`, response.status, said.field);
   return said;

@@ -101,7 +101,7 @@ def _one_then(
 def _check_lead(options: Rules, objective: str) -> None:
     if objective == "win" and options.objective != "win":
         raise OptionError(
-            "agent 'win-optimal' looks at the lead, and a board for points keeps none; play it "
+            "agent 'win-optimal' needs the lead, which a board for points leaves out; play it "
             f"with {setting('objective', 'win')}"
         )
 
@@ -112,7 +112,7 @@ def check(game: Game, name: str) -> None:
     options = options_of(game)
     if name == "match" and not options.keep_cards:
         raise OptionError(
-            "agent 'match' looks at the cards of their hand; play it with "
+            "agent 'match' needs the cards in their hand; play it with "
             + setting("keep_cards", "true")
         )
     if name in SOLVES:
@@ -172,8 +172,7 @@ def _layers(cards: int, objective: str) -> tuple[Layers, int]:
     games = sum(layers.layer(tier).games for tier in layers.tiers())
     if games > MAX_GAMES:
         raise OptionError(
-            f"cards: {cards} is too many for a player who solves the game for {objective} in "
-            f"memory, with {games:.1e} matrix games; write a number for which they are at most "
-            f"{MAX_GAMES:.0e}, 12 for points and 10 for win"
+            f"cards: {cards} is too many to solve in memory for {objective}: {games:.1e} matrix "
+            f"games, and the limit is {MAX_GAMES:.0e}; expected at most 12 for points, 10 for win"
         )
     return layers, games

@@ -222,7 +222,7 @@ HELP = {
 }
 """What the fields are."""
 NO_CARDS = Unavailable(
-    "keep_cards: a table holds who beats whom and not the cards, which change no value; write false"
+    "keep_cards: tables leave the cards out, because they change no payoff; expected false"
 )
 
 
@@ -349,7 +349,12 @@ def canonical(options: Options, ints: Ints, states: Ints, refuse: Refuse) -> Int
         )
     deck, upcard = states[:, DECK], states[:, UPCARD]
     absent = (upcard > 0) & (deck >> np.maximum(upcard - 1, 0) & 1 == 0)
-    refuse(absent, lambda x: f"upcard: {upcard[x]} is not in the deck; it still stands in deck")
+    refuse(
+        absent,
+        lambda x: (
+            f"upcard: {upcard[x]} is not in deck; a card that is turned up is listed there too"
+        ),
+    )
     if options.objective == "win":
         gone = options.points - np.array([points_of(each) for each in deck], np.int64)
         lead = states[:, LEAD] - options.points

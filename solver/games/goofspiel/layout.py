@@ -234,7 +234,7 @@ class Layers(Layout[int]):
     def why_outside(self, state: Ints) -> str | None:
         if not state[UPCARD]:
             return None
-        return "not a row of the table, whose states have no upcard; a query works it out"
+        return "not a row of the table, which keeps no upcards; luckbase query works it out"
 
     def opening_questions(self) -> Iterator[tuple[str, dict[str, object]]]:
         every = tuple(range(1, self.cards + 1))

@@ -136,7 +136,7 @@ class Exact:
         if options.rolls << options.tiles > MAX_STATES:
             raise OptionError(
                 f"board {game.board.name}: exact fractions are for at most {MAX_STATES} positions "
-                f"and this board has {options.rolls << options.tiles}; ask without them"
+                f"and this board has {options.rolls << options.tiles}; leave the fractions out"
             )
         self.game, before = game, positions(game)
         both = np.concatenate([before, expand(game, before).children])

@@ -48,16 +48,16 @@ class Rules(Section):
     def _can_be_solved(self) -> Self:
         if self.rolls > MAX_ROLLS:
             said = f"{self.dice} dice of {self.sides} sides roll in {self.rolls} ways"
-            raise mistake(f"{said}; the most is {MAX_ROLLS}", "rules", "dice")
+            raise mistake(f"{said}; expected at most {MAX_ROLLS}", "rules", "dice")
         if self.rolls << self.tiles > MAX_STATES:
             said = f"{self.tiles} tiles and {self.rolls} rolls make {self.rolls << self.tiles}"
-            raise mistake(f"{said} positions; the most is {MAX_STATES}", "rules", "tiles")
+            raise mistake(f"{said} positions; expected at most {MAX_STATES}", "rules", "tiles")
         if self.one_die != "never" and (self.dice, self.allowed) != (2, "sum"):
             said = f"{show(self.one_die)} is for boards with dice = 2 and allowed = 'sum'"
             raise mistake(f"{said}; write 'never'", "rules", "one_die")
         stuck = self._never_flipped()
         if stuck:
-            raise mistake(f"no roll can flip tile {stuck}, and no game is won", "rules", "tiles")
+            raise mistake(f"no roll can flip tile {stuck}, so no game can be won", "rules", "tiles")
         return self
 
     def _never_flipped(self) -> int | None:

@@ -97,7 +97,7 @@ def show_sum(ints, total, state):
 @njit(_i(_i1, _i1, _i1))
 def list_flips(ints, state, listed):
     """Write what may be flipped after the roll, as sets of tiles, first die, second, sum; a tile
-    that two dice show stands there twice. Returns how many."""
+    that two dice show is there twice. Returns how many."""
     open_tiles, total, n = state[OPEN], roll_sum(state), 0
     if ints[ADD_UP]:
         for at in range(ints[FIRST + total], ints[FIRST + total + 1]):
@@ -336,7 +336,7 @@ def _wrong_count(options: Options, rolled: int, tiles: int) -> str:
     if options.one_die != "never" and rolled == 1:
         rule = f"one die is rolled only when no tile above {sides} is open"
         return f"dice: {rule}, and {high[-1]} is; write {options.dice} faces"
-    return f"dice: {_dice(rolled)} given, and this board rolls {_dice(options.dice)}"
+    return f"dice: {_dice(rolled)} given; expected {_dice(options.dice)}"
 
 
 def _dice(count: int) -> str:

@@ -115,6 +115,6 @@ class PigRoundsBoard(Board):
     def _cut_is_above_a_roll(self) -> Self:
         most = self.rules.dice * self.rules.sides
         if self.solve.cut <= most:
-            said = f"{self.solve.cut} can be made in a roll of {most}; take a larger one"
+            said = f"{self.solve.cut} is too small; expected more than {most}, the most of a roll"
             raise mistake(said, "solve", "cut")
         return self

@@ -163,7 +163,7 @@ def read_chances(section: object) -> Chances:
         said = f"{show(section)} is not a section" if section != {} else "is empty"
         raise mistake(f'{said}; write [outcomes] and lines such as "whammy" = "1/6" below it')
     if len(section) > MAX_OUTCOMES:
-        raise mistake(f"{len(section)} are too many; the most is {MAX_OUTCOMES}", "outcomes")
+        raise mistake(f"{len(section)} are too many; expected at most {MAX_OUTCOMES}", "outcomes")
     chances: dict[Slide, Fraction] = {}
     for key, written in section.items():
         slide = read_slide(key, ("outcomes", key))
@@ -171,7 +171,7 @@ def read_chances(section: object) -> Chances:
             said = "leads to another square, and a board of outcomes has no squares"
             raise mistake(said, "outcomes", key)
         if slide in chances:
-            raise mistake(f"'{slide}' stands there twice", "outcomes")
+            raise mistake(f"'{slide}' is there twice", "outcomes")
         chances[slide] = _chance(written, ("outcomes", key))
     total = sum(chances.values())
     if total != 1:
@@ -285,8 +285,8 @@ class Solve(Section):
             return written
         if type(written) is int and 2 <= written <= MAX_OUTCOMES:
             return written
-        right = f"write 'all', 'three' or how many at most, 2 to {MAX_OUTCOMES}"
-        raise mistake(f"{show(written)} is not one of its values; {right}", "solve", "outcomes")
+        right = f"expected 'all', 'three' or how many at most, 2 to {MAX_OUTCOMES}"
+        raise mistake(f"{show(written)} is not allowed; {right}", "solve", "outcomes")
 
     @model_validator(mode="after")
     def _units_fit_the_cap(self) -> Self:
@@ -296,7 +296,7 @@ class Solve(Section):
         units = self.score_cap // self.score_unit
         if units > MAX_CAP_UNITS:
             said = f"{self.score_cap} is {units} units of score_unit {self.score_unit}"
-            raise mistake(f"{said}; the most is {MAX_CAP_UNITS}", "solve", "score_cap")
+            raise mistake(f"{said}; expected at most {MAX_CAP_UNITS}", "solve", "score_cap")
         return self
 
 
@@ -423,7 +423,7 @@ class PressYourLuckBoard(Board):
         least += any(leaf.slide.kind == "whammy" for leaf in leaves)
         if count < least:
             said = f"{count} are too few to keep the mean amounts on a grid of {unit} dollars"
-            raise mistake(f"{said}; the least is {least}", "solve", "outcomes")
+            raise mistake(f"{said}; expected at least {least}", "solve", "outcomes")
 
 
 @lru_cache(maxsize=256)

@@ -260,7 +260,7 @@ def canonical(most: int, states: Ints, refuse: Refuse) -> Ints:
     spins = earned.sum(axis=1, keepdims=True) + passed.sum(axis=1, keepdims=True)
     refuse(
         spins > MAX_SPINS,
-        lambda x, i: f"earned and passed: {spins[x, 0]} spins; the most is {MAX_SPINS}",
+        lambda x, i: f"earned and passed: {spins[x, 0]} spins; expected at most {MAX_SPINS}",
     )
     whammies[~out & (whammies + spins < most)] = 0
     return states

@@ -179,7 +179,7 @@ def settings(game: Game, fields: Mapping[str, str], defaults: SettingDefaults) -
         spins = [left for left in spins if left > of_others] or spins[-1:]
     every = list(product(up, spins, *columns.values()))
     if len(every) > MAX_SETTINGS:
-        raise StateError(f"{len(every)} settings in one chart; the most is {MAX_SETTINGS}")
+        raise StateError(f"{len(every)} settings in one chart; expected at most {MAX_SETTINGS}")
     return [
         _setting(game, who - 1, left, dict(zip(columns, values, strict=True)), defaults)
         for who, left, *values in every
@@ -217,7 +217,7 @@ def _numbers(name: str, text: str) -> list[int]:
             )
         first, last = int(ends[1]), int(ends[2] or ends[1])
         if last - first >= MAX_SETTINGS:
-            raise StateError(f"{name}: {part} are too many; the most is {MAX_SETTINGS}")
+            raise StateError(f"{name}: {part} are too many; expected at most {MAX_SETTINGS}")
         numbers += range(first, last + 1)
     return numbers
 
@@ -288,7 +288,7 @@ def _state(
             raise StateError(f"{name}: {why[name]}; leave it out")
         column = words.get(name, name)
         if column != name and column in columns:
-            raise StateError(f"{name}: that is {column}, which stands there too; leave one out")
+            raise StateError(f"{name}: is the same as {column}, which is given too; leave one out")
         state[column] = number
     return state
 

@@ -72,7 +72,7 @@ class Computer:
     def __call__(self, game: Game, player: int, state: Ints, actions: list[int]) -> list[float]:
         if "rolls" not in game.columns:
             raise OptionError(
-                "agent 'computer' looks at the rolls of the turn; play it with "
+                "agent 'computer' needs the rolls of the turn; play it with "
                 + setting("count_rolls", "true")
             )
         stick = self.sticks(int(state[TURN]), int(state[-1]))
@@ -148,7 +148,7 @@ def stationary(game: Game, name: str) -> HoldAt | Computer:
         agent = agents_of(game)[name]
     except KeyError:
         raise OptionError(
-            f"agent '{name[:30]}' is not known here; expected 'optimal', 'best-response', "
+            f"unknown agent '{name[:30]}'; expected 'optimal', 'best-response', "
             "'computer' or 'hold-at-k' with a number for k"
         ) from None
     assert isinstance(agent, HoldAt | Computer)

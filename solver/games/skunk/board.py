@@ -59,7 +59,7 @@ class Rules(Section):
     def _can_be_played(self) -> Self:
         if self.sides**self.dice > MAX_ROLLS:
             said = f"{self.dice} dice of {self.sides} sides roll in {self.sides**self.dice} ways"
-            raise mistake(f"{said}; the most is {MAX_ROLLS}", "rules", "dice")
+            raise mistake(f"{said}; expected at most {MAX_ROLLS}", "rules", "dice")
         return self
 
     def race(self) -> Rules:

@@ -167,7 +167,7 @@ def race_options(game: Game) -> Options:
 
 
 NO_ROLLS = rules.Unavailable(
-    "count_rolls: a table does not hold the rolls of a turn, which change no value; write false"
+    "count_rolls: tables leave the rolls out, because they change no payoff; expected false"
 )
 NO_END = rules.Unavailable(
     "at mine=0 yours=0 turn=0 both players could pass for ever, and the rules do not say what such "
@@ -193,8 +193,8 @@ def canonical(goal: int, states: Ints, refuse: Refuse) -> Ints:
     mine, yours, turn, player = (states[:, i] for i in range(4))
     refuse(
         (mine >= goal) & (yours >= goal),
-        lambda x: f"mine and yours: {mine[x]} and {yours[x]}, and {goal} wins at once; only one of "
-        "them can have it",
+        lambda x: f"mine and yours: {mine[x]} and {yours[x]}, and {goal} wins at once, so only "
+        "one of them can have it",
     )  # fmt: skip
     refuse(
         (yours >= goal) & (turn > 0),
@@ -216,7 +216,7 @@ def refuse_rolls(rolls: Ints, turn: Ints, refuse: Refuse) -> None:
     refuse(
         (turn > 0) != (rolls > 0),
         lambda x: f"rolls: {rolls[x]} rolls and {turn[x]} points in the turn; both are 0 before "
-        "the first roll and above it after",
+        "the first roll and above 0 after it",
     )  # fmt: skip
     refuse(rolls > turn, lambda x: f"rolls: {rolls[x]} rolls are worth {rolls[x]} or more")
 

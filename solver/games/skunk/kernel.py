@@ -366,8 +366,8 @@ class Race(Layout[int]):
         bound = certify(self.ints, out)
         if not bound <= TOLERANCE:
             raise StateError(
-                f"the values at goal {self.goal} are certain to {bound:.2g} only, and "
-                f"{TOLERANCE:.2g} is asked for; take a lower goal"
+                f"the values at goal {self.goal} are certain to {bound:.2g} only; "
+                f"expected {TOLERANCE:.2g}; take a lower goal"
             )
         return bound
 

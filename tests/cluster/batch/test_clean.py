@@ -85,7 +85,7 @@ def test_what_was_solved_from_some_states_goes_only_where_it_is_named(tmp_path: 
 def test_what_a_board_file_asks_for_stays_even_where_it_is_named(folder: Path) -> None:
     asked = table_of(folder)
     (one,) = luckbase.clean(str(asked), results=folder / "results", yes=True)
-    assert one.state == "asked" and "a.toml asks for it" in one.why[0] and asked.exists()
+    assert one.state == "asked" and "a.toml needs it" in one.why[0] and asked.exists()
 
 
 def test_a_deleted_board_asks_for_nothing_and_a_moved_one_does(folder: Path) -> None:
@@ -246,7 +246,7 @@ def test_a_removal_that_was_stopped_goes_on(folder: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(Path, "unlink", stop_at_the_ledger)
     (one,) = luckbase.clean(results=folder / "results", yes=True)
-    assert one.state == "unasked" and "can not be removed" in one.error
+    assert one.state == "unasked" and "cannot be removed" in one.error
     monkeypatch.undo()
     (one,) = luckbase.status(str(old), results=folder / "results")
     assert one.state == "damaged"

@@ -61,7 +61,7 @@ def test_a_board_that_is_named_twice_is_asked_for_once(tmp_path: Path) -> None:
 
 def test_a_folder_without_boards_and_a_file_that_is_not_there_are_sentences(tmp_path: Path) -> None:
     empty, gone = requests_for([tmp_path, tmp_path / "gone.toml"])
-    assert "no board file is in it" in str(empty.error) and "no such file" in str(gone.error)
+    assert "has no board file" in str(empty.error) and "no such file" in str(gone.error)
 
 
 def test_options_of_the_command_come_before_those_of_the_job(tmp_path: Path) -> None:
@@ -92,21 +92,24 @@ def test_what_a_job_says_of_the_solve_is_handed_on(tmp_path: Path) -> None:
         ("[[board]]\nfile = []", "board, item 1, file: [] is empty"),
         ("[[board]]\nfile = 'a'\nvariant = []", "unknown key 'variant'; did you mean 'variants'?"),
         ("[[board]]\nfile = 'a'\nvariants = []", "variants: [] is empty"),
-        ("[[board]]\nfile = 'a'\nset = { x = [1] }", "set, x: [1] is no value of an option"),
+        ("[[board]]\nfile = 'a'\nset = { x = [1] }", "set, x: [1] is not an option's value"),
         ("[[board]]\nfile = 'a'\nset = 3", "set: 3 is not a table; write it as { name = value }"),
         (
             "worker = 2\n[[board]]\nfile = 'a'",
             "unknown key 'worker'; did you mean 'workers'?",
         ),
-        ("workers = 0\n[[board]]\nfile = 'a'", "workers: 0 is too small; the least is 1"),
+        ("workers = 0\n[[board]]\nfile = 'a'", "workers: 0 is too small; expected at least 1"),
         ("workers = true\n[[board]]\nfile = 'a'", "workers: true is not a whole number"),
         ("memory = '8'\n[[board]]\nfile = 'a'", "memory: '8' is not a number"),
-        ("memory = nan\n[[board]]\nfile = 'a'", "memory: nan is not a number of use"),
-        ("memory = inf\n[[board]]\nfile = 'a'", "memory: inf is not a number of use"),
-        ("memory = 0.001\n[[board]]\nfile = 'a'", "memory: 0.001 is too small; the least is 0.01"),
+        ("memory = nan\n[[board]]\nfile = 'a'", "memory: nan is not a finite number"),
+        ("memory = inf\n[[board]]\nfile = 'a'", "memory: inf is not a finite number"),
+        (
+            "memory = 0.001\n[[board]]\nfile = 'a'",
+            "memory: 0.001 is too small; expected at",
+        ),
         ("results = 's3://x/y'\n[[board]]\nfile = 'a'", "results: 's3://x/y' is a URI"),
         ("results = ''\n[[board]]\nfile = 'a'", "results: '' "),
-        ("order = 'best'\n[[board]]\nfile = 'a'", "order: 'best' is not one of its values; write"),
+        ("order = 'best'\n[[board]]\nfile = 'a'", "order: 'best' is not allowed; write"),
     ],
 )
 def test_a_mistake_in_a_job_is_one_sentence_with_its_place(

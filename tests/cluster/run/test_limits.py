@@ -107,7 +107,7 @@ def test_what_is_already_there_is_not_needed_again(disk: Disk, tmp_path: Path) -
     disk(1000 + DISK_RESERVE)
     check_room(plan, GB, tmp_path, "less", [2])
     for todo in ([2, 3], None):
-        with pytest.raises(DiskLimitError, match="less would take less"):
+        with pytest.raises(DiskLimitError, match="less takes less"):
             check_room(plan, GB, tmp_path, "less", todo)
 
 

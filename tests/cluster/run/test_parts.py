@@ -132,9 +132,9 @@ def test_bids_are_named_by_the_persons_own_cards(whole: Path) -> None:
     ("words", "said"),
     [
         ({"mine": "1,2", "theirs": "1", "deck": "1,2"}, "theirs: 1 card, and mine has 2"),
-        ({"mine": "1,1", "theirs": "1,2", "deck": "1,2"}, "mine: 1 stands there twice"),
+        ({"mine": "1,1", "theirs": "1,2", "deck": "1,2"}, "mine: 1 is there twice"),
         ({"mine": "1,2", "theirs": "1,2", "deck": "1,2", "upcard": "3"}, "3 is not in the deck"),
-        ({"mine": "1,8", "theirs": "1,2", "deck": "1,2"}, "mine: 8 is not one of 1 to 7"),
+        ({"mine": "1,8", "theirs": "1,2", "deck": "1,2"}, "mine: 8 is not a number from 1 to 7"),
     ],
 )
 def test_what_is_no_state_is_one_sentence(whole: Path, words: dict[str, str], said: str) -> None:

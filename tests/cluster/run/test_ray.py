@@ -95,7 +95,7 @@ def test_payoffs_that_were_there_come_again_with_the_second_try() -> None:
 
 def test_in_the_end_it_is_a_sentence() -> None:
     ray = SomeRay(*[[None]] * (RETRIES + 1))
-    with pytest.raises(WorkerError, match=f"half-way {RETRIES + 1} times; what was solved stays"):
+    with pytest.raises(WorkerError, match=f"stopped a task {RETRIES + 1} times; what was"):
         receipts(ray, keep=False)
     assert ray.handed_out == RETRIES + 1
 
@@ -134,5 +134,5 @@ def test_in_the_end_what_does_not_come_is_a_sentence(monkeypatch: pytest.MonkeyP
     ray.silent = 100
     workers = workers_of(ray)
     workers.submit(task(keep=False))
-    with pytest.raises(WorkerError, match="has not come within 0 s; what was solved stays"):
+    with pytest.raises(WorkerError, match="did not arrive within 0 s; what was solved stays"):
         workers.wait_one(0.0)

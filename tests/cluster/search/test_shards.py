@@ -147,7 +147,7 @@ def test_a_stage_of_which_little_is_asked_is_cut_by_how_it_lies(
     assert sum(held) == states and max(held) < states / 2
     monkeypatch.setattr(level_shards, "MAX_BOXES", 2)
     assert len(asked.shards(stage >> 32, Above())) == 2
-    monkeypatch.setattr(level_shards, "MAX_GROWTH", 0.5)  # it can not be large
+    monkeypatch.setattr(level_shards, "MAX_GROWTH", 0.5)  # it cannot be large
     assert len(asked.shards(stage >> 32, Above())) == 1
 
 

@@ -345,9 +345,9 @@ def test_a_stopped_search_goes_on_after_another_has_solved_part_of_it(
         table = halfway(step)
         notes: list[str] = []
         search(tmp_path / "half", below, one_piece=one_piece, on_note=notes.append)
-        assert "that one begins anew" in notes[0]
+        assert "makes that one start over" in notes[0]
         solved = by(tmp_path / "half", on_note=notes.append)
-        assert len(notes) == 2 and "it begins anew" in notes[1]
+        assert len(notes) == 2 and "it starts over" in notes[1]
         whole = search(tmp_path / f"whole-{i}", np.concatenate([tiny().parse(WIDE)[None], below]))
         assert rows_of(table) == rows_of(whole.table)
         with cluster.open_table(table) as opened:

@@ -313,8 +313,8 @@ def test_some_of_the_states_do_not_say_where_decisions_turn(some: dict[str, Any]
     assert every.thresholds and not every.thresholds_left_out
     assert not found.thresholds and found.thresholds_left_out and found.decisions
     assert not any(" passes " in sentence for sentence in found.sentences)
-    assert found.sentences[-1] == "where decisions turn is told only when all states are compared"
-    assert not any("is told only" in sentence for sentence in every.sentences)
+    assert found.sentences[-1] == "where decisions turn is known only when all states are compared"
+    assert not any("is known only" in sentence for sentence in every.sentences)
 
 
 # --- what can come up ----------------------------------------------------------------------------
@@ -529,7 +529,7 @@ def test_a_file_is_refused_before_anything_is_compared(tmp_path: Path) -> None:
 
 
 def test_tables_of_other_fields_are_refused() -> None:
-    with pytest.raises(OptionError, match="upcard, lead can not be compared"):
+    with pytest.raises(OptionError, match="upcard, lead cannot be compared"):
         table_in_memory("goofspiel/tiny").diff(table_in_memory("goofspiel/tiny", objective="win"))
 
 

@@ -43,7 +43,7 @@ def test_a_board_that_says_float32_is_the_one_that_says_nothing() -> None:
 
 
 def test_another_type_is_refused() -> None:
-    with pytest.raises(OptionError, match="payoffs: 'half' is not one of its values"):
+    with pytest.raises(OptionError, match="payoffs: 'half' is not allowed"):
         solver.load_board(TINY, payoffs="half")
 
 

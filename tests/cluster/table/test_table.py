@@ -339,7 +339,7 @@ def test_a_wrong_best_action_in_such_a_file_is_found_too(copy: Path) -> None:
             assert found.faults >= 1
             assert found.worst >= float(margin[x]) - 1e-6
         except CorruptTableError as error:  # the action is none of that state
-            assert "that is none there" in str(error)
+            assert "that it does not allow" in str(error)
 
 
 def test_why_a_table_is_stale_is_said_in_sentences(path: Path, tmp_path: Path) -> None:
@@ -355,6 +355,6 @@ def test_why_a_table_is_stale_is_said_in_sentences(path: Path, tmp_path: Path) -
     assert why_stale(moved(board)) == ["score_cap: was 3000, now 2500"]
     older = ledgers.Head(**{**vars(said.head), "rules_version": 0})
     assert why_stale(Ledger(older, said.goals)) == ["the rules are version 1, were 0"]
-    assert "can not be read any more" in why_stale(moved(tmp_path / "gone.toml"))[0]
+    assert "cannot be read any more" in why_stale(moved(tmp_path / "gone.toml"))[0]
     assert why_stale(moved(tmp_path / "gone.toml"), absent_is_stale=False) == []
     assert why_stale(Ledger(said.head)) == []

@@ -261,7 +261,7 @@ def test_a_wrong_row_of_a_long_batch_is_named(
     body = "".join(json.dumps({"mine": m, "yours": 0}) + "\n" for m in (1, 2, 3, 4, 500, 6))
     reply = client.post(f"/api/tables/{id_of(client, 'pig')}/batch", content=body)
     assert (reply.status_code, reply.json()["error"]) == (
-        400, "row 5: mine: 500 is too large; the most is 20",
+        400, "row 5: mine: 500 is too large; expected at most 20",
     )  # fmt: skip
 
 
@@ -351,7 +351,7 @@ def test_an_opponent_that_this_board_can_not_have_is_not_offered(client: TestCli
     assert "win-optimal" not in agents and {"match", "points-optimal"} <= set(agents)
     reply = client.post(f"/api/tables/{id}/play", json={"against": "win-optimal"})
     assert reply.status_code == 400 and "--" not in reply.json()["error"]
-    assert "against: 'win-optimal' can not play on this board here" in reply.json()["error"]
+    assert "against: 'win-optimal' cannot play on this board here" in reply.json()["error"]
 
 
 def test_an_opponent_who_works_long_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -375,9 +375,9 @@ def test_what_can_not_be_played_from_says_so(client: TestClient) -> None:
     at = f"/api/tables/{id_of(client, 'press-your-luck')}"
     above, below = "scores=0,1000,500&earned=1,1,1", "scores=0,1000,500&earned=0,1,1"
     said = client.get(f"{at}/state?{above}").json()
-    assert not said["playable"] and "can not be played from" in said["why_not_playable"]
+    assert not said["playable"] and "cannot be played from" in said["why_not_playable"]
     reply = client.post(f"{at}/play", json={"state": above})
-    assert reply.status_code == 404 and "can not be played from" in reply.json()["error"]
+    assert reply.status_code == 404 and "cannot be played from" in reply.json()["error"]
     assert "--" not in reply.json()["error"]
     said = client.get(f"{at}/state?{below}").json()
     assert (said["playable"], said["why_not_playable"]) == (True, None)

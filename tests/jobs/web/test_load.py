@@ -135,8 +135,15 @@ def test_what_can_not_be_answered_is_refused_before_its_body_is_read(web_results
         pig = id_of(client, "pig")
     with listening(web_results) as address:
         for id, type_, length, sent, status, said in (
-            ("nothing", "text/csv", 10**7, b"", 404, "'nothing' is no table here"),
-            (pig, "image/png", 10**7, b"junk" * 10, 400, "content-type: 'image/png' is none of"),
+            ("nothing", "text/csv", 10**7, b"", 404, "unknown table 'nothing'"),
+            (
+                pig,
+                "image/png",
+                10**7,
+                b"junk" * 10,
+                400,
+                "content-type: unknown type 'image/png'",
+            ),
             (pig, "text/csv", 10**8, b"", 400, "body: has more than 64,000,000 bytes"),
         ):
             path = f"/api/tables/{id}/batch"
@@ -174,7 +181,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(
         at = f"/api/tables/{id_of(client, 'pig')}/batch"
     with listening(web_results) as address, sending(address, at, LINE, length=99) as line:
         code, content = reply_of(line)
-    assert code == 408 and "body: has not come within 0.2 s" in json.loads(content)["error"]
+    assert code == 408 and "body: did not arrive within 0.2 s" in json.loads(content)["error"]
 
 
 def test_more_requests_at_once_than_may_be_are_told_to_come_again(

@@ -217,7 +217,7 @@ def test_a_table_that_is_not_complete_says_so(tmp_path: Path) -> None:
     solve_until(board, tmp_path, 20)
     made = luckbase.report(board, 100, results=tmp_path)
     text = Page(made.html).text
-    assert made.ok and "This table is not complete: 1 of the 1 solve asked for" in text
+    assert made.ok and "This table is not complete: 1 of the 1 solve are left" in text
 
 
 # --- the command -------------------------------------------------------------------------------
@@ -260,7 +260,7 @@ def test_a_fault_that_leaves_the_table_readable_stands_in_the_report(
     ("more", "sentence"),
     [
         (["--out", "r.pdf"], "--out: r.pdf: end it in .html"),
-        (["--out", "nowhere/r.html"], "--out: nowhere is no folder; make it first"),
+        (["--out", "nowhere/r.html"], "--out: nowhere is not a folder; make it first"),
         (["--out", "r.html", "--all", "--sample", "3"], "--sample and --all: give one of them"),
     ],
 )

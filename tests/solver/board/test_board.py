@@ -351,7 +351,7 @@ def test_differences_are_sentences_in_the_order_of_the_board() -> None:
     )
     board = read(text, score_unit="500")
     assert differences(canonical(read_board(FEBRUARY)), canonical(board)) == [
-        "across: was not there, now 8",
+        "across: was missing, now 8",
         "corners: was [1, 6, 10, 15], now [1, 6]",
         "score_unit: was 250, now 500",
         "squares 2, slide 1: was 500, now 510",
@@ -377,8 +377,8 @@ def test_a_section_that_came_or_went_is_one_sentence() -> None:
     other["outcomes"] = {"500": "1/3", "1000": "1/3", "whammy": "1/3"}
     assert differences(tiny, other) == [
         "outcomes, '500': was '1/2', now '1/3'",
-        "outcomes, '1000': was not there, now '1/3'",
-        "outcomes, '500 + spin': was '1/3', now not there",
+        "outcomes, '1000': was missing, now '1/3'",
+        "outcomes, '500 + spin': was '1/3', now missing",
         "outcomes, 'whammy': was '1/6', now '1/3'",
     ]
 

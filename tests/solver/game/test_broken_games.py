@@ -230,7 +230,7 @@ def test_what_edges_pay_in_all_is_held_to_the_range(
         assert table[{}].value == pytest.approx((0.9,))
     broken_now[0] = 4
     register("purse", Purse, lambda board: rules(board, **changed))
-    with pytest.raises(GameError, match=r"at left=3: is worth \[1.2\d*\]; expected 0 to 1; say"):
+    with pytest.raises(GameError, match=r"at left=3: has payoff \[1.2\d*\]; expected 0 to 1; say"):
         ENGINES[engine](board, tmp_path / "results")
 
 

@@ -323,9 +323,9 @@ def test_a_field_is_read(field: Field, said: object, values: list[int]) -> None:
         (LEAD, True, "lead: 'True' is not a whole number of at most 9 digits"),
         (LEAD, "9" * 10, "lead: '9999999999' is not a whole number of at most 9 digits"),
         (DICE, "1,2,3", "dice: '1,2,3' has 3 values, not 2; write dice=1,1"),
-        (MINE, "1,6", "mine: 6 is not one of 1 to 5"),
-        (MINE, "0", "mine: 0 is not one of 1 to 5"),
-        (MINE, "2 2", "mine: 2 stands there twice"),
+        (MINE, "1,6", "mine: 6 is not a number from 1 to 5"),
+        (MINE, "0", "mine: 0 is not a number from 1 to 5"),
+        (MINE, "2 2", "mine: 2 is there twice"),
     ],
 )
 def test_what_is_no_value_is_said_with_field_and_value(
@@ -339,14 +339,14 @@ def test_what_is_no_value_is_said_with_field_and_value(
 @pytest.mark.parametrize(
     ("field", "value", "sentence"),
     [
-        (SCORES, 1250, "scores: 1250 is too large; the most is 1000"),
-        (SCORES, -250, "scores: -250 is too small; the least is 0"),
+        (SCORES, 1250, "scores: 1250 is too large; expected at most 1000"),
+        (SCORES, -250, "scores: -250 is too small; expected at least 0"),
         (SCORES, 600, "scores: 600 is not a multiple of 250; nearest are 500 and 750"),
-        (LEAD, -8, "lead: -8 is too small; the least is -7"),
-        (DICE, 7, "dice: 7 is too large; the most is 6"),
-        (DICE, -1, "dice: -1 is too small; the least is 1"),
-        (MINE, 32, "mine: 32 is no set of numbers from 1 to 5"),
-        (MINE, -1, "mine: -1 is no set of numbers from 1 to 5"),
+        (LEAD, -8, "lead: -8 is too small; expected at least -7"),
+        (DICE, 7, "dice: 7 is too large; expected at most 6"),
+        (DICE, -1, "dice: -1 is too small; expected at least 1"),
+        (MINE, 32, "mine: 32 is not a set of numbers from 1 to 5"),
+        (MINE, -1, "mine: -1 is not a set of numbers from 1 to 5"),
     ],
 )
 def test_a_value_out_of_its_bounds_is_said_with_what_would_be_right(
@@ -396,7 +396,7 @@ def test_a_field_that_must_be_said_or_that_is_none_is_named(
     ("cells", "sentence"),
     [
         ({"scores": ["0,0,0", "0,0"], "open": [1, 1]}, "row 2: scores: '0,0' has 2 values, not 3"),
-        ({"scores": ["0,0,0"] * 2, "open": ["1", "6"]}, "row 2: open: 6 is not one of 1 to 5"),
+        ({"scores": ["0,0,0"] * 2, "open": ["1", "6"]}, "row 2: open: 6 is not a number from"),
         ({"scores": ["0,x,0"] * 2, "open": [1, 1]}, "row 1: scores: 'x' is not a whole number"),
         ({"scores_1": [0, 0], "scores_2": [0, 0.5], "scores_3": [0, 0], "open": [1, 1]},
          "row 2: scores_2: '0.5' is not a whole number"),
@@ -405,7 +405,7 @@ def test_a_field_that_must_be_said_or_that_is_none_is_named(
          "row 2: lead: '18446744073709551615' is not a whole number"),
         ({"scores": ["0,0,0"] * 2}, "column open is missing"),
         ({"scores_1": [0, 0], "scores_2": [0, 0]}, "column scores_3 is missing"),
-        ({"a": [0, 0], "b": [0, 0]}, "no column of a state among a, b; write scores_1"),
+        ({"a": [0, 0], "b": [0, 0]}, "no column is a field of a state: a, b; expected s"),
     ],
 )  # fmt: skip
 def test_a_frame_that_is_wrong_is_refused_with_row_and_field(

@@ -46,7 +46,7 @@ def file(folder: Path, text: str = CLIMB, name: str = "climb.py") -> Path:
 def test_a_game_is_not_known_before_its_file_is_and_the_sentence_says_how(
     board: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(BoardError, match=r"'climb' is not a game known here.*register a game"):
+    with pytest.raises(BoardError, match=r"unknown game 'climb'.*register a game"):
         read_board(board)
     assert load_game_file(file(tmp_path)) == ("climb",)
     assert load_game(read_board(board)).players == 2

@@ -152,7 +152,7 @@ def test_goofspiel_refuses_what_is_no_position(win: Table, points: Table) -> Non
         points, "bids", "mine=1 theirs=2 deck=3 upcard=3"
     )
     assert "lead: the picture is before" in refused(win, "lead", "lead=2")
-    assert "'lead' is no chart of goofspiel" in refused(points, "lead", "")
+    assert "'lead' is not a chart of goofspiel" in refused(points, "lead", "")
 
 
 # --- Jackpot and Shut the Box --------------------------------------------------------------------

@@ -110,8 +110,8 @@ def test_a_board_that_keeps_cards_has_no_table() -> None:
     with pytest.raises(OptionError) as error:
         game.need(Layout)
     assert str(error.value) == (
-        "board points: keep_cards: a table holds who beats whom and not the cards, which change "
-        "no value; write false"
+        "board points: keep_cards: tables leave the cards out, because they change no payoff; "
+        "expected false"
     )
 
 
@@ -181,7 +181,7 @@ def test_match_needs_the_cards() -> None:
     with pytest.raises(OptionError) as error:
         agents_of(game)["match"](game, 0, first_states(game)[0], list(range(5)))
     assert str(error.value) == (
-        "agent 'match' looks at the cards of their hand; play it with keep_cards=true"
+        "agent 'match' needs the cards in their hand; play it with keep_cards=true"
     )
 
 
@@ -219,7 +219,7 @@ def test_win_optimal_needs_the_lead() -> None:
     with pytest.raises(OptionError) as error:
         decided(game, "win-optimal", 0, first_states(game))
     assert str(error.value) == (
-        "agent 'win-optimal' looks at the lead, and a board for points keeps none; play it with "
+        "agent 'win-optimal' needs the lead, which a board for points leaves out; play it with "
         "objective=win"
     )
 
@@ -284,7 +284,7 @@ def test_states_of_all_sizes_are_solved_together() -> None:
 
 
 def test_a_game_too_large_to_solve_on_the_way_is_refused_in_a_sentence() -> None:
-    with pytest.raises(OptionError, match=r"cards: 16 is too many .* 12 for points and 10 for win"):
+    with pytest.raises(OptionError, match=r"cards: 16 is too many .* 12 for points, 10 for win"):
         solved(16, "points")
 
 

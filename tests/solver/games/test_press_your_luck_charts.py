@@ -266,7 +266,7 @@ def test_a_choice_closer_than_the_error_is_counted_and_not_called_a_pass(table: 
     [
         ("lead", "riva=500", "unknown field 'riva'; did you mean 'rival'?"),
         ("lead", "rival=250", "250 is not a multiple of 500"),
-        ("lead", "rival=9000", "9000 is too large; the most is 3000"),
+        ("lead", "rival=9000", "9000 is too large; expected at most 3000"),
         ("lead", "spins=4", "spins: 4 in all, and the table covers 3; solve with frontier=4"),
         ("lead", "spins=0", "spins: 0 in all, and the others hold 0; player 2 needs one"),
         ("lead", "spins=one", "spins: 'one' is not a number or several"),
@@ -278,7 +278,7 @@ def test_a_choice_closer_than_the_error_is_counted_and_not_called_a_pass(table: 
         ("lead", "scores=0,500,0", "scores_2: player 2 is up, and this chart is over their score"),
         ("lead", "earned_2=1", "earned_2: player 2 is up, and has what the others leave of spins="),
         ("lead", "passed_2=1", "passed_2: player 2 is up, and who must spin has no choice"),
-        ("lead", "rival=500 scores_3=500", "rival: that is scores_3, which stands there too"),
+        ("lead", "rival=500 scores_3=500", "rival: is the same as scores_3, which is given too"),
         ("decide", "rival=500", "rival: this chart is over the rival's score; leave it out"),
         ("lead", "own=500", "own: player 2 is up, and this chart is over their score; leave it"),
         ("leads", "own=500", "own: player 2 is up, and this chart is over their score"),

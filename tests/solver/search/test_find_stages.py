@@ -372,8 +372,8 @@ def test_a_state_with_more_edges_than_the_game_says_is_named() -> None:
 @pytest.mark.parametrize(
     ("level", "text"),
     [
-        (Level({"levle": 1}), "'levle' is none of the columns level, part, spread, spot"),
-        (Level({"level": 1}, inside=({"spraed": 1},)), "'spraed' is none of the columns"),
+        (Level({"levle": 1}), "unknown column 'levle'; expected level, part, spread, spot"),
+        (Level({"level": 1}, inside=({"spraed": 1},)), "unknown column 'spraed'"),
         (Level({"level": 1 << 61}), "too many values"),
         (Level({"level": 1 << 31}), "too many values for a stage's number"),
         (Level({"level": 1}, ({"part": 1 << 40},)), "too many values for a stage's number"),

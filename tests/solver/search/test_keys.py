@@ -130,7 +130,7 @@ def test_a_column_that_is_none_is_named() -> None:
     fields = Fields([Field("purse"), set_field("cards", 4)])
     with pytest.raises(OptionError) as found:
         words(fields, [{"purse": 1}, {"purses": 2}])
-    assert str(found.value) == "level: 'purses' is none of the columns purse, cards"
+    assert str(found.value) == "level: unknown column 'purses'; expected purse, cards"
 
 
 @pytest.mark.parametrize(
