@@ -84,12 +84,17 @@ def counted(number: float, thing: str) -> str:
     return f"{count(number)} {thing}{'s' * (count(number) != '1')}"
 
 
+def agree(rows: int) -> str:
+    """``10,000 rows agree with the rules``."""
+    return f"{many(rows, 'row')} agree{'s' * (rows == 1)} with the rules"
+
+
 def size(number: float) -> str:
     """``1.2 GB``."""
     for unit, word in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if abs(number) >= 0.9995 * unit:
             return f"{_three(number / unit)} {word}"
-    return f"{number:.0f} bytes"
+    return many(round(number), "byte")
 
 
 def _three(number: float) -> str:

@@ -181,7 +181,7 @@ def report(
     verdict = "not verified"
     if made.verdict is not None and made.verdict.ok:
         checked = made.verdict.residuals
-        verdict = f"{checked.rows if checked else 0:,} rows agree with the rules"
+        verdict = words.agree(checked.rows if checked else 0)
     elif made.verdict is not None:
         verdict = f"faults were found: {made.verdict.faults[0]}"
     size, charts = words.size(made.save(where)), words.many(len(made.charts), "chart")

@@ -244,7 +244,7 @@ def _say_size(solved: SolvedSearch | SolvedTiers, digits: int, more: str = "") -
 
 
 def _say_time(solved: Solved, more: str = "") -> None:
-    how = f"{solved.workers} Ray workers" if solved.ray else f"{solved.workers} threads"
+    how = words.many(solved.workers, "Ray worker" if solved.ray else "thread")
     say(f"  time         {words.duration(solved.seconds)} with {how}{more}")
 
 

@@ -131,7 +131,7 @@ def verify(
     if checked is not None and checked.rows:
         at = words.fields(checked.state)
         print(
-            f"{checked.rows:,} rows agree with the rules: worst residual {checked.worst:.2e} at "
+            f"{words.agree(checked.rows)}: worst residual {checked.worst:.2e} at "
             f"{at}, where {checked.bound:.2e} is allowed, mean {checked.mean:.2e}, stored to "
             f"{precision:.1e}"
         )

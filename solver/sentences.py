@@ -79,9 +79,9 @@ def show(value: object) -> str:
     return "nothing" if value is None else shorten(str(value), 60)
 
 
-def many(number: int, thing: str) -> str:
-    """``1 tier``, ``74 tiers``."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+def many(number: int, thing: str, things: str = "") -> str:
+    """``1 tier``, ``74 tiers``; things: of more than one, if it is not `thing` and an s."""
+    return f"{number:,} {thing if number == 1 else things or f'{thing}s'}"
 
 
 def nearest(word: str, known: Iterable[str], otherwise: str = "expected one of: ") -> str:

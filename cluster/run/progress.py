@@ -132,9 +132,9 @@ class Solved(Result):
     def _repr_html_(self) -> str:
         """What was solved, in a notebook."""
         ledger = self.ledger
-        how = f"{self.workers} {'Ray workers' if self.ray else 'threads'}"
+        how = many(self.workers, "Ray worker" if self.ray else "thread")
         rows = [("states", f"{self.states:,} solved now, {self.kept:,} were there"),
-                ("table", f"{ledger.rows:,} states in {many(len(ledger.files), 'file')}, "
+                ("table", f"{many(ledger.rows, 'state')} in {many(len(ledger.files), 'file')}, "
                           f"{words.size(ledger.bytes)}"),
                 ("time", f"{words.duration(self.seconds)} with {how}" * bool(self.shards)),
                 ("memory", words.size(self.peak_memory) * bool(self.peak_memory)),

@@ -250,7 +250,7 @@ class Comparison(Result):
 
     def _apart(self) -> list[str]:
         """What is counted apart."""
-        apart = [f"{self.toss_ups:,} toss-ups went another way"] if self.toss_ups else []
+        apart = [f"{many(self.toss_ups, 'toss-up')} went another way"] if self.toss_ups else []
         if self.toss_ups_worst > self.tolerance:
             apart[-1] += f" (deciding as before costs {self.toss_ups_worst:.2g} at most)"
         if self.one_sided:

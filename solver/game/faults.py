@@ -26,6 +26,7 @@ from luckbase.solver.game.rules import (
     WEIGHT,
     room_for,
 )
+from luckbase.solver.sentences import many
 
 _PLAIN = str.maketrans("", "", "[] ")
 
@@ -92,7 +93,7 @@ def _faults(game: Game, edges: StateEdges, count: int) -> Iterator[Fault]:
             yield f"pays {rewards[0].tolist()}; {_range(game)}", ""
         return
     if not 1 <= count <= game.max_edges:
-        yield f"has {count} edges; expected 1 to {game.max_edges} (max_edges)", ""
+        yield f"has {many(count, 'edge')}; expected 1 to {game.max_edges} (max_edges)", ""
     least = 0 if kind == DECISION else -1
     if not least <= actor < game.players:
         expected = f"expected {least} to {game.players - 1} (players count from 0)"

@@ -32,6 +32,7 @@ from luckbase.solver.njit import njit
 from luckbase.solver.search import expand as expansion
 from luckbase.solver.search import keys as hashing
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all
+from luckbase.solver.sentences import many
 
 INNER, OVER, KNOWN = 0, 1, 2  # kinds of a state met: not over, over, known and so not expanded
 PIECE = 1 << 16  # states that `known` is asked of at once
@@ -117,7 +118,8 @@ class Explorer:
                 raise expansion.refused(game, self._room)
             if met.count > self.max_states:
                 raise SearchLimitError(
-                    f"the search has found {met.count:,} states in {len(self.first) - 1} levels "
+                    f"the search has found {many(met.count, 'state')} in "
+                    f"{many(len(self.first) - 1, 'level')} "
                     f"and is not finished; the limit is {self.max_states:,}"
                 )
         self._kinds.append(kinds)

@@ -122,7 +122,7 @@ def test_choices_closer_than_the_tables_error_are_marked_not_called(results: Pat
     with open_table(path) as table:
         one = ChartRequest({"mine": "10", "yours": "29"}, error=5e-8)
         (line,) = (found := charts.make("chart", table.probe, one)).lines
-        assert line.endswith(" - 21 ? 21") and "1 turns after a ?" in found.note
+        assert line.endswith(" - 21 ? 21") and "1 turn after a ?" in found.note
         picture = charts.make("hold", table.probe, ChartRequest(error=5e-8))
         assert isinstance(picture, Heatmap) and np.isnan(picture.values[10, 29])
         assert "too close to call" in picture.about

@@ -280,7 +280,7 @@ def draw(options: Options, values: Ints) -> Scene:
     for i, (name, field, cards) in enumerate(rows):
         y = 4 + i * ROW
         role = UP if upcard and field != "deck" else ""
-        head = f"{name}: {sum(cards)} points left" if field == "deck" else name
+        head = f"{name}: {many(sum(cards), 'point')} left" if field == "deck" else name
         shapes.append(Words(head, GAP, y + 11, 16, "start", bold=role == UP))
         shapes += _cards(field, cards, most, left, y + HEAD, upcard if field == "deck" else 0)
     about = [

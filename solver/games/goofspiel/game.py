@@ -361,7 +361,7 @@ def canonical(options: Options, ints: Ints, states: Ints, refuse: Refuse) -> Int
         over = sizes[:, 0] == 0
         refuse(
             (np.abs(lead) > gone) & ~over,
-            lambda x: f"lead: {lead[x]} is more than the {gone[x]} points that are gone",
+            lambda x: f"lead: {lead[x]} is larger than the sum of the cards gone, {gone[x]}",
         )
     make_all_canonical(ints, states)
     return states

@@ -51,6 +51,7 @@ from luckbase.solver.games.jackpot.board import JackpotBoard
 from luckbase.solver.games.jackpot.board import Rules as Options
 from luckbase.solver.njit import njit
 from luckbase.solver.search.expand import expand
+from luckbase.solver.sentences import many
 
 HERE = __package__
 OPEN, FACES = 0, 1
@@ -340,7 +341,7 @@ def _wrong_count(options: Options, rolled: int, tiles: int) -> str:
 
 
 def _dice(count: int) -> str:
-    return "1 die" if count == 1 else f"{count} dice"
+    return many(count, "die", "dice")
 
 
 @njit(GROUP_TYPE)

@@ -55,7 +55,7 @@ from luckbase.solver.games.press_your_luck.outcomes import (
     round_half_up,
     rounded,
 )
-from luckbase.solver.sentences import nearest, show
+from luckbase.solver.sentences import many, nearest, show
 
 SQUARES = 18
 SLIDES = 3
@@ -149,7 +149,7 @@ def read_squares(section: object) -> Squares:
             said = f"{show(slides)} is not a list of {SLIDES} slides such as [1400, 1750, 2250]"
             raise mistake(said, "squares", number)
         if len(slides) != SLIDES:
-            said = f"has {len(slides)} slides and must have {SLIDES}"
+            said = f"has {many(len(slides), 'slide')}; expected {SLIDES}"
             raise mistake(said, "squares", number)
         squares.append(
             tuple(read_slide(slide, ("squares", number, i)) for i, slide in enumerate(slides))
@@ -422,7 +422,7 @@ class PressYourLuckBoard(Board):
             raise mistake(f"{said}, and no whole units keep it", "solve", "outcomes")
         least += any(leaf.slide.kind == "whammy" for leaf in leaves)
         if count < least:
-            said = f"{count} are too few to keep the mean amounts on a grid of {unit} dollars"
+            said = f"{count} are too few to keep the mean amounts on a grid of ${unit}"
             raise mistake(f"{said}; expected at least {least}", "solve", "outcomes")
 
 

@@ -49,6 +49,7 @@ from luckbase.solver.games.press_your_luck.setting import (
     share_of_cap,
 )
 from luckbase.solver.scene import listed
+from luckbase.solver.sentences import many
 
 KINDS = (
     Kind(
@@ -117,7 +118,7 @@ class LuckCharts(Charts):
         unsure = sum(int(lead.choice.unsure.sum()) for lead in leads)
         note = "a lead is my score less the rival's, who gets the spins; play from one to the other"
         if unsure:
-            note += f"; {unsure} leads are too close to call, and count as play"
+            note += f"; too close to call, so that play is said: {many(unsure, 'lead')}"
         return Listing(lead_lines(leads), LEAD_COLUMNS, tuple(map(_lead_row, leads)), note)
 
     def _leads(self, lookup: Lookup, request: ChartRequest) -> Curves:

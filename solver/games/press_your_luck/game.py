@@ -59,6 +59,7 @@ from luckbase.solver.game.rules import (
 )
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
 from luckbase.solver.njit import njit
+from luckbase.solver.sentences import many
 
 PLAYERS = 3
 SCORE, EARNED, PASSED, WHAMMIES = 0, 3, 6, 9
@@ -250,7 +251,7 @@ def canonical(most: int, states: Ints, refuse: Refuse) -> Ints:
         refuse(
             out & (column > 0),
             lambda x, i, name=name: (
-                f"{name}: player {i + 1} is out ({most} whammies) and must have 0"
+                f"{name}: player {i + 1} is out ({many(most, 'whammy', 'whammies')}); expected 0"
             ),
         )
     refuse(

@@ -232,8 +232,8 @@ def hold_points(strategy: Strategy) -> tuple[Floats, Floats]:
 def _listing(found: Sequence[Entry], tolerance: float) -> Listing:
     marked = sum(len(line.uncertain) for line in found)
     note = NOTE + (
-        f"; {marked} turns after a ?: rolling and holding are closer than {tolerance:.1e}, and the "
-        "chart says hold"
+        f"; {many(marked, 'turn')} after a ?: rolling and holding are closer than {tolerance:.1e}, "
+        "and the chart says hold"
         if marked
         else f"; every choice is certain: none hangs on less than {tolerance:.1e}"
     )
@@ -282,7 +282,7 @@ def _hold(points: Floats, about: str) -> Heatmap:
     limits = None
     if len(short):
         low, high = int(short.min()), int(short.max())
-        title = f"Hold at {low} to {high} points; past the line it is all or nothing"
+        title = f"Hold at {low} to {many(high, 'point')}; past the line it is all or nothing"
         limits = (float(low), float(high))
     unsure = int(np.isnan(points).sum())
     if unsure:
@@ -350,7 +350,8 @@ def turn_picture(strategy: Strategy, yours: int, about: str) -> Heatmap:
     line = charts.outline("roll or hold", rolling, scores, scores, known)
     first = strategy.entry(0, yours).hold
     return Heatmap(
-        f"Against {yours} points: " + (f"hold at {first} from 0" if first < goal else "never hold"),
+        f"Against {many(yours, 'point')}: "
+        + (f"hold at {first} from 0" if first < goal else "never hold"),
         about, ("mine", "turn", "value"), scores, scores, chances,
         MINE, "points in the turn", CHANCE,
         None, (0.0, 1.0), lines=() if line is None else (line,),

@@ -215,10 +215,13 @@ def refuse_rolls(rolls: Ints, turn: Ints, refuse: Refuse) -> None:
     """Refuse rolls (n,) that can not have made the points of the turn (n,)."""
     refuse(
         (turn > 0) != (rolls > 0),
-        lambda x: f"rolls: {rolls[x]} rolls and {turn[x]} points in the turn; both are 0 before "
+        lambda x: f"rolls: {rolls[x]}, and turn: {turn[x]}; both are 0 before "
         "the first roll and above 0 after it",
     )  # fmt: skip
-    refuse(rolls > turn, lambda x: f"rolls: {rolls[x]} rolls are worth {rolls[x]} or more")
+    refuse(
+        rolls > turn,
+        lambda x: f"rolls: {rolls[x]} is more than turn={turn[x]}",
+    )
 
 
 STEPS, TURNS = 3, 6

@@ -93,7 +93,7 @@ def _track(race: RaceScene, player: int, y: float) -> Iterator[Shape]:
         yield Box("bar", LEFT, y, reach, TRACK, (), "", 16, *about)
     if player == race.player and race.turn:
         more = wide * min((banked + race.turn) / race.end, 1.0) - reach
-        about = f"{race.turn} points of the turn, not banked", "turn", str(race.turn)
+        about = f"{many(race.turn, 'point')} of the turn, not banked", "turn", str(race.turn)
         yield Box("bar", LEFT + reach, y, more, TRACK, (), CHANCE, 16, *about)
         shown += f" + {race.turn} = {banked + race.turn}"
     yield Words(shown, LEFT + 8, y + TRACK / 2, 20, "start", bold=True)
@@ -112,8 +112,10 @@ def _said(race: RaceScene) -> tuple[str, str]:
         who = "a draw" if race.winner is None else f"player {race.winner + 1} has won"
         return who, f"Player 1 has {one}, player 2 has {two}: {who}."
     title = f"player {race.player + 1} has the dice"
-    rolled = "" if race.rolls is None else f" in {race.rolls} roll{'s' * (race.rolls != 1)}"
-    turn = f"{race.turn} points in the turn{rolled}" if race.turn else "at the start of a turn"
+    rolled = "" if race.rolls is None else f" in {many(race.rolls, 'roll')}"
+    turn = (
+        f"{many(race.turn, 'point')} in the turn{rolled}" if race.turn else "at the start of a turn"
+    )
     goal = f" {race.end} wins." if race.goal else ""
     return title, f"Player 1 has {one} banked, player 2 {two}. {title.capitalize()}, {turn}.{goal}"
 

@@ -301,5 +301,5 @@ def test_what_is_wrong_with_a_state_is_one_sentence(words: dict[str, str], sente
 
 def test_a_lead_beyond_the_points_gone_is_refused() -> None:
     words = {"mine": "1,2", "theirs": "3,4", "deck": "1,2", "lead": "8"}
-    with pytest.raises(StateError, match="lead: 8 is more than the 7 points that are gone"):
+    with pytest.raises(StateError, match="lead: 8 is larger than the sum of the cards gone, 7"):
         goofspiel(4, "win").parse(words)

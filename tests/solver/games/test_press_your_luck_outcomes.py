@@ -293,7 +293,7 @@ def test_one_amount_is_kept_where_the_mean_is_on_the_grid() -> None:
     [
         ("0", "0 is not allowed"), ("1", "1 is not allowed"), ("-3", "-3 is not allowed"),
         ("201", "201 is not allowed"), ("some", "'some' is not"), ("true", "true is not"),
-        ("4", "4 are too few to keep the mean amounts on a grid of 250 dollars; expected at"),
+        ("4", "4 are too few to keep the mean amounts on a grid of $250; expected at"),
     ],
 )  # fmt: skip
 def test_a_number_that_is_none_is_one_sentence(text: str, said: str) -> None:
