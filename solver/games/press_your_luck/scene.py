@@ -132,7 +132,8 @@ def _desk(
     yield from _pieces("earned spins", f"earned_{number}", earned, "", "", x, y + 86)
     yield from _pieces("passed spins", f"passed_{number}", passed, UP, "P", x, y + 136)
     yield Box("plate", x + 9, y + 186, DESK - 18, 46, (), QUIET, 16,
-              f"player {number}: {_whammies(whammies)} of {most}", f"whammies_{number}", str(whammies))  # fmt: skip
+              f"player {number} has {whammies} of {most} whammies", f"whammies_{number}",
+              str(whammies))  # fmt: skip
     yield Words("whammies", middle, y + 197, 13)
     for k in range(most):
         at = middle + (k - (most - 1) / 2) * 27
