@@ -44,7 +44,7 @@ def chart(
 ) -> None:
     """Print or draw a table at a glance: when to hold, chances to win.
 
-    A game has its charts by name, lists and pictures; a --what that is none of them says which. A
+    A game has its charts by name, lists and pictures; a wrong name for --what lists them. A
     picture is printed as text, as wide as the terminal, or drawn into a file."""
     from luckbase.solver.charts import Listing
     from luckbase.solver.game.capabilities import Charts, choose_chart

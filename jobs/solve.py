@@ -68,7 +68,7 @@ def solve(
 
     What is there already stays. With FIELD=VALUE or --from, or for a game that has no tiers, it
     solves all that lies below some states, by search. Prints the table's directory on stdout.
-    Of several boards all are read first; one that can not be read or solved stops no other, and
+    Of several boards all are read first; one that cannot be read or solved stops no other, and
     the exit code is 1.
     """
     from luckbase.cluster.inputs import is_many
@@ -214,7 +214,7 @@ def _say_search(solved: SolvedSearch) -> None:
     ledger, roots = solved.ledger, solved.goal.roots
     assert roots is not None
     n = len(roots.start)
-    below = "one state" if n == 1 else f"{n} states"
+    below = "one state" if n == 1 else words.many(n, "state")
     say(f"{ledger.head.board}: {words.counted(solved.states, 'state')} below {below}")
     if solved.kept:
         say(f"  grown        kept {words.count(solved.kept)}, new {words.count(solved.states)}")

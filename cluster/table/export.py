@@ -351,7 +351,7 @@ def _format_of(out: str, name: str | None) -> str:
         if ending in kind.endings:
             return known
     endings = ", ".join(kind.endings[0] for kind in FORMATS.values())
-    raise OptionError(f"{option('out')}: {out}: not a format known here; end it in {endings}")
+    raise OptionError(f"{option('out')}: {out}: unknown format; end it in {endings}")
 
 
 # --- formats -------------------------------------------------------------------------------------

@@ -267,7 +267,7 @@ def format_of(name: str) -> str:
     """The format that a file's ending says. Raises OptionError."""
     found = FORMATS.get(Path(name).suffix.lower())
     if found is None:
-        raise OptionError(f"{name}: not a format known here; end it in .csv, .jsonl or .parquet")
+        raise OptionError(f"{name}: unknown format; end it in .csv, .jsonl or .parquet")
     return found
 
 

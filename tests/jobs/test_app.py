@@ -276,7 +276,7 @@ def test_a_batch_of_no_states_has_no_answers(
         ("in.csv", 'scores\n"0,0"\n', "has 2 values, not 3"),
         ("in.jsonl", "{", "in.jsonl"),
         ("in.parquet", "no", "in.parquet"),
-        ("in.xlsx", "no", "not a format known here"),
+        ("in.xlsx", "no", "unknown format; end it in"),
     ],
 )
 def test_a_wrong_batch_is_one_sentence_and_leaves_no_file(

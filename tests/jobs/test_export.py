@@ -43,7 +43,7 @@ def test_an_export_says_what_it_wrote(
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [(["--out", "x.doc"], "--out: x.doc: not a format known here; end it in .csv, .xlsx, .parquet"),
+    [(["--out", "x.doc"], "--out: x.doc: unknown format; end it in .csv, .xlsx, .parquet"),
      (["--out", "no/such/x.csv"], "--out: no/such/x.csv: No such file or directory"),
      (["score_1=5"], "where: unknown column 'score_1'; did you mean 'scores_1'"),
      (["best=pass"], "where: best: 'pass' is not an action of this table; did you mean"),

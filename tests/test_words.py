@@ -1,0 +1,176 @@
+"""Plain English wherever a person reads: the house style of CONTRIBUTING.md, as far as a test can
+tell. Messages, help and docstrings of commands, documentation and page hold no phrase of its list,
+and a count of one has its singular.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+STYLE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+REFUSED = (
+    r"\b(is|are) none of\b",
+    r"(?<![Tt]here )(?<!where )\bis no (?!longer\b|more\b|less\b)\w+",
+    r"\bold (habit|one costs)\b",
+    r"\bright would be\b",
+    r"\bknown here\b",
+    r"\bstands? (there|in one)\b",
+    r"\banew\b",
+    r"\bin flight\b",
+    r"\basked for\b",
+    r"\basks for it\b",
+    r"\b(is|are|be|was) told\b",
+    r"\bcan not\b",
+    r"\bof use\b",
+    r"\b\d+ for \d+\b",
+    r"\bhalf-way\b",
+    r"\bit goes where\b",
+    r"\bpercentage points?\b",
+    r"\b(he|she|his|him|her|hers)\b",
+)
+"""Each has an example in the table of CONTRIBUTING.md, with what to write in its place."""
+
+
+def rows_of(heading: str) -> list[list[str]]:
+    """The cells of the table behind a heading of CONTRIBUTING.md."""
+    part = STYLE.split(f"\n### {heading}\n")[1].split("\n### ")[0].split("\n## ")[0]
+    lines = [line for line in part.splitlines() if line.startswith("| ")][2:]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+
+
+def docstrings(tree: ast.AST) -> set[int]:
+    """The ids of a module's docstrings, and of the texts behind its constants; not of commands'
+    docstrings, which are their help."""
+    return {
+        id(each.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if not any("command" in ast.unparse(d) for d in getattr(node, "decorator_list", ()))
+        for each in node.body
+        if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)
+    }
+
+
+def strings(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, text) of a module's strings, "{}" for what is put in."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    hidden = docstrings(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts = [each.value if isinstance(each, ast.Constant) else "{}" for each in node.values]
+            yield node.lineno, "".join(map(str, parts))
+            hidden |= {id(each) for each in node.values}
+        elif id(node) not in hidden and isinstance(getattr(node, "value", None), str):
+            yield node.lineno, node.value
+
+
+def page_texts(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, text) of a file of the page, its comments left out."""
+    text = re.sub(r"/\*.*?\*/|(?<!:)//[^\n]*|<!--.*?-->", lambda found: "\n" * found[0].count("\n"),
+                  path.read_text(encoding="utf-8"), flags=re.DOTALL)  # fmt: skip
+    yield from enumerate(text.splitlines(), start=1)
+
+
+def doc_texts(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, text) of a page of the documentation, without the house style's own examples."""
+    text = path.read_text(encoding="utf-8")
+    if path.name == "CONTRIBUTING.md":
+        before, style = text.split("\n## House style\n")
+        text = before + "\n" * style.count("\n")
+    yield from enumerate(re.sub(r"<!--.*?-->", "", text).splitlines(), start=1)
+
+
+def everything() -> Iterator[tuple[str, str]]:
+    """(place, text) of all that a person reads."""
+    modules = [p for room in ("solver", "cluster", "jobs") for p in (ROOT / room).rglob("*.py")]
+    page = [p for p in (ROOT / "jobs/web/static").iterdir() if p.suffix in (".js", ".html")]
+    docs = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    for paths, texts in ((modules, strings), (page, page_texts), (docs, doc_texts)):
+        assert len(paths) >= 10
+        for path in paths:
+            for line, text in texts(path):
+                yield f"{path.relative_to(ROOT)}:{line}", " ".join(text.split())
+
+
+@pytest.fixture(scope="module")
+def read() -> list[tuple[str, str]]:
+    return list(everything())
+
+
+@pytest.mark.parametrize("phrase", REFUSED)
+def test_no_text_that_a_person_reads_has_a_phrase_of_the_list(
+    phrase: str, read: list[tuple[str, str]]
+) -> None:
+    found = [f"{where}: {text[:120]}" for where, text in read if re.search(phrase, text)]
+    assert not found, "\n".join(found)
+
+
+def test_the_house_style_has_an_example_of_each_phrase() -> None:
+    """So each of them finds what it is for, and the table says what to write in its place."""
+    examples = [row[0] for row in rows_of("Refused by a test")]
+    for example in examples:
+        assert any(re.search(phrase, example) for phrase in REFUSED), example
+    for phrase in REFUSED:
+        assert any(re.search(phrase, example) for example in examples), phrase
+
+
+def test_what_is_to_be_written_in_their_place_has_none_of_them() -> None:
+    for heading in ("Messages", "Help", "Documentation", "The page", "Refused by a test"):
+        rows = rows_of(heading)
+        assert len(rows) >= 3
+        for row in rows:
+            assert len(row) == 2 and not any(re.search(phrase, row[1]) for phrase in REFUSED), row
+
+
+# --- counts --------------------------------------------------------------------------------------
+
+THINGS = """
+    states files rows tables boards tiers shards spins points cards rolls dice players games moves
+    decisions levels positions edges columns bytes outcomes cells dollars nodes workers threads
+    whammies turns tiles solves cases groups names actions requests values questions charts leads
+    settings slides squares toss-ups parts entries children layers opponents agents faults
+"""
+NEVER_ONE = """
+    self.width values, len(groups) actions, self.options.cards cards, 1 if lead > 0 else 2 leads,
+    self.dice dice, self.tiles tiles, self.rolls rolls, said positions, options.dice dice,
+    show(corners) names, runs(spins[~there]) spins, spins[x, 0] spins, n spins, most whammies,
+    len(every) settings, len(out) states, max_states states, players players, self.count states,
+    solver['host'] solves, words.count(guess) states, option('force') solves, len(found) columns,
+    len(schema.names) columns, each bytes, per edges, a_state bytes, rate states,
+    words.count(said['states_a_second']) states, limit bytes, cells cells, len(read) rows,
+    about.num_rows rows, size bytes
+"""
+"""Counts above a limit, rates, and words that only look like a count."""
+COUNTED = re.compile(rf"^(?: more)? ({'|'.join(THINGS.split())})\b")
+
+
+def counts(path: Path) -> Iterator[str]:
+    """What stands before a plural in a module's texts, but for constants, whose value is known."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.JoinedStr):
+            continue
+        for value, after in zip(node.values, node.values[1:], strict=False):
+            if isinstance(value, ast.FormattedValue) and isinstance(after, ast.Constant):
+                found = COUNTED.match(str(after.value))
+                code = ast.unparse(value.value)
+                if found and not re.search(r"\b[A-Z][A-Z_]+\b", code):
+                    yield f"{code} {found[1]}"
+
+
+def test_a_count_that_may_be_one_has_its_singular() -> None:
+    """By `sentences.many` or `words.counted`; what never is one is listed."""
+    known = {" ".join(each.split()) for each in re.split(r",\s(?!0\])", NEVER_ONE)}
+    found = {
+        f"{each} ({path.relative_to(ROOT)})": each
+        for room in ("solver", "cluster", "jobs")
+        for path in (ROOT / room).rglob("*.py")
+        for each in counts(path)
+    }
+    assert not [where for where, each in found.items() if each not in known]
+    assert known == {*found.values()} and "rate states" in known
