@@ -66,8 +66,8 @@ def strings(path: Path) -> Iterator[tuple[int, str]]:
             parts = [each.value if isinstance(each, ast.Constant) else "{}" for each in node.values]
             yield node.lineno, "".join(map(str, parts))
             hidden |= {id(each) for each in node.values}
-        elif id(node) not in hidden and isinstance(getattr(node, "value", None), str):
-            yield node.lineno, node.value
+        elif isinstance(node, ast.Constant) and id(node) not in hidden:
+            yield node.lineno, str(node.value)
 
 
 def page_texts(path: Path) -> Iterator[tuple[int, str]]:
