@@ -255,7 +255,8 @@ def _said(now: Progress) -> str:
     if now.finding:
         return f"{found_so_far(now.rows, now.about, now.finding)}, {rate} states/s"
     what = now.of if now.rows_total else "shards"
-    shards = f", {now.shards} of {now.shards_total} {what}" if now.shards_total else ""
+    total = many(now.shards_total, what.removesuffix("s"))
+    shards = f", {now.shards} of {total}" if now.shards_total else ""
     return f"{rate} states/s{shards}"
 
 

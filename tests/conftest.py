@@ -20,6 +20,7 @@ settings.register_profile("luckbase", deadline=None)
 settings.load_profile("luckbase")
 
 
+LONGEST = ("tests/e2e/test_hosts.py", "tests/docs/test_blocks.py::test_the_blocks_of_all_pages")
 ROOM = 8 << 30
 """Tests write to memory where so many bytes are free there."""
 
@@ -40,8 +41,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Hosts first: they take longest, and nothing is left to do beside them at the end."""
-    items.sort(key=lambda item: not item.nodeid.startswith("tests/e2e/test_hosts.py"))
+    """What takes longest first, so that nothing is left to do beside it at the end: the hosts, and
+    the pages of the documentation, which are read in one folder."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

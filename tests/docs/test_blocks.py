@@ -1,10 +1,11 @@
-"""Every block of commands, Python or SQL in the documentation is run, a page at a time.
+"""Every block of commands, Python or SQL in the documentation is run, as a reader would: in one
+folder, page after page, in the order in which the README links to them.
 
-The blocks of a page are run one after the other in one temporary folder that holds `boards/`. A
-line of commands must end with exit code 0, or with the one that a comment behind it names: ``# exit
-1``. A block of ``text`` behind a block that was run is what it prints: every line of it must be
-among the lines that were printed, whatever the spaces. HTML comments before a block say what is
-different:
+The folder holds `boards/`, and what earlier pages left. Python begins anew with each page. A line
+of commands must end with exit code 0, or with the one that a comment behind it names: ``# exit 1``.
+A block of ``text`` behind a block that was run is what it prints: its lines must be among those
+that were printed, in this order, whatever the spaces; "…" stands for what was cut, a line or the
+rest of one. HTML comments before a block say what is different:
 
 * ``<!-- not run: REASON -->``: the block is not run.
 * ``<!-- tested with: A for B -->``: B stands in the block, and the test writes A.
@@ -36,6 +37,8 @@ TESTED = re.compile(r"<!-- tested with: (.+) for (.+) -->")
 RUN = ("sh", "python", "sql")
 FEW = 8
 """Blocks that are not run, in all pages."""
+ONES = re.compile(r"(?<![\w.,=\[/-])1 (?!is\b|has\b|was\b|[a-z]+ses\b)[a-z]+s\b")
+"""A count of one without its singular."""
 
 
 @dataclass
@@ -135,40 +138,75 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder in which the blocks of a page are run."""
+def reading_order() -> list[Path]:
+    """The pages in the order of the README's links, the README first; then all others."""
+    readme = ROOT / "README.md"
+    links = re.findall(r"\]\((docs/[^)#]+\.md)", readme.read_text(encoding="utf-8"))
+    after = links[links.index("docs/tutorial.md") :]
+    return [*dict.fromkeys([readme, *(ROOT / link for link in after), *PAGES])]
+
+
+def missing(shown: list[str], printed: str) -> str:
+    """The first line of a page's ``text`` that was not printed, or not behind those before it; ""
+    where there is none."""
+    there = iter([flat(line) for line in printed.splitlines()])
+    for line in filter(None, map(flat, shown)):
+        pattern = ".*".join(map(re.escape, line.split("…")))
+        if line != "…" and not any(re.fullmatch(pattern, found) for found in there):
+            return line
+    return ""
+
+
+def run_block(block: Block, where: str, folder: Path, names: dict[str, object]) -> str:
+    """What a block prints; names: those of the page's Python. Raises AssertionError for a line
+    that ends with another exit code than the page says."""
+    if block.kind == "sql":
+        return str(duckdb.sql(block.text))
+    if block.kind == "python":
+        caught = io.StringIO()
+        with contextlib.redirect_stdout(caught):
+            exec(compile(block.text, where, "exec"), names)
+        return caught.getvalue()
+    printed = ""
+    for line in joined(block.text):
+        wanted = re.search(r"# exit (\d+)", line)
+        code, said = run_line(line, folder)
+        assert code == (int(wanted[1]) if wanted else 0), f"{where}: {line}\n{said}"
+        printed += said
+    return printed
+
+
+def test_the_blocks_of_all_pages_run_in_one_folder_and_print_what_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("boards", "jobs", "tests"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
     matplotlib.use("agg")
-    return tmp_path
+    for page in reading_order():
+        names: dict[str, object] = {"__name__": "__main__"}
+        for block in blocks_of(page):
+            if block.skipped:
+                continue
+            where = f"{page.relative_to(ROOT)}:{block.line}"
+            printed = run_block(block, where, tmp_path, names)
+            absent = missing(block.printed, printed)
+            assert not absent, f"{where}: not printed, or not in this order: {absent}\n{printed}"
+            assert not ONES.search(printed), f"{where}: {ONES.search(printed)}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_blocks_of_a_page_run_and_print_what_it_says(page: Path, folder: Path) -> None:
-    names: dict[str, object] = {"__name__": "__main__"}
-    for block in blocks_of(page):
-        if block.skipped:
-            continue
-        where, printed = f"{page.name}:{block.line}", ""
-        if block.kind == "sh":
-            for line in joined(block.text):
-                wanted = re.search(r"# exit (\d+)", line)
-                code, said = run_line(line, folder)
-                assert code == (int(wanted[1]) if wanted else 0), f"{where}: {line}\n{said}"
-                printed += said
-        elif block.kind == "sql":
-            printed = str(duckdb.sql(block.text))
-        else:
-            caught = io.StringIO()
-            with contextlib.redirect_stdout(caught):
-                exec(compile(block.text, where, "exec"), names)
-            printed = caught.getvalue()
-        there = {flat(line) for line in printed.splitlines()}
-        for line in block.printed:
-            if flat(line) and flat(line) != "…":
-                assert flat(line) in there, f"{where}: not printed: {line}\n{printed}"
+def test_pages_are_read_in_the_order_of_the_readme() -> None:
+    order = [str(page.relative_to(ROOT)) for page in reading_order()]
+    assert order[:2] == ["README.md", "docs/tutorial.md"] and len(order) == len(PAGES)
+    assert order.index("docs/how-to/another-board.md") < order.index("docs/how-to/search.md")
+
+
+def test_what_is_shown_is_compared_with_what_is_printed() -> None:
+    printed = "one  line\nanother line\n\nthe last"
+    for shown in (["one line", "the last"], ["one line", "…", "the …"], ["… line"], []):
+        assert missing(shown, printed) == ""
+    for shown in (["one"], ["the last", "one line"], ["another line", "another line"]):
+        assert missing(shown, printed) == shown[-1]
 
 
 def test_few_blocks_are_not_run_and_each_says_why() -> None:
