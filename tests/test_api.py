@@ -329,7 +329,7 @@ def test_row_groups_that_can_not_match_are_not_read(
     ("where", "wrong"),
     [("scores_9>=1", "unknown column 'scores_9'"), ("scores_1", "'scores_1' is not a condition"),
      ("scores_1>=x", "scores_1: 'x' is not a number"), ("scores=1,2", "scores has 3 numbers"),
-     ("scores<1,2,3", "scores has 3 numbers"), ("  ", "no condition"), ("best='x", "No closing")],
+     ("scores<1,2,3", "scores has 3 numbers"), ("  ", "where: is empty"), ("best='x", "No closing")],
 )  # fmt: skip
 def test_a_where_that_says_nothing_is_one_sentence(
     table: luckbase.Table, where: str, wrong: str
@@ -472,7 +472,7 @@ def test_functions_and_open_tables_play_as_agents(results: Path) -> None:
         assert luckbase.evaluate(PIG, [pig, hold]).agents[1] == "hold"
         with pytest.raises(luckbase.errors.OptionError, match="not of this board"):
             luckbase.evaluate(BOARDS / "pig/piglet.toml", [pig])
-    with pytest.raises(luckbase.errors.OptionError, match="7 is no agent"):
+    with pytest.raises(luckbase.errors.OptionError, match="7 is not an agent"):
         luckbase.evaluate(PIG, [7])
 
 

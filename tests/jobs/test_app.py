@@ -266,7 +266,7 @@ def test_a_batch_of_no_states_has_no_answers(
             "row 3: scores: 7 is not a multiple of 500; nearest are 0 and 500",
         ),
         ("in.csv", STATES + "0,0,0,0,7,0\n", "row 3: is beyond this table's frontier"),
-        ("in.csv", "a,b\n1,2\n", "no column of a state"),
+        ("in.csv", "a,b\n1,2\n", "no column is a field of a state"),
         ("in.csv", "scores_1,scores_2\n1,2\n", "column scores_3 is missing"),
         (
             "in.csv",

@@ -67,8 +67,8 @@ def test_rules_that_were_not_solved_are_refused_naming_those_that_were(
     assert (code, out) == (1, "")
     assert err.count("\n") == 1
     assert "no table of this board with tied_pass=next" in err
-    assert "(tied_pass: 'passer' for 'next')" in err
-    assert "score_unit: 1000 for 500" in err
+    assert "(tied_pass: 'passer' instead of 'next')" in err
+    assert "score_unit: 1000 instead of 500" in err
     assert f"luckbase solve {TINY} --set tied_pass=next" in err
 
 

@@ -118,7 +118,7 @@ def test_a_board_whose_folder_is_not_there_may_be_elsewhere(folder: Path) -> Non
     (folder / "boards").rename(folder / "elsewhere")
     found = luckbase.clean(results=folder / "results", yes=True)
     assert {one.state for one in found} == {"protected"} and len(found) == 3
-    assert all("its folder is not there" in one.why[0] for one in found)
+    assert all("its folder is missing" in one.why[0] for one in found)
     assert everything(folder / "results") == before
     assert len(clean(folder, folder / "boards", yes=True)["protected"]) == 3
     assert len(clean(folder, folder / "elsewhere", yes=True)["protected"]) == 2

@@ -109,7 +109,7 @@ def test_what_a_job_says_of_the_solve_is_handed_on(tmp_path: Path) -> None:
         ),
         ("results = 's3://x/y'\n[[board]]\nfile = 'a'", "results: 's3://x/y' is a URI"),
         ("results = ''\n[[board]]\nfile = 'a'", "results: '' "),
-        ("order = 'best'\n[[board]]\nfile = 'a'", "order: 'best' is not allowed; write"),
+        ("order = 'best'\n[[board]]\nfile = 'a'", "order: 'best' is not allowed; expected"),
     ],
 )
 def test_a_mistake_in_a_job_is_one_sentence_with_its_place(
