@@ -329,7 +329,7 @@ def test_row_groups_that_can_not_match_are_not_read(
     ("where", "wrong"),
     [("scores_9>=1", "unknown column 'scores_9'"), ("scores_1", "'scores_1' is not a condition"),
      ("scores_1>=x", "scores_1: 'x' is not a number"), ("scores=1,2", "scores has 3 numbers"),
-     ("scores<1,2,3", "scores has 3 numbers"), ("  ", "where: is empty"), ("best='x", "No closing")],
+     ("scores<1,2,3", "scores has 3 numbers"), ("  ", "is empty"), ("best='x", "No closing")],
 )  # fmt: skip
 def test_a_where_that_says_nothing_is_one_sentence(
     table: luckbase.Table, where: str, wrong: str
