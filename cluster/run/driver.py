@@ -446,8 +446,7 @@ class Run(ABC, Generic[S]):
             if isinstance(step, Solve):
                 self.workers.submit(self.task(step))
         if any(isinstance(step, Commit) and step.commit for step in steps):
-            with self.commits.taking_in():
-                self.commit(receipt)
+            self.commit(receipt)
         if receipt is not None:
             self.note_memory(receipt)
             self.count(receipt)

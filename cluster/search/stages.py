@@ -229,10 +229,8 @@ class StageSearch(Run[SolvedSearch]):
                 if receipt is not None:
                     i = receipt.shard
                     _, askers = running.pop(i)
-                    with self.keeping.taking_in():
-                        done(i, read_asks(receipt.asks), receipt.rest)
-                        mine = [askers[k] for k in receipt.met]
-                        self._keep(order.shards[i], receipt, mine)
+                    done(i, read_asks(receipt.asks), receipt.rest)
+                    self._keep(order.shards[i], receipt, [askers[k] for k in receipt.met])
                     waits = next_one() if waits is None else waits
                 if receipt is None or self.keeping.full:
                     self.keeping.flush()

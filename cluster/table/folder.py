@@ -15,10 +15,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -195,9 +193,6 @@ class Commits:
         self.storage, self.ledger = storage, ledger
         self.lines: list[Line] = []
         self.files: dict[str, Path] = {}
-        self.times = self.committed = 0
-        self.flushing = self.adding = 0.0
-        """Seconds, in all: of flushes, `times` of them; of the rest, for each of `committed`."""
 
     def __enter__(self) -> None:
         pass
@@ -213,19 +208,6 @@ class Commits:
         """Whether no more should wait."""
         return len(self) >= MAX_WAITING
 
-    @property
-    def seconds(self) -> tuple[float, float]:
-        """Seconds that it took, on average: each time, and for each line; 0 where it took none."""
-        each = self.flushing / max(1, self.times), self.adding / max(1, self.committed)
-        return round(each[0], 6), round(each[1], 6)
-
-    @contextmanager
-    def taking_in(self) -> Iterator[None]:
-        """Count the time in which the driver takes in what is to be committed."""
-        began = time.perf_counter()
-        yield
-        self.adding += time.perf_counter() - began
-
     def add(self, line: Line, files: dict[str, Path]) -> None:
         """A line, and what is moved to its place before it is committed."""
         self.lines.append(line)
@@ -235,12 +217,9 @@ class Commits:
         """Commit all that waits: the files first, on the disk when this returns."""
         if not self.lines:
             return
-        began = time.perf_counter()
         lines, files, self.lines, self.files = self.lines, self.files, [], {}
         self.storage.put_all(files)
         commit(self.storage, self.ledger, *lines)
-        self.flushing += time.perf_counter() - began
-        self.times, self.committed = self.times + 1, self.committed + len(lines)
 
 
 # --- shards of a search that runs ---

@@ -19,7 +19,7 @@ from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.run.schedule import Shard
 from luckbase.cluster.search.shards import Demand, LevelShard, Order
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.table.folder import Piece
+from luckbase.cluster.table.folder import Commits, Piece
 from luckbase.solver.search.stages import WHOLE
 from tests.bench.replay import Costs, Driver, Replayed, Tasks, longest_chain, play_out
 
@@ -67,7 +67,28 @@ def recording() -> Iterator[list[TaskTimes]]:
     """The times of each search by stages that ends meanwhile in this process."""
     found: list[TaskTimes] = []
     looks: list[float] = []
-    run, shards = StageSearch.run, Demand.shards
+    run, shards, flush = StageSearch.run, Demand.shards, Commits.flush
+    took: dict[tuple[int, str], list[float]] = {}
+
+    def flushed(commits: Commits) -> None:
+        began, lines = time.perf_counter(), len(commits)
+        flush(commits)
+        if lines:
+            took.setdefault((id(commits), "flush"), []).append(time.perf_counter() - began)
+
+    def clocked(name: str) -> Any:
+        method = getattr(StageSearch, name)
+
+        def timed(search: StageSearch, *given: Any) -> None:
+            began = time.perf_counter()
+            method(search, *given)
+            took.setdefault((id(search), name), []).append(time.perf_counter() - began)
+
+        return patch.object(StageSearch, name, timed)
+
+    def mean(of: object, name: str) -> float:
+        seconds = took.get((id(of), name), [0.0])
+        return round(sum(seconds) / len(seconds), 6)
 
     def timed(asked: Demand, *given: Any) -> Any:
         began = time.perf_counter()
@@ -78,14 +99,21 @@ def recording() -> Iterator[list[TaskTimes]]:
     def kept(search: StageSearch) -> Solved:
         looks.clear()
         solved = run(search)
-        found.append(_times(search, list(looks)))
+        keep = mean(search.keeping, "flush"), mean(search, "_keep")
+        commit = mean(search.commits, "flush"), mean(search, "commit")
+        found.append(_times(search, list(looks), keep, commit))
         return solved
 
-    with patch.object(Demand, "shards", timed), patch.object(StageSearch, "run", kept):
+    with (
+        patch.object(Demand, "shards", timed), patch.object(StageSearch, "run", kept),
+        patch.object(Commits, "flush", flushed), clocked("_keep"), clocked("commit"),
+    ):  # fmt: skip
         yield found
 
 
-def _times(run: Any, looks: list[float]) -> TaskTimes:
+def _times(
+    run: Any, looks: list[float], keep: tuple[float, float], commit: tuple[float, float]
+) -> TaskTimes:
     """What the tasks of a run took, and those that it went on from."""
     of = {one.name: one.seconds for one in run.found}
     finds = [
@@ -95,7 +123,7 @@ def _times(run: Any, looks: list[float]) -> TaskTimes:
     return TaskTimes(
         run.met, looks, finds, [_sweep_seconds(run, piece) for piece in run.pieces], run.reads,
         [piece.states for piece in run.pieces], 8 * (1 + run.game.players),
-        run.keeping.seconds, run.commits.seconds,
+        keep, commit,
     )  # fmt: skip
 
 

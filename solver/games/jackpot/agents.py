@@ -42,7 +42,6 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Agents, ClosedForms
 from luckbase.solver.game.fields import members
 from luckbase.solver.game.game import Agent, Game
-from luckbase.solver.game.rules import DECISION
 from luckbase.solver.games.jackpot.game import choices, options_of, positions
 from luckbase.solver.search.expand import expand
 
@@ -126,7 +125,7 @@ class Exact:
 
     states: the states as tuples, children before parents, the start last. at: their places.
     lotteries: for each state, by action in the order of the rules; empty where the game is over.
-    payoffs: of the states that are over, by place. deciding: the places of those with a choice.
+    payoffs: of the states that are over, by place.
 
     Raises OptionError for a board with too many states.
     """
@@ -150,7 +149,6 @@ class Exact:
             int(x): Fraction(edges.rewards[edges.first[x], 0])
             for x in np.flatnonzero(edges.terminal)
         }
-        self.deciding = np.flatnonzero(edges.kinds == DECISION).tolist()
         self.lotteries: list[dict[int, Lottery]] = [{} for _ in self.states]
         # The chances that the rules mean: so many of sides ** dice rolls.
         chances = {w: Fraction(w).limit_denominator(options.rolls) for w in set(edges.weights)}

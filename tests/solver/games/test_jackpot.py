@@ -78,8 +78,9 @@ def regrets_of(exact: Exact, play: Play) -> dict[State, Fraction]:
     """What one action of a play loses, the best play before and after it; only where it does."""
     best = exact.best.values
     lost = {
-        x: best[x] - expected(exact.lotteries[x][play.actions[x]], best) for x in exact.deciding
-    }
+        x: best[x] - expected(choices[play.actions[x]], best)
+        for x, choices in enumerate(exact.lotteries) if len(choices) > 1
+    }  # fmt: skip
     return {exact.states[x]: each for x, each in lost.items() if each}
 
 
@@ -297,12 +298,13 @@ def test_a_search_in_floats_finds_the_exact_values(path: Path, settings: Setting
 def test_the_tie_tolerance_calls_ties_as_exact_fractions_do(path: Path) -> None:
     """Noise is below it and every real gap above: each state's best action is the exact one."""
     game, solved = jackpot(path), exact(path)
-    states = np.array([solved.states[x] for x in solved.deciding])
+    deciding = [x for x, choices in enumerate(solved.lotteries) if len(choices) > 1]
+    states = np.array([solved.states[x] for x in deciding])
     values = np.array([[float(value)] for value in solved.best.values])
     edges = expand(game, states)
     below = np.array([solved.at[tuple(child)] for child in edges.children.tolist()])
     q = evaluate(edges, values[below])
-    for k, x in enumerate(solved.deciding):
+    for k, x in enumerate(deciding):
         here = slice(int(q.first[k]), int(q.first[k + 1]))
         best = choose(q.values[here], 0, game.tie_tolerance)
         assert q.actions[here][best] == solved.best.actions[x], game.describe(states[k])
