@@ -32,6 +32,7 @@ async function draw() {
     const tables = table ? await api.tables() : [];
     if (mine !== turn) return;
     if (!same) leave?.();
+    if (!same && current) scrollTo(0, 0);
     around(asked, table, tables);
     const more = { ...asked, data: table, same, path: path ?? [], current: () => mine === turn };
     const made = await view.show(main, more);
@@ -54,7 +55,7 @@ async function draw() {
 /** After a step inside the page: the keyboard goes to the head of what is new. */
 function settle(made) {
   const head = main.querySelector("[data-head]");
-  if (head && !main.contains(document.activeElement)) head.focus({ preventScroll: true });
+  if (head && !main.contains(document.activeElement)) head.focus();
   say(head?.textContent || made);
 }
 

@@ -68,7 +68,7 @@ export async function show(main, asked) {
       action.action, () => (action.next ? step(action.next.query, action.action) : choose(action.action))]])),
     u: ["the state before", () => here.undo.click()],
     r: ["a random state", () => here.random.click()],
-    e: ["change the state", () => { here.change.open = true; here.form.focus(here.table.fields[0].name); }],
+    e: ["go to the fields", () => { here.change.open = true; here.form.focus(here.table.fields[0].name); }],
   });
   return headline(here.table, answer);
 }
