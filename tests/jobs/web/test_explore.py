@@ -132,13 +132,15 @@ def test_keys_do_what_buttons_do_and_can_be_turned_off(
     page.keyboard.press("e")
     expect(page.locator("input[name=mine]")).to_be_focused()
     page.keyboard.press("u")  # who writes is not disturbed
-    expect(page.locator("input[name=mine]")).to_be_focused()
+    expect(page.locator("input[name=mine]")).to_have_value(re.compile("u"))
+    expect(page.locator(".fields .wrong:visible")).to_contain_text("mine")
     page.get_by_text("Keys", exact=True).click()
     page.get_by_label("Letters and digits are keys").uncheck()
     url = page.url
     page.keyboard.press("r")
     page.wait_for_timeout(300)
     assert page.url == url
+    only_refusals(visitor)
 
 
 def test_why_stands_under_the_answer(visitor: Visitor, address: Callable[..., str]) -> None:
