@@ -26,8 +26,8 @@ from luckbase.solver import sentences
 from luckbase.solver.errors import LuckbaseError
 
 GROUPS = {
-    "Solve": {"plan": "solve", "solve": "solve"},
-    "Ask": {"query": "query", "export": "query"},
+    "Solve": {"boards": "info", "plan": "solve", "solve": "solve"},
+    "Ask": {"info": "info", "query": "query", "export": "query"},
     "Compare": {"diff": "diff", "evaluate": "evaluate", "simulate": "evaluate"},
     "Draw": {"chart": "draw", "graph": "draw", "report": "draw", "serve": "serve"},
     "Play": {"play": "play"},

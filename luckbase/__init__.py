@@ -22,6 +22,7 @@ All of luckbase is on this page; what the command line does, a function here doe
 `evaluate`, `matrix`, `simulate`               what a profile of agents is worth
 `play`, `graph`                                a person's game; a drawing of how agents play
 `report`                                       a table in one file, to send to somebody
+`info`, `boards`                               a board or a table explained; boards to begin with
 `Game`, `register`                             a game of your own
 `errors`                                       every exception, one tree: `LuckbaseError`
 =============================================  =================================================
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
     from luckbase.cluster.batch.run import BatchOptions
     from luckbase.cluster.batch.run import Due as Due
     from luckbase.cluster.batch.run import Outcome as Outcome
+    from luckbase.cluster.info import Info as Info
+    from luckbase.cluster.info import PackagedBoard as PackagedBoard
     from luckbase.cluster.play.draw import Picture as Picture
     from luckbase.cluster.play.evaluate import Evaluated as Evaluated
     from luckbase.cluster.play.evaluate import Matrix as Matrix
@@ -75,8 +78,9 @@ if TYPE_CHECKING:
 _ELSEWHERE = {
     "Answer": "cluster.table.answer", "Board": "solver.board.model",
     "Due": "cluster.batch.run", "Evaluated": "cluster.play.evaluate", "Game": "solver.game.game",
-    "LuckbaseError": "solver.errors", "Matrix": "cluster.play.evaluate",
-    "Outcome": "cluster.batch.run", "Picture": "cluster.play.draw",
+    "Info": "cluster.info", "LuckbaseError": "solver.errors", "Matrix": "cluster.play.evaluate",
+    "Outcome": "cluster.batch.run", "PackagedBoard": "cluster.info",
+    "Picture": "cluster.play.draw",
     "Planned": "cluster.run.tiers",
     "PlannedSearch": "cluster.search.plan",
     "Play": "cluster.play.game", "Progress": "cluster.run.progress", "Report": "jobs.web.report",
@@ -88,11 +92,11 @@ _ELSEWHERE = {
 """Where the names are that this page does not define: loaded when they are asked for."""
 
 __all__ = [
-    "Answer", "Board", "Due", "Evaluated", "Game", "LuckbaseError", "Matrix", "Outcome", "Picture",
-    "Planned", "PlannedSearch", "Play", "Progress", "Report", "Simulated", "SolveOptions", "Solved",
-    "Spare", "Status", "Table", "clean", "errors", "evaluate", "graph", "load_board", "matrix",
-    "open", "plan", "plan_all", "play", "register", "report", "simulate", "solve", "solve_all",
-    "status",
+    "Answer", "Board", "Due", "Evaluated", "Game", "Info", "LuckbaseError", "Matrix", "Outcome",
+    "PackagedBoard", "Picture", "Planned", "PlannedSearch", "Play", "Progress", "Report",
+    "Simulated", "SolveOptions", "Solved", "Spare", "Status", "Table", "boards", "clean", "errors",
+    "evaluate", "graph", "info", "load_board", "matrix", "open", "plan", "plan_all", "play",
+    "register", "report", "simulate", "solve", "solve_all", "status",
 ]  # fmt: skip
 
 
@@ -134,6 +138,35 @@ def load_board(path: str | os.PathLike[str], /, **options: object) -> Board:
     from luckbase.cluster.inputs import board_of
 
     return board_of(path, **options)
+
+
+def boards() -> tuple[PackagedBoard, ...]:
+    """The boards that the package brings, whose names are taken wherever a board file is.
+
+    >>> [board.name for board in luckbase.boards() if board.game == "skunk"]
+    ['skunk/seed', 'skunk/tiny']
+
+    `PackagedBoard.copy` writes one to a file, to edit."""
+    from luckbase.cluster.info import boards as found
+
+    return found()
+
+
+def info(
+    board_or_table: Board | str | os.PathLike[str], *,
+    results: str | os.PathLike[str] = "results", **options: object,
+) -> Info:  # fmt: skip
+    """A board or a table explained: the game in two sentences, fields, options and their values,
+    charts, agents, commands to copy; of a table its size, age and origin.
+
+    >>> luckbase.info("press-your-luck/1985-02").fields[0].help
+    'Dollars of players 1, 2 and 3, in turn order.'
+
+    board_or_table, options: as `open` has them; a board needs no table. Raises BoardError,
+    OptionError, CorruptTableError."""
+    from luckbase.cluster.info import info as found
+
+    return found(board_or_table, Path(results), options)
 
 
 def plan(

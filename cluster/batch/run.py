@@ -338,7 +338,7 @@ def _statuses(
         elif is_job(path) or (is_folder and board_files(path)):
             for request in requests_for([path], settings):
                 job_results = request.solve_options.get("results", results)
-                yield from _of_board(request, folder or Path(job_results))
+                yield from statuses_of_board(request, folder or Path(job_results))
         elif is_folder and not (path / LINES).exists():
             raise MissingTableError(f"{name}: has neither a table nor a board file")
         else:
@@ -349,7 +349,7 @@ def _statuses(
                 yield _for_request(status, request, results) if reach else _for_own_file(status)
 
 
-def _of_board(request: BoardRequest, results: Path) -> Iterator[Status]:
+def statuses_of_board(request: BoardRequest, results: Path) -> Iterator[Status]:
     """The tables of a board; with options, the one that these mean."""
     file, settings = request.file, dict(request.settings)
     if request.board is None:

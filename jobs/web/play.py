@@ -167,8 +167,9 @@ def game_view(table: StoredTable, request: ApiRequest[TableParams]) -> GameView:
 def _check_opponents(table: StoredTable, against: str) -> None:
     """Raises OptionError for an agent of the game's that is not offered on this board."""
     for name in map(str.strip, against.split(",")):
-        if name in agents_of(table.game) and not tables.plays(table.game, name):
-            right = nearest(name, tables.opponents(table.game))
+        known = tables.opponents(table.game)
+        if name in agents_of(table.game) and name not in known:
+            right = nearest(name, known)
             raise OptionError(f"against: '{name}' cannot play on this board; {right}")
 
 

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from luckbase.cluster.info import FieldInfo, agents_on, field_info
+from luckbase.cluster.info import label as label
 from luckbase.cluster.table import Condition
 from luckbase.cluster.table.ledger import TIERS
 from luckbase.cluster.table.moves import Addressed, Moves, moves
 from luckbase.cluster.words import fields, typed
 from luckbase.jobs.web.http import ApiRequest, QueryParams, TableParams
 from luckbase.solver.board import registry
-from luckbase.solver.board.model import Board, canonical, field_at
+from luckbase.solver.board.model import Board, canonical, options_of
 from luckbase.solver.charts import Kind
 from luckbase.solver.errors import LuckbaseError, MissingTableError
-from luckbase.solver.game import capabilities
-from luckbase.solver.game.capabilities import Charts, Layout
-from luckbase.solver.game.fields import MAX_VALUE, Field
+from luckbase.solver.game.capabilities import Charts, Layout, drawing
+from luckbase.solver.game.fields import Field
 from luckbase.solver.game.game import Game
-from luckbase.solver.policy.evaluate import OPTIMAL, RANDOM
 from luckbase.solver.result import Flat, Result
 
 if TYPE_CHECKING:
@@ -35,10 +35,6 @@ AGENT_SECONDS = 2.0
 """That an opponent may work before its first move."""
 TRIES = 20
 """Rows that are drawn for one of them: some of a search that ends at a table are not solved."""
-CHOICES = 20
-"""Values of a field that are listed one by one."""
-
-
 DRAWN = 2_000
 """Rows that are drawn to see between which values the columns lie."""
 
@@ -75,30 +71,6 @@ class TableList(Result):
     """The tables that are served."""
 
     tables: list[TableSummary]
-
-
-@dataclass(frozen=True)
-class FieldInfo(Result):
-    """A field of a state, as a page's input has it. kind: players (one number a player), list
-    (several other numbers), set (of numbers from 1), choice (one of few), number. min, max, step:
-    of each number, null for no bound; held_max: the most among rows of this table. default: null
-    where it must be said. help: what it is, in a sentence; example: as an address has it."""
-
-    name: str
-    label: str
-    help: str
-    example: str
-    kind: Literal["players", "list", "set", "choice", "number"]
-    players: bool
-    length: int
-    min: int
-    max: int | None
-    step: int
-    held_max: int | None
-    choices: list[int] | None
-    default: int | None
-    optional: bool
-    blank: bool
 
 
 @dataclass(frozen=True)
@@ -160,11 +132,10 @@ def summary(pool: TablePool, entry: TableEntry) -> TableSummary:
     status, (game, board, identity) = pool.status(entry), entry.names
     kinds = ["full"] * bool(status.tiers_in_all) + ["search"] * bool(status.roots)
     why = [pool.without_paths(each, entry) for each in status.why]
-    title, about = registry.described(game)
+    game_title, about = registry.described(game)
     return TableSummary(
-        id=entry.id, game=game, board=board, title=status.title or board, game_title=title,
-        about=about,
-        options=status.options, solve_id=identity,
+        id=entry.id, game=game, board=board, title=status.title or board,
+        game_title=game_title, about=about, options=status.options, solve_id=identity,
         kind=" and ".join(kinds) or "empty", state=status.state, states=status.states,
         bytes=status.bytes, complete=status.state == "complete",
         stale=why if status.state == "stale" else [], why=why, running=status.running,
@@ -195,7 +166,7 @@ def info(listed: TableSummary, table: StoredTable) -> TableInfo:
         summary=replace(listed, error_bound=table.error),
         players=game.players, payoff_name=game.payoff_name, payoff_range=game.payoff_range,
         simultaneous=game.simultaneous,
-        fields=[field_info(game, field, spans) for field in game.fields],
+        fields=[field_info(game, field, highest(field, spans)) for field in game.fields],
         start=start_of(table),
         examples=[Example(label, state, state) for label, state in _instructive(table)],
         charts=[] if charts is None else list(charts.kinds),
@@ -205,7 +176,7 @@ def info(listed: TableSummary, table: StoredTable) -> TableInfo:
         ],
         agents=opponents(game),
         option_help=option_help(game.board),
-        outcome_note=capabilities.drawing(game).note,
+        outcome_note=drawing(game).note,
         full=any(part.name == TIERS for part in table.parts),
         board_file={"name": game.board.name, **canonical(game.board)},
     )  # fmt: skip
@@ -213,55 +184,19 @@ def info(listed: TableSummary, table: StoredTable) -> TableInfo:
 
 def option_help(board: Board) -> dict[str, str]:
     """What each option of a board does, in a sentence; those without one are left out."""
-    model, places = type(board), board.options().items()
-    return {name: help for name, at in places if (help := field_at(model, at).description)}
+    found = options_of(board).items()
+    return {name: of.description for name, (_, of) in found if of.description}
+
+
+def highest(field: Field, spans: Mapping[str, tuple[int, int, int]]) -> int | None:
+    """The greatest number of a field among rows of a table; None where that is not known."""
+    return max((spans[name][1] for name in field.columns if name in spans), default=None)
 
 
 def opponents(game: Game) -> list[str]:
-    """Who may be played against: the game's own agents that its board can have, and that a request
-    can wait for, after those of every game."""
-    own = capabilities.agents_of(capabilities.detailed(game))
-    return [OPTIMAL, RANDOM, *(name for name in own if plays(game, name))]
-
-
-def plays(game: Game, name: str) -> bool:
-    """Whether one of the game's own agents is such a one."""
-    whole = capabilities.detailed(game)
-    try:
-        capabilities.own_agents(whole).check(whole, name)
-    except LuckbaseError:
-        return False
-    return capabilities.own_agents(whole).seconds(whole, name) <= AGENT_SECONDS
-
-
-def label(name: str) -> str:
-    """A column's name for people: ``scores 1`` for ``scores_1``."""
-    return name.replace("_", " ")
-
-
-def field_info(game: Game, field: Field, spans: Mapping[str, tuple[int, int, int]]) -> FieldInfo:
-    """A field as a page's input has it."""
-    lone = field.length == 1 and not field.as_list
-    players = not lone and field.length == game.players and not field.as_list
-    kind: Literal["players", "list", "set", "choice", "number"]
-    kind = "set" if field.is_set else "players" if players else "number" if lone else "list"
-    high = None if field.high == MAX_VALUE else field.high
-    choices: list[int] | None = None
-    if field.is_set:
-        choices = list(range(1, field.high.bit_length() + 1))
-    elif high is not None and (high - field.low) // field.unit < CHOICES:
-        choices = list(range(field.low, high + 1, field.unit))
-        kind = "choice" if kind == "number" else kind
-    highest = [spans[name][1] for name in field.columns if name in spans]
-    return FieldInfo(
-        name=field.name, label=label(field.name), help=field.help,
-        example=field.sample or field.example.partition("=")[2],
-        kind=kind, players=players, length=field.length,
-        min=field.low, max=high, step=field.unit, held_max=max(highest, default=None),
-        choices=choices, default=field.default,
-        optional=field.default is not None or field.blank is not None,
-        blank=field.blank is not None,
-    )  # fmt: skip
+    """Who may be played against: the agents that the board can have, and that a request can wait
+    for."""
+    return [*agents_on(game, AGENT_SECONDS)]
 
 
 def start_of(table: StoredTable) -> dict[str, str] | None:

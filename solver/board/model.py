@@ -17,10 +17,11 @@ the same payoffs and grow together.
 import hashlib
 import json
 import re
+import types
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol, Self, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 from pydantic.fields import FieldInfo
@@ -141,15 +142,6 @@ def fields_of(model: type[BaseModel], location: Location) -> list[str]:
     return list(model.model_fields)
 
 
-def field_at(model: type[BaseModel], location: Location) -> FieldInfo:
-    """The field that stands at a location of a model's file."""
-    for part in location[:-1]:
-        inner = model.model_fields[str(part)].annotation
-        assert isinstance(inner, type) and issubclass(inner, BaseModel)
-        model = inner
-    return model.model_fields[str(location[-1])]
-
-
 def in_order(key: str) -> tuple[int, str]:
     """Sort key: numbers as numbers ("2" before "10"), names after them."""
     return (int(key), "") if re.fullmatch(r"[0-9]{1,9}", key) else (10**9, key)
@@ -192,13 +184,42 @@ def rules_identity(game: _OnBoard) -> str:
 
 def changed_options(board: Board) -> dict[str, Any]:
     """The options that are not at their game's defaults, by name, those of reach left out."""
-    found: dict[str, Any] = {}
+    found = {
+        option: value for option, (value, field) in options_of(board).items()
+        if option not in type(board).reach and value != field.default
+    }  # fmt: skip
+    return dict(sorted(found.items()))
+
+
+def options_of(board: Board) -> dict[str, tuple[Any, FieldInfo]]:
+    """The options by name: the value on this board, and the field of the model, whose `default`,
+    `description` and values (`values_of`) are the game's."""
+    found = {}
     for option, location in type(board).options().items():
-        if option in type(board).reach:
-            continue
         *sections, key = map(str, location)
         inner: Any = reduce(getattr, sections, board)
-        value, field = getattr(inner, key), type(inner).model_fields[key]
-        if value != field.default:
-            found[option] = value
-    return dict(sorted(found.items()))
+        found[option] = getattr(inner, key), type(inner).model_fields[key]
+    return found
+
+
+def values_of(field: FieldInfo) -> list[str | bool | range]:
+    """The values that an option takes: texts, truth values, whole numbers from one to another."""
+    kind = field.annotation
+    each = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+    found: list[str | bool | range] = []
+    for one in each:
+        found += _values_of(one, [*field.metadata]) if one is not types.NoneType else []
+    return found
+
+
+def _values_of(kind: Any, bounds: list[Any]) -> list[str | bool | range]:
+    while hasattr(kind, "__metadata__"):
+        bounds, kind = [*bounds, *kind.__metadata__], kind.__origin__
+    if get_origin(kind) is Literal:
+        return [*get_args(kind)]
+    if kind is bool:
+        return [True, False]
+    ends: dict[str, int] = {}
+    for bound in [part for each in bounds for part in (each, *getattr(each, "metadata", ()))]:
+        ends |= {name: getattr(bound, name) for name in ("ge", "le") if hasattr(bound, name)}
+    return [range(ends["ge"], ends["le"] + 1)] if len(ends) == 2 else []

@@ -12,15 +12,15 @@ Tests fail when they are stale.
 from __future__ import annotations
 
 import re
-import types
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any
 
 import typer.main
 
 from luckbase import solver
-from luckbase.solver.board.model import Board, field_at
+from luckbase.cluster import info
+from luckbase.solver.board.model import Board, options_of, values_of
 from luckbase.solver.game.capabilities import Charts
 
 ROOT = Path(__file__).parents[2]
@@ -177,49 +177,32 @@ def charts(name: str) -> str:
 
 def options(name: str) -> str:
     """The options of a board's game."""
-    model = type(board_of(name))
-    found = {option: field_at(model, place) for option, place in model.options().items()}
-    rows = ((f"`{option}`", values_of(f), said(f.default), f.description or "")
-            for option, f in found.items())  # fmt: skip
+    found = options_of(board_of(name))
+    rows = (
+        (f"`{option}`", ", ".join(map(said, values_of(f))), said(f.default), f.description or "")
+        for option, (_, f) in found.items()
+    )
     return table("| option | values | default | what it does |", rows)
 
 
-PARTS = {"fields": fields, "charts": charts, "options": options}
+def boards(game: str) -> str:
+    """The boards that the package brings."""
+    rows = ((f"`{each.name}`", each.game_title, each.about) for each in info.boards())
+    return table("| name | game | what it is |", rows)
+
+
+PARTS = {"fields": fields, "charts": charts, "options": options, "boards": boards}
 
 
 def said(value: Any) -> str:
     """A value as the file has it."""
     if value is None:
         return "–"
+    if isinstance(value, range):
+        return f"{value[0]} to {value[-1]}"
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
     return f'`"{value}"`' if isinstance(value, str) else str(value)
-
-
-def values_of(field: Any) -> str:
-    """The values that a field takes."""
-    kind, bounds = field.annotation, list(field.metadata)
-    if get_origin(kind) in (Union, types.UnionType):
-        kinds = [each for each in get_args(kind) if each is not type(None)]
-        return ", ".join(values_of_kind(each, bounds) for each in kinds)
-    return values_of_kind(kind, bounds)
-
-
-def values_of_kind(kind: Any, bounds: list[Any]) -> str:
-    """The values of one type."""
-    bounds = list(bounds)
-    while not isinstance(kind, type) and get_origin(kind) is not Literal:
-        bounds += kind.__metadata__
-        kind = kind.__origin__
-    if get_origin(kind) is Literal:
-        return ", ".join(map(said, get_args(kind)))
-    if kind is bool:
-        return "`true`, `false`"
-    found: dict[str, int] = {}
-    for bound in bounds:
-        for each in [bound, *getattr(bound, "metadata", [])]:
-            found |= {name: getattr(each, name) for name in ("ge", "le") if hasattr(each, name)}
-    return f"{found['ge']} to {found['le']}"
 
 
 if __name__ == "__main__":

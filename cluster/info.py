@@ -1,0 +1,326 @@
+"""What there is to know before one asks: of a board its game, fields, options, charts, agents, and
+commands to copy; of a table its size, age and origin too; the boards that the package brings."""
+
+from __future__ import annotations
+
+import math
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+from luckbase.cluster import words
+from luckbase.cluster.batch.requests import relative_path, requests_for
+from luckbase.cluster.batch.run import statuses, statuses_of_board
+from luckbase.cluster.inputs import board_of, has_full_table
+from luckbase.cluster.table.find import Status, find_table, is_table, table_of
+from luckbase.cluster.table.folder import LINES, read_ledger
+from luckbase.cluster.table.ledger import Ledger, board_command, solve_command
+from luckbase.cluster.table.storage import Folder
+from luckbase.solver import load_game
+from luckbase.solver.board import packaged, registry
+from luckbase.solver.board.file import as_words, path_of, read_board
+from luckbase.solver.board.model import Board, canonical, options_of, values_of
+from luckbase.solver.charts import FULL, Kind
+from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
+from luckbase.solver.game.capabilities import Charts, Layout, detailed, hints, own_agents
+from luckbase.solver.game.fields import MAX_VALUE, Field
+from luckbase.solver.game.game import Game
+from luckbase.solver.policy.evaluate import OPTIMAL, RANDOM
+from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
+from luckbase.solver.sentences import option
+
+CHOICES = 20
+"""Values of a field that are listed one by one."""
+FEW_STATES = 1e6
+"""States below one, of which agents are evaluated in an example."""
+
+
+@dataclass(frozen=True)
+class PackagedBoard(Result):
+    """A board that the package brings. name: as every command takes it; game_title: what people
+    call the game; title: the board's; about: the first sentence of its file; text: all of it."""
+
+    name: str
+    game: str
+    game_title: str
+    title: str
+    about: str
+    text: PythonOnly[str] = field(repr=False)
+
+    def copy(self, out: str | os.PathLike[str] | None = None) -> Path:
+        """Write the board to a file, to edit; NAME.toml here if none is named. Returns the path.
+
+        Raises OptionError where there is something of that name already."""
+        path = Path(out or f"{self.name.rpartition('/')[2]}{packaged.SUFFIX}")
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(self.text)
+        except FileExistsError:
+            raise OptionError(f"{option('out')}: {path} is there already; name another") from None
+        return path
+
+
+@cache
+def boards() -> tuple[PackagedBoard, ...]:
+    """The boards that the package brings, game by game."""
+    found = []
+    for name in packaged.names():
+        text = (packaged.HOME / f"{name}{packaged.SUFFIX}").read_text(encoding="utf-8")
+        read, about = tomllib.loads(text), text.partition("\n")[0].removeprefix("# ")
+        title = registry.described(read["game"])[0]
+        found.append(PackagedBoard(name, read["game"], title, read["title"], about, text))
+    return tuple(sorted(found, key=lambda each: (each.game_title, each.name)))
+
+
+# --- a board or a table --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FieldInfo(Result):
+    """A field of a state, as a page's input has it. kind: players (one number a player), list
+    (several other numbers), set (of numbers from 1), choice (one of few), number. min, max, step:
+    of each number, null for no bound; held_max: the most among rows of a table. default: null where
+    it must be said. help: what it is, in a sentence; example: as an address has it."""
+
+    name: str
+    label: str
+    help: str
+    example: str
+    kind: Literal["players", "list", "set", "choice", "number"]
+    players: bool
+    length: int
+    min: int
+    max: int | None
+    step: int
+    held_max: int | None
+    choices: list[int] | None
+    default: int | None
+    optional: bool
+    blank: bool
+
+
+@dataclass(frozen=True)
+class OptionInfo(Result):
+    """An option of a board. value: on this board; default: the game's; set_by: what says the value;
+    values: that it takes. All as ``--set name=value`` has them; None where there is none."""
+
+    name: str
+    value: str | None
+    default: str | None
+    set_by: Literal["default", "board", "command"]
+    values: tuple[str, ...]
+    help: str
+
+
+@dataclass(frozen=True)
+class TableAbout(Result):
+    """A table on the disk. status: its folder, how far it is, states, bytes. solved: when it was
+    written last, in local time; error_bound: no payoff is further off; commands: that solved it."""
+
+    status: Flat[Status]
+    solved: str
+    error_bound: float
+    commands: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Info(Result):
+    """A board, and its table where there is one.
+
+    file: the board as a command takes it; title: of the board, its name where it has none; about:
+    the game in two sentences. examples: commands that work as they are written.
+    """
+
+    board: str
+    file: str
+    title: str
+    game: str
+    game_title: str
+    about: str
+    players: int
+    payoff_name: str
+    payoff_range: tuple[float, float]
+    fields: tuple[FieldInfo, ...]
+    options: tuple[OptionInfo, ...]
+    charts: tuple[Kind, ...]
+    agents: tuple[str, ...]
+    examples: tuple[str, ...]
+    table: IfAny[TableAbout] = None
+
+
+def info(
+    board_or_path: Board | str | os.PathLike[str], results: Path, options: Mapping[str, object]
+) -> Info:
+    """What there is to know of a board, or of a table and its board. Raises as `find_table`, but
+    for a board that has no table yet."""
+    named = board_or_path
+    if isinstance(named, Board) or not path_of(named).is_dir():
+        board = board_of(named, **options)
+        path = table_of(board, results)
+        ledger = None if path is None else read_ledger(Folder(path), path)
+    else:
+        path = find_table(os.fspath(named), results, as_words(options)).path
+        if not is_table(path):
+            raise MissingTableError(f"{path}: is no table; name one, or a board file")
+        ledger = read_ledger(Folder(path), path)
+        board = board_in(ledger)
+    game, source = load_game(board), board.source
+    title, about = registry.described(board.game)
+    file = "BOARD" if source is None else relative_path(packaged.name_of(source.file))
+    charts = game.get(Charts)
+    return Info(
+        board=board.name, file=file, title=board.title or board.name, game=board.game,
+        game_title=title, about=about, players=game.players, payoff_name=game.payoff_name,
+        payoff_range=game.payoff_range,
+        fields=tuple(field_info(game, each) for each in game.fields),
+        options=tuple(_options(board)),
+        charts=() if charts is None else tuple(charts.kinds),
+        agents=tuple(agents_on(game)),
+        examples=tuple(_examples(game, file, results, ledger)),
+        table=None if path is None or ledger is None else _about(path, ledger, game, results),
+    )  # fmt: skip
+
+
+def board_in(ledger: Ledger) -> Board:
+    """The board of a table: of its file, where that still says the same; else as the ledger holds
+    it."""
+    goal = ledger.origin
+    kept = ledger.board({} if goal is None or ledger.furthest is None else ledger.furthest.reach)
+    if goal is not None and goal.board_file:
+        with suppress(LuckbaseError):
+            read = read_board(Path(goal.board_file), goal.settings)
+            return read if canonical(read) == canonical(kept) else kept
+    return kept
+
+
+def _about(path: Path, ledger: Ledger, game: Game, results: Path) -> TableAbout:
+    (request,) = requests_for([game.board])
+    of_board = statuses_of_board(request, results) if path.is_relative_to(results) else iter(())
+    same = (each for each in of_board if Path(each.table) == path)
+    status = next(same, None) or statuses([str(path)], None)[0]
+    written = (path / LINES).stat().st_mtime
+    commands = (solve_command(goal, game, words="luckbase solve") for goal in ledger.goals)
+    return TableAbout(
+        status, datetime.fromtimestamp(written).isoformat(" ", "minutes"), ledger.error(),
+        tuple(dict.fromkeys(commands)),
+    )  # fmt: skip
+
+
+def _options(board: Board) -> Iterator[OptionInfo]:
+    settings = {} if board.source is None else board.source.settings
+    for name, (value, of) in options_of(board).items():
+        set_by: Literal["default", "board", "command"] = "default"
+        if name in settings:
+            set_by = "command"
+        elif value != of.default:
+            set_by = "board"
+        texts = [
+            f"{each[0]} to {each[-1]}" if isinstance(each, range) else as_words({"": each})[""]
+            for each in values_of(of)
+        ]
+        said, default = (
+            None if each is None else as_words({"": each})[""] for each in (value, of.default)
+        )
+        yield OptionInfo(name, said, default, set_by, tuple(texts), of.description or "")
+
+
+def _examples(game: Game, file: str, results: Path, ledger: Ledger | None) -> Iterator[str]:
+    """Commands of a board, each of which works once those before it were run."""
+    settings = {} if game.board.source is None else game.board.source.settings
+    root = game.start()
+    state = words.fields(_worth_asking(game, ledger))
+    start = "" if root is not None else state
+
+    def command(name: str, *more: str) -> str:
+        said = board_command(file, settings, game.board.game, results, f"luckbase {name}")
+        return " ".join([said, *filter(None, more)])
+
+    try:
+        full = has_full_table(game)
+    except OptionError:  # agents can be evaluated, and played against
+        pass
+    else:
+        below = ledger is not None and ledger.furthest is None
+        yield command("solve", f"--from {state}" if below or not (full or start == "") else "")
+        yield command("query", state)
+        charts = game.get(Charts)
+        for kind in charts.kinds[:1] if charts is not None else ():
+            if (full and not below) or kind.needs != FULL:
+                yield command("chart", f"--what {kind.name}")
+    yield command("play", start, "--hints")
+    about = hints(game).states_below
+    if about is None or root is None or about(root) <= FEW_STATES:
+        for agent in islice(_own(game), 1):
+            agents = ",".join([OPTIMAL] * (game.players - 1) + [agent])
+            yield command("evaluate", start, f"--agents {agents}")
+
+
+def _worth_asking(game: Game, ledger: Ledger | None) -> Mapping[str, Any]:
+    """A state that a table answers, in words: where its search began, or an instructive one."""
+    layout, root = game.get(Layout), game.start()
+    if ledger is not None and ledger.furthest is None and (goal := ledger.origin) and goal.roots:
+        return goal.roots.start[0]
+    known = all(each.sample for each in game.fields) and (layout is not None or root is not None)
+    state: dict[str, Any] = {each.name: sample(each) for each in game.fields}
+    if known and (layout is None or layout.why_outside(game.parse(state)) is None):
+        return state
+    for _, state in layout.opening_questions() if layout is not None else ():
+        return state
+    return state if root is None else game.describe(root)
+
+
+# --- what is said of a game's parts --------------------------------------------------------------
+
+
+def agents_on(game: Game, seconds: float = math.inf) -> Iterator[str]:
+    """Who can play: optimal and random play, then the game's own agents that its board can have and
+    that work no longer than `seconds` before their first move."""
+    yield from (OPTIMAL, RANDOM)
+    yield from _own(detailed(game), seconds)
+
+
+def _own(game: Game, seconds: float = math.inf) -> Iterator[str]:
+    own = own_agents(game)
+    for name in own.by_name:
+        with suppress(LuckbaseError):
+            own.check(game, name)
+            if own.seconds(game, name) <= seconds:
+                yield name
+
+
+def label(name: str) -> str:
+    """A column's name for people: ``scores 1`` for ``scores_1``."""
+    return name.replace("_", " ")
+
+
+def sample(of: Field) -> str:
+    """A field's value as a person might write it."""
+    return of.sample or of.example.partition("=")[2]
+
+
+def field_info(game: Game, of: Field, held_max: int | None = None) -> FieldInfo:
+    """A field as a page's input has it."""
+    lone = of.length == 1 and not of.as_list
+    players = not lone and of.length == game.players and not of.as_list
+    kind: Literal["players", "list", "set", "choice", "number"]
+    kind = "set" if of.is_set else "players" if players else "number" if lone else "list"
+    high = None if of.high == MAX_VALUE else of.high
+    choices: list[int] | None = None
+    if of.is_set:
+        choices = list(range(1, of.high.bit_length() + 1))
+    elif high is not None and (high - of.low) // of.unit < CHOICES:
+        choices = list(range(of.low, high + 1, of.unit))
+        kind = "choice" if kind == "number" else kind
+    return FieldInfo(
+        name=of.name, label=label(of.name), help=of.help, example=sample(of), kind=kind,
+        players=players, length=of.length, min=of.low, max=high, step=of.unit, held_max=held_max,
+        choices=choices, default=of.default,
+        optional=of.default is not None or of.blank is not None, blank=of.blank is not None,
+    )  # fmt: skip

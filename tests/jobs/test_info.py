@@ -1,0 +1,170 @@
+"""``luckbase info`` and ``boards``: what is printed is true, fits, and can be typed."""
+
+from __future__ import annotations
+
+import io
+import json
+import shlex
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import luckbase
+from luckbase.jobs.app import run
+from luckbase.solver import load_board, load_game
+from luckbase.solver.board import packaged
+from luckbase.solver.board.model import canonical
+from luckbase.solver.errors import BoardError, OptionError
+
+TINY = [name for name in packaged.names() if name.endswith("tiny")]
+SOLVED = [name for name in packaged.names() if not name.endswith("-double")]
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder without boards."""
+    monkeypatch.chdir(tmp_path)
+
+
+def commands(capsys: Capture, *words: str) -> list[list[str]]:
+    """The commands that ``luckbase info`` ends with."""
+    assert run(["info", *words]) == 0
+    text = capsys.readouterr().out.split("\nTry\n")[1]
+    return [shlex.split(line) for line in text.replace(" \\\n", " ").splitlines()]
+
+
+@pytest.mark.parametrize("name", [*TINY, "pig/rounds"])
+def test_its_commands_work_as_they_are_printed(
+    name: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = ["--set", "rounds=2", "--set", "cut=20"] if name == "pig/rounds" else []
+    found = commands(capsys, name, *few)
+    assert [words[1] for words in found if words[1] != "chart"] == [
+        "solve", "query", "play", "evaluate",
+    ]  # fmt: skip
+    for program, *words in found:
+        monkeypatch.setattr("sys.stdin", io.StringIO("q\n"))
+        assert (program, run(words)) == ("luckbase", 0), capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [*SOLVED, "goofspiel/tiny --set keep_cards=true"])
+def test_it_fits_80_columns(name: str, capsys: Capture) -> None:
+    assert run(["info", *name.split()]) == run(["boards"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+
+
+@pytest.mark.parametrize("name", SOLVED)
+def test_an_example_of_each_field_is_a_state(name: str) -> None:
+    info = luckbase.info(name)
+    state, game = {each.name: each.example for each in info.fields}, load_game(load_board(name))
+    assert list(game.describe(game.parse(state))) == list(state)
+
+
+def test_options_say_their_value_and_who_says_it() -> None:
+    Path("mine.toml").write_text('game = "pig"\n[rules]\ngoal = 50\nsides = 6\n')
+    found = {each.name: each for each in luckbase.info("mine.toml", dice=2).options}
+    said = {name: (each.value, each.set_by, each.default) for name, each in found.items()}
+    assert said["goal"] == ("50", "board", "100")
+    assert said["sides"] == ("6", "default", "6")
+    assert said["dice"] == ("2", "command", "1")
+    assert said["first_roll_safe"] == ("false", "default", "false")
+    assert found["goal"].values == ("1 to 200",)
+    assert found["some_ones"].values == ("turn", "score", "points")
+
+
+def test_a_table_says_its_size_age_and_origin(capsys: Capture) -> None:
+    assert luckbase.info("pig/tiny").table is None
+    solved = luckbase.solve("pig/tiny")
+    (status,) = luckbase.status()
+    for name in ("pig/tiny", str(solved.table)):
+        table = luckbase.info(name).table
+        assert table is not None
+        assert (table.status.states, table.status.bytes) == (status.states, status.bytes)
+        assert table.status.state == "complete" and table.commands == ("luckbase solve pig/tiny",)
+        assert datetime.now() - datetime.fromisoformat(table.solved) < timedelta(minutes=3)
+        assert luckbase.info(name).title == "Pig, one die, first to 20"
+    assert luckbase.info("pig/tiny", goal=10).table is None
+    found = commands(capsys, str(solved.table))
+    assert found == commands(capsys, "pig/tiny")
+
+
+def test_a_table_that_is_not_whole_says_what_is_missing() -> None:
+    solved = luckbase.solve(load_board("press-your-luck/tiny", frontier=1))
+    table = luckbase.info("press-your-luck/tiny").table  # three spins
+    assert table is not None and table.status.state == "partial" and table.status.why
+    next(Path(solved.table).rglob("*.parquet")).unlink()
+    table = luckbase.info(solved.table).table
+    assert table is not None and table.status.state == "damaged" and table.status.why
+
+
+def test_a_search_is_explained_by_where_it_began(capsys: Capture) -> None:
+    solved = luckbase.solve("goofspiel/tiny", {"mine": (1, 2), "theirs": (1, 2), "deck": (1, 2)})
+    (solve, query, *_) = commands(capsys, str(solved.table))
+    assert solve[-4] == "--from" and sorted(solve[-3:]) == ["deck=1,2", "mine=1,2", "theirs=1,2"]
+    assert run(query[1:]) == run(solve[1:]) == 0
+
+
+def test_json_has_all_of_it(capsys: Capture) -> None:
+    assert run(["info", "skunk/tiny", "--json"]) == 0
+    said: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert said == luckbase.info("skunk/tiny").as_json()
+    assert said["game_title"] == "Skunk" and "table" not in said
+    assert said["fields"][0]["help"] == "Points banked by the player up."
+    assert said["charts"][0]["reading"].startswith("(0,67) .1635")
+    assert run(["boards", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["boards"]) == len(packaged.names())
+
+
+def test_what_is_no_board_or_table_is_a_sentence(capsys: Capture) -> None:
+    Path("empty").mkdir()
+    for name, sentence in {
+        "pig/rase": "pig/rase: no such file; did you mean pig/race",
+        "empty": "empty: is no table; name one, or a board file",
+        "press-your-luck/1985-02-double": "the solver does not take",
+    }.items():
+        assert run(["info", name]) in (1, 2)
+        assert sentence in capsys.readouterr().err
+
+
+# --- boards --------------------------------------------------------------------------------------
+
+
+def test_a_copy_is_the_board_and_nothing_is_overwritten(capsys: Capture) -> None:
+    assert run(["boards", "--copy", "pig/tiny"]) == 0
+    said = capsys.readouterr()
+    assert said.out == "tiny.toml\n" and "luckbase solve tiny.toml" in said.err
+    assert canonical(load_board("tiny.toml")) == canonical(load_board("pig/tiny"))
+    Path("tiny.toml").write_text("mine")
+    assert run(["boards", "--copy", "pig/tiny"]) == 2
+    assert "--out: tiny.toml is there already; name another" in capsys.readouterr().err
+    assert Path("tiny.toml").read_text() == "mine"
+    assert run(["boards", "--copy", "pig/tiny", "--out", "other.toml", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["file"] == "other.toml"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--copy", "pig/rase"], "--copy: 'pig/rase' is no board; did you mean 'pig/race'"),
+        (["--out", "mine.toml"], "--out: name the board to write too: --copy NAME"),
+        (["--copy", "pig/race", "--out", "no/such.toml"], "no/such.toml: No such file"),
+    ],
+)
+def test_a_copy_that_can_not_be_made_is_a_sentence(
+    words: list[str], sentence: str, capsys: Capture
+) -> None:
+    assert run(["boards", *words]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_in_python() -> None:
+    (board,) = (each for each in luckbase.boards() if each.name == "skunk/tiny")
+    assert load_board(board.copy("mine.toml")).title == board.title
+    with pytest.raises(OptionError, match=r"^out: mine.toml is there already"):
+        board.copy("mine.toml")
+    with pytest.raises(BoardError):
+        luckbase.info("nope")
