@@ -139,14 +139,14 @@ GAMES = r"press.?your.?luck|goofspiel|jackpot|skunk|\bpig\b|shut the box"
 
 
 def test_no_game_is_named_outside_its_folder() -> None:
-    """In code; an example in a docstring, or a measurement in a comment, may name one."""
+    """In code; an example, in a docstring or of a command, or a measurement may name one."""
     for path in FILES:
         inner = path.is_relative_to(ROOT / "solver/games")
         folder = path.relative_to(ROOT).parts[2:3] if inner else ()
         family = {"pig": ("pig", "skunk")}.get(folder[0] if folder else "", folder)
         own = [re.sub(r"\W|_", "", name) for name in family]
         for word in _names_in(path):
-            if re.search(GAMES, word, re.IGNORECASE):
+            if re.search(GAMES, word, re.IGNORECASE) and not word.startswith("luckbase "):
                 assert any(n in re.sub(r"\W|_", "", word.lower()) for n in own), f"{path}: {word}"
 
 

@@ -170,7 +170,7 @@ def _check_opponents(table: StoredTable, against: str) -> None:
         known = tables.opponents(table.game)
         if name in agents_of(table.game) and name not in known:
             right = nearest(name, known)
-            raise OptionError(f"against: '{name}' cannot play on this board; {right}")
+            raise OptionError(f"against: '{name}' cannot play on this board here; {right}")
 
 
 def _check_priced(table: StoredTable, play: Play) -> None:
