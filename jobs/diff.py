@@ -105,23 +105,26 @@ def _draw(where: str, suffix: str, found: Comparison, names: Sequence[Any]) -> N
 
 
 def _print(found: Comparison, names: Sequence[Any], groups: int) -> None:
-    for sentence in found.sentences:
+    if found.actions:
+        heads, cases = found.case_rows()
+        terminal.print_table("", heads, cases, sys.stdout)
+    for sentence in found.notes:
         terminal.print_to_fit(f"{sentence[:1].upper()}{sentence[1:]}.")
-    print()
-    print(f"first   {names[0]}\nsecond  {names[1]}")
+    print(f"{'' if not found.notes else chr(10)}first   {names[0]}\nsecond  {names[1]}")
     up = " that can come up" if found.reachable else ""
     said = [f"{words.many(found.states, 'state')} in both{up}"]
     sides = ("first are not in the second", "second are not in the first")
     said += [f"{n:,} of the {side}" for side, n in zip(sides, found.only, strict=True)
              if n is not None]  # fmt: skip
     print(f"{', '.join(said)}; payoffs closer than {found.tolerance:.1e} agree")
-    print(f"payoffs differ at {found.payoffs:,}, by {found.largest:.3e} at most")
+    print(f"payoffs of {words.many(found.payoffs, 'state')} differ", end="")
+    print(f", by {found.amount(found.largest)} at most" * bool(found.payoffs))
     moved = [group for group in found.groups if group.changed]
     rows = [
         (
             ", ".join(group.group.values()), f"{group.decisions:,}", f"{group.changed:,}",
-            f"{100 * group.changed / max(group.decisions, 1):.2f} %", f"{group.mean:.2e}",
-            f"{group.worst:.2e}",
+            f"{100 * group.changed / max(group.decisions, 1):.2f} %", found.amount(group.mean),
+            found.amount(group.worst),
         )
         for group in moved[:groups]
     ]  # fmt: skip
@@ -131,9 +134,9 @@ def _print(found: Comparison, names: Sequence[Any], groups: int) -> None:
         if len(moved) > len(rows):
             print(f"and {words.many(len(moved) - len(rows), 'more group')} (--groups {len(moved)})")
     worst = [
-        (words.fields(each.state), f"{each.cost:.3e}", f"{each.size:.3e}", *map(str, each.best))
+        (words.fields(each.state), found.amount(each.cost), *map(str, each.best))
         for each in found.worst
     ]
     if worst:
-        columns = ("state", "cost", "payoffs apart", "best in the first", "in the second")
+        columns = ("state", "cost", "before", "now")
         terminal.print_table("", columns, worst, sys.stdout)

@@ -1,7 +1,7 @@
-"""What a comparison of two tables found, as data, and said in plain sentences.
+"""What a comparison of two tables found, as data, as a small table and in sentences.
 
-`cluster.table.diff` makes a `Comparison`. "The first" and "the second" are the tables; the old
-habit is what the first one says, and what it costs is counted in the payoffs of the second.
+`cluster.table.diff` makes a `Comparison`. "The first" and "the second" are the tables. What a
+decision of the first costs is counted in the payoffs of the second.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from luckbase.solver.game.groups import Axis, Threshold
 from luckbase.solver.result import ANY_TYPE, Number, Result
 from luckbase.solver.sentences import html_facts, html_table
 
-MAX_SENTENCES = 6
-"""Of those on thresholds."""
+MAX_CASES, MAX_MOVES = 6, 3
+"""Rows of the small table: thresholds that moved, and moves from one action to another."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,20 @@ class ActionMoves(Result):
     first: str | None
     second: str | None
     decisions: int
+    mean: float = 0.0
+    """What they cost."""
+
+
+@dataclass(frozen=True)
+class Case(Result):
+    """A line of the small table: which decisions; what is best in the first table and in the
+    second, in words; which share of those decisions moved, and what that costs on average."""
+
+    case: str
+    before: str
+    now: str
+    share: float
+    cost: float
 
 
 @dataclass(frozen=True)
@@ -141,7 +155,17 @@ class ThresholdDifference(Result):
     second: Span | None
     never: tuple[int, int]
     """Lines that have no number, in each table."""
+    before: str = ""
+    """From what number, in words: of the line in the middle, or where that did not move, of those
+    that moved most often."""
+    now: str = ""
     sentence: str = ""
+    decisions: int = 0
+    """On these lines."""
+    changed: int = 0
+    """Of these, without toss-ups."""
+    mean: float = 0.0
+    """What the changed ones cost; 0 where there is none."""
 
     @property
     def moved(self) -> int:
@@ -158,6 +182,9 @@ class Comparison(Result):
     )
     """What changed, plainly: thresholds first, then how many decisions moved and what that
     costs."""
+    payoff_name: str
+    chance: bool
+    """Whether payoffs are chances; then differences are said in percentage points, pp."""
     states: int
     """Compared."""
     missing: int
@@ -204,12 +231,52 @@ class Comparison(Result):
     """Where decisions moved."""
 
     def __post_init__(self) -> None:
+        said = [each.sentence for each in self._turned()] + [self._count(), *self._apart()]
+        object.__setattr__(self, "sentences", self._not_solved() + said)
+
+    def _turned(self) -> list[ThresholdDifference]:
+        """The thresholds that moved, on the largest share of their lines first."""
         moved = [threshold for threshold in self.thresholds if threshold.moved]
         moved.sort(key=lambda each: -each.moved / each.lines)  # stable: else the game's order
-        said = [each.sentence for each in moved[:MAX_SENTENCES]] + self._counts() + self._apart()
-        if self.thresholds_left_out:
-            said.append("where decisions turn is known only when all states are compared")
-        object.__setattr__(self, "sentences", self._not_solved() + said)
+        return moved[:MAX_CASES]
+
+    @property
+    def cases(self) -> list[Case]:
+        """The small table: thresholds that moved, the most frequent moves, and all of it."""
+        every = max(self.decisions, 1)
+        rows = [
+            Case(
+                f"{each.who} {each.does}", each.before, each.now,
+                each.changed / max(each.decisions, 1), each.mean,
+            )
+            for each in self._turned()
+        ]  # fmt: skip
+        rows += [
+            Case("any decision", str(each.first), str(each.second), each.decisions / every,
+                 each.mean)
+            for each in self.moves[:MAX_MOVES]
+        ]  # fmt: skip
+        return [*rows, Case("all decisions", "", "", self.actions / every, self.mean)]
+
+    @property
+    def notes(self) -> list[str]:
+        """What the small table does not say, in sentences."""
+        said = [] if self.actions else [self._count()]
+        return self._not_solved() + said + self._apart()
+
+    def amount(self, difference: float) -> str:
+        """A difference of payoffs as people read it: ``4.1 pp``."""
+        from luckbase.cluster.table.why import Payoffs
+
+        return Payoffs(self.payoff_name, self.chance).change(difference)
+
+    def case_rows(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """The heads and the cells of the small table."""
+        heads = ("case", "before", "now", "moved", "cost")
+        return heads, [
+            (each.case, each.before, each.now, f"{100 * each.share:.2g} %", self.amount(each.cost))
+            for each in self.cases
+        ]
 
     @property
     def differs(self) -> bool:
@@ -233,26 +300,21 @@ class Comparison(Result):
                 )
         return said
 
-    def _counts(self) -> list[str]:
+    def _count(self) -> str:
         if not self.actions:
-            return [f"no decision moved, of {self.decisions:,}"]
+            return f"no decision moved, of {self.decisions:,}"
         share = 100 * self.actions / self.decisions if self.decisions else 0.0
-        often = ", ".join(
-            f"{each.second} in place of {each.first} ({each.decisions:,})"
-            for each in self.moves[:3]
-        )
-        return [
+        return (
             f"{self.actions:,} of {many(self.decisions, 'decision')} moved ({share:.2g} %); "
-            f"deciding as in the first table costs {self.mean:.2g} on average there, "
-            f"{self.worst_cost:.2g} at most",
-            f"most often now {often}",
-        ]
+            f"deciding as in the first table costs {self.amount(self.mean)} on average there, "
+            f"{self.amount(self.worst_cost)} at most"
+        )
 
     def _apart(self) -> list[str]:
         """What is counted apart."""
         apart = [f"{many(self.toss_ups, 'toss-up')} went another way"] if self.toss_ups else []
         if self.toss_ups_worst > self.tolerance:
-            apart[-1] += f" (deciding as before costs {self.toss_ups_worst:.2g} at most)"
+            apart[-1] += f" (deciding as before costs {self.amount(self.toss_ups_worst)} at most)"
         if self.one_sided:
             apart.append(f"{many(self.one_sided, 'decision')} in one table only")
         if self.unpriced:
@@ -260,9 +322,11 @@ class Comparison(Result):
         if self.quiet.states:
             where = words.fields(self.quiet.state or {})
             apart.append(
-                f"payoffs of {many(self.quiet.states, 'state')} changed and no best action there, "
-                f"by {self.quiet.largest:.2g} at most ({where})"
+                f"in {many(self.quiet.states, 'state')} payoffs changed and the best action did "
+                f"not, by {self.amount(self.quiet.largest)} at most ({where})"
             )
+        if self.thresholds_left_out:
+            apart.append("where decisions turn is known only when all states are compared")
         return apart
 
     def _repr_html_(self) -> str:
@@ -272,9 +336,13 @@ class Comparison(Result):
             for name, count in zip(("first", "second"), self.only, strict=True) if count
         )  # fmt: skip
         rows = [("states", f"{self.states:,}"), ("missing in the other", missing)]
-        rows += [("", sentence) for sentence in self.sentences]
-        worst = [(words.fields(d.state), f"{d.cost:.7f}", *map(str, d.best)) for d in self.worst]
-        found = html_facts("two tables compared", rows)
+        rows += [("", sentence) for sentence in self.notes]
+        worst = [
+            (words.fields(each.state), self.amount(each.cost), *map(str, each.best))
+            for each in self.worst
+        ]
+        found = html_table(*self.case_rows()) * bool(self.actions)
+        found += html_facts("two tables compared", rows)
         return found + html_table(("state", "cost", "first", "second"), worst) * bool(worst)
 
 
@@ -296,8 +364,8 @@ def threshold_difference(
         first=_span(each[0]), second=_span(each[1]), never=(each[0][NEVER], each[1][NEVER]),
     )  # fmt: skip
     moved = [(-n, pair) for pair, n in counts.items() if pair[0] != pair[1]]
-    count, often = min(moved, default=(0, (NEVER, NEVER)))
-    return replace(found, sentence=_sentence(threshold, found, often, -count))
+    _, often = min(moved, default=(0, (NEVER, NEVER)))
+    return in_words(threshold, found, often)
 
 
 def _span(counts: Counter[int]) -> Span | None:
@@ -315,39 +383,20 @@ def _span(counts: Counter[int]) -> Span | None:
 # --- in words ------------------------------------------------------------------------------------
 
 
-def _sentence(
-    threshold: Threshold, found: ThresholdDifference, often: tuple[int, int], count: int
-) -> str:
-    """often: where it moved most often: (from, to), on so many lines."""
-    spans, lines = (found.first, found.second), many(found.lines, "case")
-    old, new = (NEVER if span is None or span[1] is None else span[1] for span in spans)
-    if old == new and count:  # in the middle nothing moved
-        said = f"{_turned(threshold, *often)} in {many(count, 'case')}"
-        usual = "never," if new == NEVER else threshold.say(new)
-        middle = "" if found.second is None else f"; in the middle {usual} as before"
-    else:
-        said, middle = _turned(threshold, old, new), ""
-    if any(span and span[0] != span[2] for span in spans):
-        was, now = (
-            "never" if span is None else threshold.say(span[0]) if span[0] == span[2]
-            else threshold.say_span(span[0], span[2])
-            for span in spans
-        )  # fmt: skip
-        rest = f"{now}, as before" if now == was else f"{now}, was {was}"
-        middle = f"{middle or '; in the middle'}, with the rest of the state {rest}"
-    if any(found.never):
-        old_never, new_never = found.never
-        was = "as before" if old_never == new_never else f"was {old_never:,}"
-        middle += f"; never in {new_never:,} of {lines}, {was}"
-    return f"{said}{middle}; sooner in {found.sooner:,} and later in {found.later:,} of {lines}"
-
-
-def _turned(threshold: Threshold, old: int, new: int) -> str:
-    if new == NEVER:
-        was = "" if old == NEVER else f", was {threshold.at} {threshold.say(old)}"
-        return f"{threshold.who} now never {threshold.does}{was}"
-    now = f"{threshold.does} {threshold.at} {threshold.say(new)}"
-    if old == new:
-        return f"{threshold.who} {now}, as before"
-    was = "never" if old == NEVER else threshold.plain(old)
-    return f"{threshold.who} now {now}, was {was}"
+def in_words(
+    threshold: Threshold, found: ThresholdDifference, often: tuple[int, int]
+) -> ThresholdDifference:
+    """With what it says; often: from what to what number it moved most often."""
+    middle = tuple(
+        NEVER if span is None or span[1] is None else span[1]
+        for span in (found.first, found.second)
+    )
+    before, now = (
+        "never" if number == NEVER else f"{threshold.at} {threshold.say(number)}"
+        for number in (often if found.moved and middle[0] == middle[1] else middle)
+    )
+    said = f"now {now}, before {before}" if before != now else f"{now}, as before"
+    if found.moved:
+        said += f"; moved in {found.moved:,} of {many(found.lines, 'case')}"
+    sentence = f"{threshold.who} {threshold.does}: {said}"
+    return replace(found, before=before, now=now, sentence=sentence)

@@ -120,7 +120,9 @@ def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Co
         only[larger] = None
     elif whole:  # all that were not met from the smaller table
         only[larger] = max(0, rows[larger] - tally.states)
+    game = second.game
     return Comparison(
+        payoff_name=game.payoff_name, chance=game.payoff_range == (0.0, 1.0) and not game.pays,
         states=tally.states, missing=tally.missing + unknown,
         missing_of="first" if larger else "second", tolerance=slack, reachable=some,
         only=(only[0], only[1]), unfinished=(_unfinished(first), _unfinished(second)),
@@ -164,8 +166,8 @@ class OnLines(NamedTuple):
 
 class _Seen(NamedTuple):
     """What one pair shows. payoffs: how many differ; largest: by how much. groups, cells: decisions
-    by code. at: of the changed ones the group and the cell, int64 (n,), -1 for none. names: of
-    their best actions."""
+    by code. at: of the changed ones the group, the cell and the threshold, int64 (n,), -1 for
+    none. names: of their best actions."""
 
     pair: Pair
     payoffs: int
@@ -176,7 +178,7 @@ class _Seen(NamedTuple):
     lines: OnLines
     changed: Changed
     priced: Priced
-    at: tuple[Ints, Ints]
+    at: tuple[Ints, Ints, Ints]
     names: Sequence[str]
 
 
@@ -214,7 +216,8 @@ def _look(prices: Prices, groups: Groups, slack: float, pair: Pair) -> _Seen:
         np.bincount(stand.groups[decided], minlength=groups.count),
         np.bincount(cells[decided] + 1, minlength=groups.cells + 1)[1:],
         OnLines(which, stand.at[on], stand.lines[on], taken), changed,
-        prices.priced(changed, names_of(names)), (stand.groups[at], cells[at]), names_of(names),
+        prices.priced(changed, names_of(names)),
+        (stand.groups[at], cells[at], stand.thresholds[at]), names_of(names),
     )  # fmt: skip
 
 
@@ -244,9 +247,12 @@ class _Tally:
         self.cells = np.zeros(groups.cells, np.int64)
         self.kinds = np.zeros(4, np.int64)
         self.by_group, self.by_cell = _Costs(groups.count), _Costs(groups.cells)
+        self.by_threshold = _Costs(len(groups.thresholds))
+        self.on_lines = np.zeros(len(groups.thresholds), np.int64)
         self.toss_ups = np.zeros(groups.count, np.int64)
         self.thresholds = Thresholds(groups.thresholds)
         self.moves: Counter[tuple[str | None, str | None]] = Counter()
+        self.move_costs: dict[tuple[str | None, str | None], float] = {}
         self.worst, self._max_worst = list[Difference](), worst
         self._tier: int | None = None
 
@@ -258,6 +264,7 @@ class _Tally:
             self._tier = pair.tier
         if self.whole:
             self.thresholds.take(seen.lines)
+            self.on_lines += np.bincount(seen.lines.thresholds, minlength=len(self.on_lines))
         self.states += states
         self.missing += pair.rows - states
         self.only += pair.only
@@ -271,13 +278,14 @@ class _Tally:
             self._take_changed(seen)
 
     def _take_changed(self, seen: _Seen) -> None:
-        changed, priced, (groups, cells) = seen.changed, seen.priced, seen.at
+        changed, priced, (groups, cells, thresholds) = seen.changed, seen.priced, seen.at
         if self.write is not None:
             self.write(changed, priced, seen.names)
         moved, tied = priced.kind == MOVED, priced.kind == TOSS_UP
         self.kinds += np.bincount(priced.kind, minlength=4)
         self.by_group.take(groups, priced.cost, moved)
         self.by_cell.take(cells, priced.cost, moved)
+        self.by_threshold.take(thresholds, priced.cost, moved)
         np.add.at(self.toss_ups, groups[tied & (groups >= 0)], 1)
         worst = float(np.max(priced.cost, where=tied, initial=0.0))
         self.toss_ups_worst = max(self.toss_ups_worst, worst)
@@ -287,8 +295,11 @@ class _Tally:
             first, second = (names[code] if code >= 0 else None for code in codes.tolist())
             return first, second
 
-        for codes, n in zip(*np.unique(best[moved], axis=0, return_counts=True), strict=True):
-            self.moves[named(codes)] += int(n)
+        pairs, which = np.unique(best[moved], axis=0, return_inverse=True)
+        for k, move in enumerate(map(named, pairs)):
+            costs = priced.cost[moved][which.reshape(-1) == k]
+            self.moves[move] += len(costs)
+            self.move_costs[move] = float(np.cumsum([self.move_costs.get(move, 0.0), *costs])[-1])
         at = np.flatnonzero(moved)
         at = at[np.argsort(-priced.cost[at], kind="stable")][: self._max_worst]
         self.worst += [
@@ -315,8 +326,16 @@ class _Tally:
             "unpriced": int(self.kinds[UNPRICED]), "quiet": self.quiet,
             "mean": float(costs.total.sum()) / moved if moved else 0.0,
             "worst_cost": float(costs.worst.max(initial=0.0)), "worst": self.worst,
-            "moves": [ActionMoves(*names, count) for names, count in moves],
-            "thresholds": self.thresholds.differences(),
+            "moves": [
+                ActionMoves(*names, count, self.move_costs[names] / count) for names, count in moves
+            ],
+            "thresholds": [
+                replace(
+                    each, decisions=int(self.on_lines[k]), changed=int(self.by_threshold.count[k]),
+                    mean=float(self.by_threshold.total[k] / max(self.by_threshold.count[k], 1)),
+                )
+                for k, each in self.thresholds.differences()
+            ],
             "thresholds_left_out": bool(groups.thresholds) and not self.whole,
             "groups": [
                 GroupDifference(
@@ -388,16 +407,12 @@ class Thresholds:
         for row, count in zip(map(tuple, rows.tolist()), counts.tolist(), strict=True):
             self._counts[row] += count
 
-    def differences(self) -> list[ThresholdDifference]:
-        """What was found, in the game's order."""
+    def differences(self) -> Iterator[tuple[int, ThresholdDifference]]:
+        """(which threshold, what was found), in the game's order."""
         self.close()
-        return [
-            threshold_difference(
-                self.thresholds[which],
-                {row[1:]: n for row, n in self._counts.items() if row[0] == which},
-            )
-            for which in sorted({row[0] for row in self._counts})
-        ]
+        for which in sorted({row[0] for row in self._counts}):
+            counts = {row[1:]: n for row, n in self._counts.items() if row[0] == which}
+            yield which, threshold_difference(self.thresholds[which], counts)
 
 
 def _least(at: Ints, taken: NDArray[np.bool_], starts: Ints) -> Ints:

@@ -37,9 +37,10 @@ def test_the_first_lines_say_it_plainly(
     assert run(words) == 1
     lines = capsys.readouterr().out.splitlines()
     (empty,) = [i for i, line in enumerate(lines) if line.startswith("first ")]
-    assert any(" one now holds from " in line for line in lines[:empty])
-    assert any(" decisions moved (" in line for line in lines[:empty])
-    assert all(line.endswith(".") for line in lines[: empty - 1])
+    (head,) = [line for line in lines[:empty] if line.split()[:3] == ["case", "before", "now"]]
+    assert head.split()[-2:] == ["moved", "cost"]
+    assert any(" one holds " in line and " from " in line for line in lines[:empty])
+    assert any(line.split()[:2] == ["all", "decisions"] for line in lines[:empty])
     assert any("scores, points of the turn" in line for line in lines[empty:])
     assert any(line.split()[:2] == ["state", "cost"] for line in lines[empty:])
 
@@ -98,7 +99,7 @@ def test_a_picture_that_fails_leaves_the_answer(
     monkeypatch.setattr(plots, "draw", fails)
     assert run([*words, "--picture", str(tmp_path / "x.png")]) == 2
     said = capsys.readouterr()
-    assert " decisions moved (" in said.out and said.err.endswith("Input/output error\n")
+    assert "all decisions" in said.out and said.err.endswith("Input/output error\n")
 
 
 def never_compared(*_: object) -> None:
@@ -198,7 +199,7 @@ def test_the_best_actions_are_printed_under_their_tables(
 ) -> None:
     assert run(["diff", tables["large a"], tables["small c"]]) == 1
     lines = capsys.readouterr().out.splitlines()
-    head = next(line for line in lines if "best in the first" in line)
+    head = next(line for line in lines if line.split()[:2] == ["state", "cost"])
     row = next(line for line in lines if "at=1" in line)
-    assert head.index("best in the first") < head.index("in the second")
+    assert head.index("before") < head.index("now")
     assert row.split()[-2:] == ["a", "c"]

@@ -24,7 +24,13 @@ import luckbase
 from luckbase import cluster, solver
 from luckbase.cluster.table import format as table_format
 from luckbase.cluster.table import pairs
-from luckbase.cluster.table.comparison import Comparison, ThresholdDifference, _sentence, _span
+from luckbase.cluster.table.comparison import (
+    NEVER,
+    Comparison,
+    ThresholdDifference,
+    _span,
+    in_words,
+)
 from luckbase.cluster.table.table import Table, search_in_memory
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.groups import Threshold
@@ -290,18 +296,13 @@ def test_never_counts_in_the_middle(tmp_path: Path) -> None:
     never = [sum(turn == math.inf for turn in each) for each in (one, two)]
     assert never[0] > len(one) / 2 > never[1]
     (said,) = [s for s in first.diff(second).sentences if s.startswith(who)]
-    assert said.startswith(
-        f"{who} now passes from ${sorted(two)[(len(two) - 1) // 2]:,} ahead, was "
-    )
-    assert " ahead, was never; " in said
-    assert f"; never in {never[1]:,} of {len(one):,} cases, was {never[0]:,}; sooner in " in said
+    middle = f"from ${sorted(two)[(len(two) - 1) // 2]:,} ahead"
+    assert said.startswith(f"{who} passes: now {middle}, before never; moved in ")
+    assert said.endswith(f" of {len(one):,} cases")
     (back,) = [s for s in second.diff(first).sentences if s.startswith(who)]
-    assert back.startswith(
-        f"{who} now never passes, was from ${sorted(two)[(len(two) - 1) // 2]:,}"
-    )
-    assert f"; never in {never[0]:,} of {len(one):,} cases, was {never[1]:,}; sooner in " in back
-    same = [turn.sentence for turn in first.diff(first).thresholds if turn.who == who]
-    assert same and f"never in {never[0]:,} of {len(one):,} cases, as before" in same[0]
+    assert back.startswith(f"{who} passes: now never, before {middle}; moved in ")
+    (same,) = [turn for turn in first.diff(first).thresholds if turn.who == who]
+    assert same.sentence == f"{who} passes: never, as before" and same.never == (never[0],) * 2
 
 
 @pytest.mark.parametrize(
@@ -312,7 +313,7 @@ def test_some_of_the_states_do_not_say_where_decisions_turn(some: dict[str, Any]
     every, found = first.diff(second), first.diff(second, **some)
     assert every.thresholds and not every.thresholds_left_out
     assert not found.thresholds and found.thresholds_left_out and found.decisions
-    assert not any(" passes " in sentence for sentence in found.sentences)
+    assert not any(" passes:" in sentence for sentence in found.sentences)
     assert found.sentences[-1] == "where decisions turn is known only when all states are compared"
     assert not any("is known only" in sentence for sentence in every.sentences)
 
@@ -536,9 +537,11 @@ def test_tables_of_other_fields_are_refused() -> None:
 def test_the_plain_words_come_from_the_numbers() -> None:
     first, second = table_in_memory("skunk/tiny"), table_in_memory("skunk/tiny", sides=4)
     found = first.diff(second)
-    assert found.sentences[0].startswith("ahead by 1 to 2 one now holds from 8 points, was never")
+    assert found.sentences[0].startswith(
+        "ahead by 1 to 2 one holds: now from 8 points, before never; moved in "
+    )
     (moved,) = [s for s in found.sentences if "decisions moved" in s]
-    assert f"{found.actions:,} of {found.decisions:,}" in moved
+    assert f"{found.actions:,} of {found.decisions:,}" in moved and " pp at most" in moved
     same = first.diff(first)
     assert same.sentences == [f"no decision moved, of {found.decisions:,}"] and not same.differs
     assert json.loads(json.dumps(found.as_json())) == found.as_json()
@@ -553,11 +556,32 @@ def test_of_two_in_the_middle_the_lower_is_the_median(counts: dict[int, int], me
 
 
 def test_where_a_decision_turns_is_said_of_the_middle_case() -> None:
-    """Neither of the least nor of the greatest, which are said behind it."""
+    """Neither of the least nor of the greatest; where it did not move there, of the most frequent
+    move."""
     threshold = Threshold("one", "holds", lambda action: action == "hold", of="points")
     found = ThresholdDifference("one", "holds", 9, 5, 2, (3, 7, 8), (2, 6, 9), (0, 0))
-    said = _sentence(threshold, found, (7, 6), 5)
-    assert said.startswith("one now holds from 6 points, was 7; in the middle, with the rest")
+    said = in_words(threshold, found, (3, 2))
+    assert (said.before, said.now) == ("from 7 points", "from 6 points")
     same = dataclasses.replace(found, second=(2, 7, 9))
-    said = _sentence(threshold, same, (3, 2), 4)
-    assert "; in the middle 7 points as before" in said
+    said = in_words(threshold, same, (3, NEVER))
+    assert said.sentence == "one holds: now never, before from 3 points; moved in 7 of 9 cases"
+
+
+def test_the_small_table_is_counted_from_the_decisions(tmp_path: Path) -> None:
+    """A row's share and cost are those of the decisions that a file of them has."""
+    first, second = table_in_memory("skunk/tiny"), table_in_memory("skunk/tiny", sides=4)
+    found = first.diff(second, out=tmp_path / "moved.csv")
+    rows = found.cases
+    assert rows[-1].case == "all decisions" and rows[-1].cost == found.mean
+    assert rows[-1].share == found.actions / found.decisions
+    moved = [row for row in rows if row.case == "any decision"]
+    assert sum(row.share * found.decisions for row in moved) == pytest.approx(found.actions)
+    assert sum(row.share * row.cost for row in moved) == pytest.approx(
+        found.mean * found.actions / found.decisions
+    )
+    thresholds = [each for each in found.thresholds if each.changed]
+    assert thresholds and all(each.changed <= each.decisions for each in thresholds)
+    assert sum(each.changed for each in found.thresholds) <= found.actions
+    heads, cells = found.case_rows()
+    assert heads == ("case", "before", "now", "moved", "cost") and len(cells) == len(rows)
+    assert all(cell[-1].endswith(" pp") for cell in cells)
