@@ -168,7 +168,7 @@ def info(
     else:
         path = find_table(os.fspath(named), results, as_words(options)).path
         if not is_table(path):
-            raise MissingTableError(f"{path}: is no table; name one, or a board file")
+            raise MissingTableError(f"{path}: is not a table; name one, or a board file")
         ledger = read_ledger(Folder(path), path)
         board = board_in(ledger)
     game, source = load_game(board), board.source

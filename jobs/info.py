@@ -46,7 +46,7 @@ def boards(
     if copy is not None:
         by_name = {each.name: each for each in found}
         if copy not in by_name:
-            raise OptionError(f"--copy: '{copy[:60]}' is no board; {nearest(copy, by_name)}")
+            raise OptionError(f"--copy: unknown board '{copy[:60]}'; {nearest(copy, by_name)}")
         path = by_name[copy].copy(out)
         if as_json:
             terminal.print_json(by_name[copy], {"file": str(path)})

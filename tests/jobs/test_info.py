@@ -123,7 +123,7 @@ def test_what_is_no_board_or_table_is_a_sentence(capsys: Capture) -> None:
     Path("empty").mkdir()
     for name, sentence in {
         "pig/rase": "pig/rase: no such file; did you mean pig/race",
-        "empty": "empty: is no table; name one, or a board file",
+        "empty": "empty: is not a table; name one, or a board file",
         "press-your-luck/1985-02-double": "the solver does not take",
     }.items():
         assert run(["info", name]) in (1, 2)
@@ -149,7 +149,7 @@ def test_a_copy_is_the_board_and_nothing_is_overwritten(capsys: Capture) -> None
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--copy", "pig/rase"], "--copy: 'pig/rase' is no board; did you mean 'pig/race'"),
+        (["--copy", "pig/rase"], "--copy: unknown board 'pig/rase'; did you mean 'pig/race'"),
         (["--out", "mine.toml"], "--out: name the board to write too: --copy NAME"),
         (["--copy", "pig/race", "--out", "no/such.toml"], "no/such.toml: No such file"),
     ],
