@@ -28,7 +28,7 @@ from luckbase.solver.errors import (
     TableError,
 )
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Layout, hints, plain, simplify
+from luckbase.solver.game.capabilities import Layout, first_state, hints, plain, simplify
 from luckbase.solver.game.game import Game
 from luckbase.solver.sentences import option
 
@@ -97,7 +97,7 @@ def start_of(game: Game, start: Any) -> Ints:
     """
     roots = roots_of(game, start)
     if roots is None:
-        return game.needed_start()
+        return first_state(game)
     if len(roots) != 1:
         raise OptionError(
             f"{option('start')}: {many(len(roots), 'state')} given; a play starts from one"

@@ -55,19 +55,18 @@ def typed(state: State) -> dict[str, str]:
     }
 
 
-def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """What a move changed: ``turn 4 -> 11``; of a state told by who acts (`mine`, `yours`), as the
-    one who moved sees it."""
-    if "mine" in before and before.get("player") != after.get("player"):
-        after = {**after, "mine": after["yours"], "yours": after["mine"]}
-    said = []
-    for name, new in after.items():
-        old = before.get(name)
-        if name == "player" or old == new:
-            continue
-        came_from = "" if old is None else f"{listed(old)} -> "
-        said.append(f"{name} {came_from}{listed(new)}")
-    return ", ".join(said)
+BARE_NOUN = re.compile(r"[a-z]+(,? and .*)?")
+
+
+def noun(name: str) -> str:
+    """An outcome's name within a sentence: ``a whammy and out``; ``a 1 (the turn is lost)``."""
+    what, _, more = name.replace(", and ", " and ").partition(": ")
+    return f"{'a ' * bool(BARE_NOUN.fullmatch(what))}{what}{f' ({more})' if more else ''}"
+
+
+def exclaimed(name: str) -> str:
+    """An outcome's name as it happens: ``whammy!``; ``a 6``."""
+    return f"{name}!" if BARE_NOUN.fullmatch(name) else name
 
 
 def count(number: float) -> str:

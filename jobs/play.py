@@ -32,7 +32,9 @@ def play(
         Help("Opponents by name, or tables' directories; one for all, or one for each "
              "(default: optimal).", "A[,B...]"),
     ] = None,
-    seat: Annotated[int, Help("Which player you are.", "PLAYER", 1)] = 1,
+    seat: Annotated[
+        int | None, Help("Which player you are; who is up first if not given.", "PLAYER", 1)
+    ] = None,
     seed: Annotated[int | None, Help("Of the random numbers; any if not given.", "S", 0)] = None,
     start: options.From = None,
     settings: options.Settings = None,

@@ -17,7 +17,7 @@ from luckbase.cluster.play.agents import AgentLike, Opener, for_players, name_of
 from luckbase.cluster.table.ledger import Origin, origin_of
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Floats, Ints
-from luckbase.solver.game.capabilities import ClosedForms
+from luckbase.solver.game.capabilities import ClosedForms, first_state
 from luckbase.solver.game.game import Game
 from luckbase.solver.policy.evaluate import (
     BEST_RESPONSE,
@@ -245,7 +245,7 @@ def simulated(
     Raises OptionError where a game is too large to solve on the way, StateError where a play may
     never end.
     """
-    root = game.needed_start() if start is None else start
+    root = first_state(game) if start is None else start
     names, profile = for_players(game, agents, opener)
     known = start is None and all(isinstance(agent, str) for agent in split(agents))
     forms = game.get(ClosedForms) if known else None

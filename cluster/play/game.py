@@ -24,9 +24,10 @@ import numpy as np
 
 from luckbase.cluster import words
 from luckbase.cluster.play.agents import AgentLike, Opener, no_tables, opponents
+from luckbase.cluster.table.moves import changed
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import detailed, view_of
+from luckbase.solver.game.capabilities import detailed, drawing, first_state, view_of
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
@@ -240,15 +241,18 @@ class Play:
 
     def _take(self, action: int) -> str:
         """Go where chance leads after an action; the line that says so."""
-        before = self.shown
+        before, state = self.shown, self.state
+        own = np.ascontiguousarray(self.edges.children[self.edges.actions == action])
         nobody = self.edges.kinds[0] == CHANCE and self.edges.actors[0] < 0
         self._step(action)
         # Where both choose at once the action of a chance state is a joint one like any other.
         name = "" if self.game.simultaneous else self.game.action_name(-1 if nobody else action)
-        if self.edges.kinds[0] == TERMINAL:
-            return f"  {name}"
-        colon = ": " if name else ""
-        return f"  {name}{colon}{words.changes(before, self.shown) or 'nothing changes'}"
+        at = int(np.argmax((own == self.state).all(axis=1)))
+        said = words.exclaimed(drawing(self.game).outcome_names(state, action, own)[at] or "")
+        if self.edges.kinds[0] != TERMINAL:
+            numbers = changed(self.game, before, self.shown) or "nothing changes"
+            said = f"{said} ({numbers})" if said else numbers
+        return f"  {name}{': ' if name and said else ''}{said}"
 
     def _step(self, action: int) -> Floats:
         """Go where chance leads after an action; what that paid, float64 (players,)."""
@@ -352,8 +356,8 @@ class Play:
 class PlayOptions(TypedDict, total=False):
     """How a person's game is played; every one may be left out."""
 
-    seat: int
-    """Which player they are, from 1 (1)."""
+    seat: int | None
+    """Which player they are, from 1 (who is up first)."""
     against: str | Sequence[AgentLike] | None
     """The opponents, one for all or one for each, by name or as agents (optimal)."""
     seed: int
@@ -379,14 +383,17 @@ def begin(
     Raises OptionError for a seat or an opponent that there is not, StateError where the game is
     over.
     """
-    game, seat = detailed(game), how.get("seat", 1)
-    if not 1 <= seat <= game.players:
+    game, seat = detailed(game), how.get("seat")
+    if seat is not None and not 1 <= seat <= game.players:
         raise OptionError(f"{option('seat')}: there is no player {seat}; write 1 to {game.players}")
     if start is None:
-        root = game.needed_start()
+        root = first_state(game)
     else:
-        state = start if isinstance(start, np.ndarray) else game.parse(start)
-        root = view_of(game).as_seen_by(seat - 1, state)
+        root = start if isinstance(start, np.ndarray) else game.parse(start)
+    if seat is None:
+        seat = max(int(expand(game, root.reshape(1, -1)).actors[0]), 0) + 1
+    if start is not None:
+        root = view_of(game).as_seen_by(seat - 1, root)
     others = opponents(game, how.get("against"), how.get("opener", no_tables))
     seats = [
         Seat(f"player {i + 1 + (i + 1 >= seat)} ({name})", decide)

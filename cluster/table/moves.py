@@ -245,10 +245,16 @@ class _Below:
 
 def happened(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     """What leads from one state to another, where the game has no name for it
-    (`solver.game.capabilities.Drawing`), in words: ``player 2: scores 1500 -> 2000``,
-    ``turn 0 -> 4``, ``turn 4 -> 0; player 2 is up``."""
+    (`solver.game.capabilities.Drawing`), in words: ``turn 4 -> 0; player 2 is up``."""
     turns = before.get("player") != after.get("player")
-    if turns and "mine" in before:  # as the one who moved sees it
+    said = [changed(game, before, after), f"player {after['player']} is up" if turns else ""]
+    return "; ".join(filter(None, said)) or "nothing changes"
+
+
+def changed(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """The fields that differ, as the one who moved sees them: ``player 2: scores 1500 -> 2000``,
+    ``turn 0 -> 4``; "" where none does."""
+    if before.get("player") != after.get("player") and "mine" in before:
         after = {**after, "mine": after["yours"], "yours": after["mine"]}
     plain: list[str] = []
     by_player: dict[int, list[str]] = {}
@@ -267,9 +273,7 @@ def happened(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) ->
             plain.append(f"{name} {came_from}{words.listed(new)}")
     said = [f"player {i}: {', '.join(each)}" for i, each in sorted(by_player.items())]
     said = [", ".join(plain)] * bool(plain) + said
-    if turns:
-        said.append(f"player {after['player']} is up")
-    return "; ".join(said) or "nothing changes"
+    return "; ".join(said)
 
 
 @lru_cache(maxsize=256)

@@ -14,7 +14,6 @@ against what the state is worth to them; ones that the table can not tell from 0
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from luckbase.cluster.table.moves import Move, Moves, Outcome
+from luckbase.cluster.words import noun
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.fields import Field
 from luckbase.solver.game.game import Game
@@ -448,13 +448,6 @@ def doing(action: str) -> str:
     """``passing to 3``; an action whose verb is not known in quotation marks."""
     verb, *rest = action.split(" ")
     return " ".join([_DOING[verb], *rest]) if verb in _DOING else f"'{action}'"
-
-
-def noun(name: str) -> str:
-    """An outcome's name within a sentence: ``a whammy and out``; ``a 1 (the turn is lost)``."""
-    what, _, more = name.replace(", and ", " and ").partition(": ")
-    bare = re.fullmatch(r"[a-z]+( and .*)?", what)
-    return f"{'a ' if bare else ''}{what}{f' ({more})' if more else ''}"
 
 
 def often(chance: float) -> str:

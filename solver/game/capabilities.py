@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -21,13 +22,15 @@ from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.game.rules import Capability
-from luckbase.solver.sentences import on_command_line
+from luckbase.solver.sentences import on_command_line, option
 
 if TYPE_CHECKING:
     from luckbase.solver.charts import Chart, ChartRequest, Kind, Lookup
     from luckbase.solver.scene import Scene
 
 T = TypeVar("T")
+EXAMPLES = 3
+"""States to copy that a sentence names."""
 
 
 class TierKernel(ABC, Generic[T]):
@@ -393,6 +396,24 @@ def simplify(game: Game, states: Ints) -> Ints:
     """The states (n, fields) of a plain game, from those of its detailed form."""
     own = view_of(game).simplify
     return np.ascontiguousarray(states[:, : game.field_count]) if own is None else own(states)
+
+
+def first_state(game: Game) -> Ints:
+    """The canonical state (fields,) in which a play begins. Raises OptionError where a person must
+    say it, with a few states to copy."""
+    found, layout = game.start(), game.get(Layout)
+    known = [] if layout is None else list(islice(layout.opening_questions(), EXAMPLES))
+    if found is not None or not known:
+        return game.needed_start()
+    listed = []
+    for title, state in known:
+        words = {name: ",".join(map(str, np.ravel(value))) for name, value in state.items()}  # type: ignore[call-overload]
+        typed = " ".join(f"{name}={value}" for name, value in words.items())
+        listed.append(f"{on_command_line(typed, str(words))} ({title})")
+    raise OptionError(
+        f"board {game.board.name}: {game.board.game} has no state that every play starts in; say "
+        f"where to start, as {option('start')}{on_command_line(' ', '=')}{'; or '.join(listed)}"
+    )
 
 
 def choose_chart(game: Game, name: str | None) -> Kind:

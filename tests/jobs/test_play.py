@@ -16,8 +16,8 @@ from luckbase import solver
 from luckbase.cluster.inputs import searched, soonest
 from luckbase.cluster.play.agents import opponents
 from luckbase.cluster.play.game import Draw, Play, Seat, read_answer
+from luckbase.cluster.table.moves import changed
 from luckbase.cluster.table.table import StoredTable, Table
-from luckbase.cluster.words import changes
 from luckbase.jobs.app import run
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.game import Game
@@ -266,14 +266,14 @@ def test_three_players_and_where_the_person_sits(played: Command) -> None:
     assert "you are player 2 against player 1 (never-pass) and player 3 (random)" in out
     assert "you are up: scores=" in out and "player 1 (never-pass) is up: scores=0,1000" in out
     assert "'p' is not one of these" in out  # play, pass to 3
-    assert re.search(r"^  play: scores 0,1000,500 -> ", out, re.MULTILINE) or "whammies" in out
+    assert re.search(r"^  play: (whammy!|\$\d+.*) \(player \d: scores \d+ -> ", out, re.MULTILINE)
     assert "you win" in out or "wins" in out or "chance to win: " in out
 
 
 def test_one_player_plays_alone(played: Command) -> None:
     code, out, _ = played(JACKPOT, "--seed", "1", lines=["1"] * 9)
     assert code == 0 and "seed 1: you play alone" in out
-    assert "you are up: open=1,2,3,4\n  roll 1 die: dice " in out
+    assert "you are up: open=1,2,3,4\n  roll 1 die: a " in out
     assert ("you win" in out) != ("you lose" in out)
 
 
@@ -307,13 +307,36 @@ def test_an_answer_is_a_name_its_beginning_or_its_number(answer: str, index: int
 
 
 def test_changes_are_told_as_the_one_who_moved_sees_them() -> None:
+    pig, jackpot = (solver.load_game(solver.load_board(file)) for file in (PIG, JACKPOT))
     before = {"mine": 5, "yours": 9, "turn": 12, "player": 1}
     held = {"mine": 9, "yours": 17, "turn": 0, "player": 2}
-    assert changes(before, held) == "mine 5 -> 17, turn 12 -> 0"
+    assert changed(pig, before, held) == "mine 5 -> 17, turn 12 -> 0"
     rolled = {"open": [1, 2], "dice": [3, 4]}
-    assert changes({"open": [1, 2]}, rolled) == "dice 3,4"
-    assert changes(rolled, {"open": [1]}) == "open 1,2 -> 1"
-    assert changes(before, before) == ""
+    assert changed(jackpot, {"open": [1, 2]}, rolled) == "dice 3,4"
+    assert changed(jackpot, rolled, {"open": [1]}) == "open without 2"
+    assert changed(pig, before, before) == ""
+
+
+def test_what_chance_brings_is_said_in_the_words_of_the_show(played: Command) -> None:
+    spins = [TINY, "scores=0,1000,500", "earned=0,3,0"]
+    told = "".join(played(*spins, "--seed", str(n), lines=["play"] * 9)[1] for n in range(6))
+    assert re.search(r"^  play: whammy! \(player 2: scores 1000 -> 0, earned", told, re.MULTILINE)
+    assert re.search(r"^  play: \$500 \(player 2: scores 1000 -> 1500, earned", told, re.MULTILINE)
+    assert "you are player 2 against player 1 (optimal) and player 3" in told  # who is up first
+    assert " -> 0,0" not in told
+
+
+def test_a_board_that_has_no_first_state_names_some_to_copy(played: Command) -> None:
+    code, _, err = played(BIG)
+    said = re.findall(r"(scores=\S+ earned=\S+) \(", err)
+    assert code == 2 and len(said) == 3
+    game = solver.load_game(solver.load_board(BIG))
+    for words in said:
+        game.parse(dict(word.split("=") for word in words.split()))
+    assert f"as --from {said[0]} (ahead, one spin left); or " in err
+    assert run(["evaluate", BIG, "--agents", "never-pass"]) == 2
+    code, out, _ = played(BIG, *said[0].split(), "--seed", "1", lines=["1"] * 9)
+    assert code == 0 and "1 decision" in out
 
 
 @pytest.mark.parametrize(
@@ -328,7 +351,7 @@ def test_changes_are_told_as_the_one_who_moved_sees_them() -> None:
         ([PIG, "--as", "3"], "--as: there is no player 3; write 1 to 2"),
         ([PIG, "--as", "0"], "--as"),
         ([PIG, "--seed", "-1"], "--seed"),
-        ([TINY], "say where to start, as --from FIELD=VALUE"),
+        ([TINY], "say where to start, as --from scores=0,1500,1000 earned=0,1,0 (ahead"),
         ([TINY, "scores=0,500,0"], "scores=0,500,0 earned=0,0,0 passed=0,0,0 whammies=0,0,0: the"),
         ([PIG, "mine=20", "yours=3"], "the game is over there"),
         ([PIG, "mine=1"], "yours is missing"),
