@@ -42,17 +42,37 @@ FULL, START, STATES = "full", "start", "states"
 
 
 @dataclass(frozen=True)
+class ChartField(Result):
+    """What a person may choose of a chart. help: what that is, in a sentence."""
+
+    name: str
+    help: str
+
+
+@dataclass(frozen=True)
 class Kind(Result):
     """One of a game's charts. shows: what, for people; picture: a `Heatmap` or `Curves`, else a
     `Listing`. needs: `FULL`, a full table; `START`, or what lies below the game's start; `STATES`,
     any table that holds states it looks at: what is not held is a gap, which it names. reading: how
-    to read it, in a sentence."""
+    to read it, in a sentence. takes: what may be chosen, None where nobody says; reachable: whether
+    that may be asked for."""
 
     name: str
     shows: str
     picture: bool = False
     needs: PythonOnly[str] = FULL
     reading: str = ""
+    takes: tuple[ChartField, ...] | None = None
+    reachable: bool = False
+
+
+@dataclass(frozen=True)
+class Search(Result):
+    """Rows of a table that are worth looking for. where: the condition, as `luckbase export` takes
+    it."""
+
+    label: str
+    where: str
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ Which rows are wanted is said in words: ``scores_1>=8000 spins=2 best!='play'``.
 COLUMN OP VALUE, words stand between spaces, and all of them must hold. OP is one of
 ``= == != < <= > >=``. COLUMN is a column of the table, or a field of several numbers
 (``scores=0,8000,3000``) or a set of cards (``mine=1,2,5``) as a query takes it, with ``=`` only.
-VALUE is a number, ``true``, ``false``, or text. A row whose column is empty does not match. Row
+VALUE is a number, another column of numbers (``scores_2<scores_3``), ``true``, ``false``, or text.
+A row whose column is empty does not match. Row
 groups that can not match are found from the constants of their file and the least and the greatest
 value of a column in them (`Where.may_hold`), and are not read.
 """
@@ -178,30 +179,39 @@ Span = tuple[Any, Any]
 
 @dataclass(frozen=True)
 class Condition:
-    """A column compared with a value; kind: its type, of a column of whole numbers."""
+    """A column compared with a value; kind: its type, of a column of whole numbers. other: the
+    column that it is compared with, if it is one, both as `kind`."""
 
     column: str
     op: str
     value: Any
     kind: Any = None
+    other: str | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those that are looked at."""
+        return (self.column,) if self.other is None else (self.column, self.other)
 
     def expression(self) -> Any:
         """As pyarrow has it."""
         field, value = pc.field(self.column), pa.scalar(self.value, self.kind)
+        if self.other is not None:
+            field, value = (pc.field(name).cast(self.kind, safe=False) for name in self.columns)
         return {
             "==": field == value, "!=": field != value, "<": field < value,
             "<=": field <= value, ">": field > value, ">=": field >= value,
         }[self.op]  # fmt: skip
 
-    def may_hold(self, span: Span) -> bool:
-        """Whether it can hold of a value between these, both included."""
-        low, high = span
-        if isinstance(low, str) != isinstance(self.value, str):
+    def may_hold(self, span: Span, others: Span | None = None) -> bool:
+        """Whether it can hold of a value between these, both included. others: the same of the
+        column that it is compared with."""
+        (low, high), (least, most) = span, others or (self.value, self.value)
+        if isinstance(low, str) != isinstance(least, str):
             return True
         return bool({
-            "==": low <= self.value <= high, "!=": not low == high == self.value,
-            "<": low < self.value, "<=": low <= self.value,
-            ">": high > self.value, ">=": high >= self.value,
+            "==": low <= most and least <= high, "!=": not low == high == least == most,
+            "<": low < most, "<=": low <= most, ">": high > least, ">=": high >= least,
         }[self.op])  # fmt: skip
 
 
@@ -214,11 +224,15 @@ class Where:
     @property
     def columns(self) -> list[str]:
         """The columns that are looked at."""
-        return list(dict.fromkeys(one.column for one in self.conditions))
+        return list(dict.fromkeys(name for one in self.conditions for name in one.columns))
 
     def only(self, columns: Collection[str]) -> Where:
-        """The conditions on these columns."""
-        return Where(tuple(one for one in self.conditions if one.column in columns))
+        """The conditions on these columns alone."""
+        return Where(tuple(one for one in self.conditions if {*one.columns} <= {*columns}))
+
+    def without(self, others: Where) -> Where:
+        """The conditions that are not among others."""
+        return Where(tuple(one for one in self.conditions if one not in others.conditions))
 
     def expression(self) -> Any:
         """As pyarrow has it; None where there is not a condition."""
@@ -228,8 +242,8 @@ class Where:
 
     def may_hold(self, spans: Mapping[str, Span]) -> bool:
         """Whether any row can match whose columns lie between these, as far as they are known."""
-        known = (one for one in self.conditions if one.column in spans)
-        return all(one.may_hold(spans[one.column]) for one in known)
+        known = (one for one in self.conditions if {*one.columns} <= {*spans})
+        return all(one.may_hold(spans[one.column], spans.get(one.other or "")) for one in known)
 
 
 def parse_where(
@@ -297,9 +311,16 @@ def _conditions(game: Game, name: str, op: str, value: str, schema: pa.Schema) -
         return [Condition(name, op, _yes_or_no(name, op, value))]
     if pa.types.is_string(kind) or pa.types.is_dictionary(kind):
         return [Condition(name, op, value)]
+    if value in schema.names and _is_number(schema.field(value).type):
+        same = schema.field(value).type == kind
+        return [Condition(name, op, None, kind if same else pa.float64(), value)]
     number = _number(name, value)
     return [_whole(name, op, number, kind) if pa.types.is_integer(kind) else
             Condition(name, op, number)]  # fmt: skip
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def _whole(name: str, op: str, value: int | float, kind: Any) -> Condition:
@@ -341,4 +362,4 @@ def _number(name: str, value: str) -> int | float:
             continue
         if found == found and abs(found) < 2**63:
             return found
-    raise OptionError(f"where: {name}: '{value[:30]}' is not a number")
+    raise OptionError(f"where: {name}: '{value[:30]}' is not a number or a column of numbers")

@@ -101,6 +101,19 @@ def reader(
     return pa.RecordBatchReader.from_batches(rows.shown, rows.batches(on_rows))
 
 
+def columns_of(table: Lookup) -> pa.Schema:
+    """The columns that conditions may be on, as far as they are known without its rows."""
+    return _every_column(schema_of(table), ActionNames(table.game, listed_actions(table.game)))
+
+
+def _every_column(stored: pa.Schema, names: ActionNames | None) -> pa.Schema:
+    """The columns of the files, and with the names of actions theirs, the part last."""
+    kinds = {column.name: column.type for column in stored if column.name != PART}
+    if names is not None:
+        kinds |= DECISION_COLUMNS | dict.fromkeys(names.columns, pa.float64())
+    return pa.schema([*kinds.items(), (PART, pa.string())])
+
+
 class _Rows:
     """The rows that are wanted of a table, and their columns. stored: the columns of its files.
     names: of the actions, None without; gathered: they are those of the rows that are wanted, or of
@@ -111,10 +124,7 @@ class _Rows:
         stored: pa.Schema, names: ActionNames | None, gathered: bool,
     ) -> None:  # fmt: skip
         self.table, self.stored, self.names = table, stored, names
-        kinds = {column.name: column.type for column in stored if column.name != PART}
-        if names is not None:
-            kinds |= DECISION_COLUMNS | dict.fromkeys(names.columns, pa.float64())
-        self.schema = schema = pa.schema([*kinds.items(), (PART, pa.string())])
+        self.schema = schema = _every_column(stored, names)
         for name in columns or ():
             if name not in schema.names:
                 said = nearest(name, schema.names)
@@ -131,7 +141,7 @@ class _Rows:
             worked_out |= {"best", "to_act"}  # of a search's end, and of bids that are certain
         self.worked = self.looked_at & worked_out
         self.first = conditions.only({*stored.names} - self.worked)
-        self.last = conditions.only(self.worked)
+        self.last = conditions.without(self.first)
 
     def batches(self, on_rows: OnRows) -> Iterator[pa.RecordBatch]:
         """Batches of the columns shown."""

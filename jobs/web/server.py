@@ -34,7 +34,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from luckbase.jobs.web import http, play, states, tables
+from luckbase.jobs.web import filter, http, play, states, tables
 from luckbase.jobs.web.http import ApiRequest, QueryParams, TableParams
 from luckbase.jobs.web.states import Rows
 from luckbase.solver.errors import LuckbaseError
@@ -119,6 +119,15 @@ VIEWS = (
         f"{AT}/grid", "Payoffs, margins or best actions over two columns.", states.GridParams,
         of_table(states.grid_view), states.GridView,
         f"{FIELDS} COLUMN_from, COLUMN_to, COLUMN_step bound an axis; at most 40,000 cells.",
+    ),
+    View(
+        f"{AT}/columns", "What rows can be filtered by, and searches to begin with.", TableParams,
+        of_table(filter.columns_view), filter.FilterInfo,
+    ),
+    View(
+        f"{AT}/filter", "The rows that meet conditions: the first ones, and how many there are.",
+        filter.FilterParams, of_table(filter.filter_view), filter.FilterView,
+        f"After {filter.SECONDS:g} s it says what was found by then.", long=True,
     ),
     View(
         f"{AT}/batch", "Many states at once, as luckbase query --batch.", states.BatchParams,

@@ -25,7 +25,7 @@ from luckbase.solver.game.rules import Capability
 from luckbase.solver.sentences import on_command_line, option
 
 if TYPE_CHECKING:
-    from luckbase.solver.charts import Chart, ChartRequest, Kind, Lookup
+    from luckbase.solver.charts import Chart, ChartRequest, Kind, Lookup, Search
     from luckbase.solver.scene import Scene
 
 T = TypeVar("T")
@@ -211,10 +211,11 @@ class Agents(Capability):
 
 class Charts(Capability, ABC):
     """What a full table says at a glance. kinds: the charts, the usual one first, each with
-    the table that it needs."""
+    the table that it needs. searches: rows of it that are worth looking for."""
 
     missing: ClassVar[str] = "has no charts; luckbase query answers by state"
     kinds: Sequence[Kind]
+    searches: Sequence[Search] = ()
 
     @abstractmethod
     def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:

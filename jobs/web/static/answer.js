@@ -36,7 +36,7 @@ export function answerParts(table, answer, ways) {
   const shown = chosen ?? (answer.strategies ? null : answer.actions?.find((action) => action.outcomes));
   const outcomes = !shown ? answer.outcomes : answer.strategies ? met(answer, shown) : shown.outcomes;
   return [
-    answer.strategies ? strategies(table, answer) : null,
+    answer.strategies ? [strategies(table, answer), pairs(table, payoffs, answer, ways)] : null,
     answer.actions?.length > 1 || answer.actions?.[0]?.next ? actionTable(table, payoffs, answer, ways, shown) : null,
     outcomes?.length ? outcomeSection(table, payoffs, answer, ways, shown, outcomes) : null,
     answer.over ? null : mainLine(table, payoffs, ways),
@@ -226,6 +226,13 @@ function strategies(table, answer) {
           h("td.n", null, data(bid.chance), unsure(bid) ? h("span.span", null, `${percent(bid.least)} – ${percent(bid.most)}`) : null))))),
         never ? h("p.about", null, `${never} other choice${never > 1 ? "s" : ""}: never`) : null);
     })));
+}
+
+/** What each pair of choices pays, drawn by a module that other games do not need. */
+function pairs(table, payoffs, answer, ways) {
+  const place = h("section", { "aria-label": "What each pair of choices pays" });
+  import("./matrix.js").then(({ matrix }) => fill(place, matrix(table, payoffs, answer, ways.href)));
+  return place;
 }
 
 function unsure(bid) {

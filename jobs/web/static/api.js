@@ -55,6 +55,8 @@ export const state = (id, query, signal) => ask(`/api/tables/${path(id)}/state?$
 export const mainline = (id, query) => ask(`/api/tables/${path(id)}/mainline?${query}`);
 export const grid = (id, query, signal) => ask(`/api/tables/${path(id)}/grid?${query}`, { signal });
 export const chart = (id, name, query, signal) => ask(`/api/tables/${path(id)}/chart/${encodeURIComponent(name)}${query ? `?${query}` : ""}`, { signal });
+export const columns = (id) => ask(`/api/tables/${path(id)}/columns`);
+export const filter = (id, query, signal) => ask(`/api/tables/${path(id)}/filter?${query}`, { signal });
 export const compare = (query) => ask(`/api/compare?${query}`);
 
 export function play(id, asked) {

@@ -7,11 +7,15 @@ import { tableLine } from "./here.js";
 const VIEWS = {
   tables: () => import("./tables.js"),
   state: () => import("./explorer.js"),
+  charts: () => import("./charts.js"),
   grid: () => import("./grid.js"),
+  filter: () => import("./filter.js"),
   play: () => import("./play.js"),
   compare: () => import("./compare.js"),
 };
-const WAYS = [["state", "Explore"], ["grid", "Grid"], ["play", "Play"], ["compare", "What if"]];
+const WAYS = [["state", "Explore"], ["charts", "Charts"], ["grid", "Grid"], ["filter", "Filter"], ["play", "Play"], ["compare", "What if"]];
+
+const OF_TABLE = new Set(["charts", "filter"]); // which are of no state
 
 const main = document.getElementById("main");
 let turn = 0;
@@ -68,7 +72,7 @@ function around(asked, table, tables) {
   if (!table) return;
   const state = stateOf(asked.query, table);
   fill(views, WAYS.map(([view, word]) => h("a", {
-    href: address.of(table.id, view, view === "compare" ? { first: table.id, ...state } : state),
+    href: address.of(table.id, view, view === "compare" ? { first: table.id, ...state } : OF_TABLE.has(view) ? "" : state),
     "aria-current": view === asked.view ? "page" : null,
   }, word)));
 }

@@ -1,10 +1,13 @@
 // What if: the same state in two tables, side by side, differences coloured.
 import * as address from "./address.js";
 import * as api from "./api.js";
-import { drawing, fill, h, newId, nothing } from "./dom.js";
+import { drawing, fill, h, newId, nothing, s } from "./dom.js";
+import { exportBar } from "./export.js";
 import { StateForm } from "./fields.js";
 import { capital, Payoffs, player } from "./format.js";
 import { named } from "./here.js";
+
+const GAP = 24;
 
 let screen = null;
 
@@ -137,8 +140,28 @@ function side(table, got, second, state) {
         h("td.n", null, x ? payoffs.show(x[who]) : "–"), h("td.n", null, y ? payoffs.show(y[who]) : "–"),
         h("td.swing", null, x && y ? swing(payoffs, y[who] - x[who], most) : "")))))),
     everybody(table, payoffs, a, b),
+    exportBar({
+      name: `${table.game}-what-if`, title: a.text ?? "", about: "The first table, the second below.",
+      picture: a.drawing && b.drawing ? (width) => stacked(width, document.querySelectorAll(".boards .drawing svg")) : null,
+      rows: () => [["", "first", "second", "second less first"], ...all.map(([name, x, y]) => [name, x?.[who], y?.[who], x && y ? y[who] - x[who] : ""])],
+    }),
     h("div.bar.ends", null, h("a.button", { href: address.of(table.id, "state", state) }, "Explore the first"),
       h("a.button", { href: address.of(second, "state", state) }, "Explore the second"), map));
+}
+
+/** Drawings one below the other. */
+function stacked(width, drawings) {
+  let y = 0;
+  const made = s("svg");
+  for (const shown of drawings) {
+    const { width: wide, height: tall } = shown.viewBox.baseVal;
+    const [copy, height] = [shown.cloneNode(true), (tall * width) / wide];
+    for (const [name, value] of Object.entries({ x: 0, y, width, height })) copy.setAttribute(name, value);
+    made.append(copy);
+    y += height + GAP;
+  }
+  made.setAttribute("viewBox", `0 0 ${width} ${y - GAP}`);
+  return made;
 }
 
 function mark(name, a, b) {

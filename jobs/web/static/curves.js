@@ -33,8 +33,20 @@ export class CurveChart {
 
   // --- drawing ------------------------------------------------------------------------------------
 
-  draw() {
-    const width = this.canvas.clientWidth;
+  /** What of it can be taken along (`exportBar`). */
+  get kept() {
+    const { got } = this;
+    const picture = (width) => {
+      const other = new CurveChart(got, this.plain);
+      other.draw(width);
+      other.leave();
+      return other.canvas;
+    };
+    const rows = () => [[got.x_name, ...got.curves.map((curve) => curve.name)], ...got.xs.map((x, i) => [x, ...got.curves.map((curve) => curve.values[i])])];
+    return { picture, rows };
+  }
+
+  draw(width = this.canvas.clientWidth) {
     if (!width) return;
     const tall = Math.round(Math.min(Math.max(width * 0.5, 230), 420));
     // Where whole labels would leave too little room, numbers stand for them; the list says whose.

@@ -1,17 +1,17 @@
-// Two fields as axes, sliders for the others, colour for what one wants to know; or one of the
-// game's own charts.
+// Two fields as axes, sliders for the others, colour for what one wants to know.
 import * as address from "./address.js";
 import * as api from "./api.js";
-import { apart, css, named, viridis } from "./colours.js";
-import { CurveChart } from "./curves.js";
+import { apart, namedScale, scaleOf, span, viridis } from "./colours.js";
+import { cellState, changed, columnOf, columns, part } from "./columns.js";
 import { fill, h, newId, sorry } from "./dom.js";
-import { options, Payoffs, player } from "./format.js";
+import { exportBar } from "./export.js";
+import { options, Payoffs, capital } from "./format.js";
 import { HeatMap } from "./heatmap.js";
-import { listing } from "./listing.js";
-import { asQuery, Settings } from "./settings.js";
+import { fromText } from "./settings.js";
 
 const LONGEST_SLIDER = 400;
-const OWN = new Set(["x", "y", "colour", "chart", "settings", "with"]);
+const OWN = new Set(["x", "y", "colour", "with"]);
+const BOUNDS = ["from", "to", "step"];
 
 let screen = null;
 let asking = null;
@@ -24,6 +24,11 @@ export function leave() {
 }
 
 export async function show(main, asked) {
+  if (asked.query.has("chart")) { // as links of before have it
+    const settings = fromText(asked.query.get("settings") ?? "");
+    address.go(address.of(asked.table, "charts", { chart: asked.query.get("chart"), ...settings }), [], true);
+    return "Charts";
+  }
   if (!asked.same || !screen?.root.isConnected) {
     screen?.map?.leave();
     screen = build(asked.data);
@@ -38,14 +43,13 @@ export async function show(main, asked) {
   here.shown.setAttribute("aria-busy", "true");
   let map;
   try {
-    map = chosen.chart ? await chartMap(here, chosen) : await gridMap(here, chosen);
+    map = await gridMap(here, chosen);
   } catch (error) {
     if (!(error instanceof api.Refused)) throw error;
     if (!asked.current()) return "";
     here.map?.leave();
     here.map = null;
-    fill(here.shown, chosen.settings ? null : sorry(error.message));
-    if (chosen.settings) here.settings.refuse(error.message);
+    fill(here.shown, sorry(error.message));
     return "Grid";
   } finally {
     if (asked.current()) here.shown.removeAttribute("aria-busy");
@@ -54,40 +58,31 @@ export async function show(main, asked) {
   const focused = document.activeElement === here.map?.canvas;
   here.map?.leave();
   here.map = map.heat;
-  fill(here.shown, h("h2", { "data-head": true, tabindex: "-1" }, map.title), map.about ? h("p.about", null, map.about) : null, map.legend, map.heat.element);
+  fill(here.shown, h("h2", { "data-head": true, tabindex: "-1" }, map.title), map.about ? h("p.about", null, map.about) : null, map.legend, map.heat.element,
+    exportBar({ name: `${here.table.game}-${chosen.x}-${chosen.y}`, title: map.title, about: map.at, ...map.heat.kept }));
   if (focused) map.heat.canvas.focus();
   return map.title;
 }
 
 // --- what is chosen -------------------------------------------------------------------------------
 
-/** The columns of a table's states that a slider or an axis can have. */
-function columns(table) {
-  return table.fields.filter((field) => field.kind !== "set").flatMap((field) => {
-    const length = field.length ?? 1;
-    return Array.from({ length }, (_, i) => ({
-      field, place: i, length, name: length === 1 ? field.name : `${field.name}_${i + 1}`,
-      label: length === 1 ? field.label ?? field.name : `${field.label ?? field.name}, ${field.players ? player(i + 1, length) : i + 1}`,
-    }));
-  });
-}
-
 function choice(table, query) {
   const axes = (table.axes ?? []).map((axis) => axis.name ?? axis);
   const given = Object.fromEntries([...query].filter(([name]) => !OWN.has(name)));
-  const first = table.examples?.[0]?.state;
-  const base = { ...address.fields(table.start ?? first), ...given };
-  const charts = table.charts ?? [];
-  const chart = query.get("chart") ?? (query.has("x") || axes.length > 1 || !charts.length ? null : charts[0].name);
+  const bounds = {};
+  for (const name of axes.flatMap((axis) => BOUNDS.map((end) => `${axis}_${end}`))) {
+    if (given[name] !== undefined) bounds[name] = given[name];
+    delete given[name];
+  }
+  const base = { ...address.fields(table.start ?? table.examples?.[0]?.state), ...given };
   const x = query.get("x") ?? axes[0];
   const y = query.get("y") ?? axes.find((axis) => axis !== x);
-  const settings = chart && chart !== "-" ? query.get("settings")?.trim() ?? "" : "";
-  return { chart: chart === "-" ? null : chart, settings, x, y, colour: query.get("colour") ?? "value_1", base, axes, charts, with: query.get("with") };
+  return { x, y, colour: query.get("colour") ?? "value_1", base, bounds, axes, with: query.get("with") };
 }
 
-/** Where the address names no axes: those of the player who is up, and his payoff as colour. */
+/** Where the address names no axes: those of the player who is up, and their payoff as colour. */
 async function begin(table, asked, chosen) {
-  if (chosen.chart || asked.query.has("x") || chosen.axes.length < 2) return chosen;
+  if (asked.query.has("x") || chosen.axes.length < 2) return chosen;
   let up = 1;
   try {
     up = (await api.state(table.id, `${address.plain(chosen.base)}&drawing=0`, asking.signal)).to_act ?? 1;
@@ -105,8 +100,12 @@ async function begin(table, asked, chosen) {
 
 function query(chosen, more = {}) {
   const all = { ...chosen, ...more };
-  if (all.chart) return address.plain({ chart: all.chart, settings: all.settings || null });
-  return address.plain({ x: all.x, y: all.y, colour: all.colour, with: all.with, ...all.base });
+  return address.plain({ x: all.x, y: all.y, colour: all.colour, with: all.with, ...bounded(all), ...all.base });
+}
+
+/** The bounds of the axes that there are now. */
+function bounded({ x, y, bounds }) {
+  return Object.fromEntries(Object.entries(bounds).filter(([name]) => BOUNDS.some((end) => name === `${x}_${end}` || name === `${y}_${end}`)));
 }
 
 // --- controls -------------------------------------------------------------------------------------
@@ -115,45 +114,29 @@ function build(table) {
   const shown = h("section.mapped", { "aria-label": "The map" });
   const chosen = h("form.choices", { "aria-label": "What the map shows", onsubmit: (event) => event.preventDefault() });
   const root = h("div.view", null, h("h1", null, "Grid"), h("div.gridded", null, chosen, shown));
-  return { table, root, shown, chosen, key: null, map: null, settings: null };
+  return { table, root, shown, chosen, key: null, map: null };
 }
 
 /** The controls: made anew when others are needed, else left as they are under the fingers. */
 function controls(here, chosen) {
   const others = columns(here.table).filter((column) => column.name !== chosen.x && column.name !== chosen.y);
-  const key = [chosen.chart, chosen.x, chosen.y, chosen.with].join();
+  const key = [chosen.x, chosen.y, chosen.with].join();
   if (here.key !== key) {
     here.key = key;
     const held = document.activeElement?.name;
-    here.settings = new Settings((settings) => go(here, query({ ...now(here), settings })));
-    const parts = [what(here, chosen), chosen.chart ? here.settings.element : own(here, chosen, others)];
-    fill(here.chosen, parts);
+    fill(here.chosen, own(here, chosen, others));
     if (held) here.chosen.elements[held]?.focus();
   }
-  if (chosen.chart) return here.settings.put(chosen.settings);
+  if (chosen.axes.length < 2) return;
   here.chosen.elements.colour.value = chosen.colour;
+  here.chosen.querySelectorAll("[data-bound]").forEach((input) => {
+    if (input !== document.activeElement) input.value = chosen.bounds[input.name] ?? "";
+  });
   here.chosen.querySelectorAll("[data-column]").forEach((input) => {
     if (input === document.activeElement) return;
     input.value = part(chosen.base, columnOf(here.table, input.dataset.column));
     input.nextElementSibling && (input.nextElementSibling.textContent = input.value);
   });
-}
-
-function columnOf(table, name) {
-  return columns(table).find((column) => column.name === name);
-}
-
-/** The part of a state that a column says. */
-function part(base, column) {
-  const text = base[column.name] ?? base[column.field.name];
-  if (text === undefined) return String(column.field.default ?? column.field.min ?? 0).split(",")[column.place] ?? "0";
-  return column.length === 1 || base[column.name] !== undefined ? text : text.split(",")[column.place] ?? "";
-}
-
-function what(here, chosen) {
-  if (!chosen.charts.length) return null;
-  const items = [...chosen.charts.map((chart) => [chart.name, chart.shows]), ...(chosen.axes.length > 1 ? [["-", "two fields of your choice"]] : [])];
-  return choose("what it shows", "chart", items, chosen.chart ?? "-", (name) => go(here, name === "-" ? query({ ...chosen, chart: null }) : query({ ...chosen, chart: name, settings: "" })));
 }
 
 function own(here, chosen, others) {
@@ -170,7 +153,9 @@ function own(here, chosen, others) {
     choose("colour", "colour", colours(here.table), chosen.colour, (name) => go(here, query({ ...now(here), colour: name }))),
     chosen.with ? h("p.note", null, "Colour: how much more another table gives. ",
       h("a", { href: address.of(here.table.id, "grid", query({ ...chosen, with: null })) }, "This table alone")) : null,
-    h("details", { open: here.chosen.querySelector("details")?.open ?? matchMedia("(min-width: 60rem)").matches }, h("summary", null, "The other fields"),
+    h("details", { open: here.chosen.querySelector("details.ends")?.open }, h("summary", null, "From, to and step of the axes"),
+      [chosen.x, chosen.y].map((name) => ends(here, name))),
+    h("details", { open: here.chosen.querySelector("details:last-child")?.open ?? matchMedia("(min-width: 60rem)").matches }, h("summary", null, "The other fields"),
       h("div.sliders", null, others.map((column) => slider(here, column)), sets(here, chosen))),
   ];
 }
@@ -190,6 +175,15 @@ function choose(label, name, items, value, onchange) {
   return h("div.row", null, h("label", { for: id }, label), chosen);
 }
 
+/** Which values of a column the map shows. */
+function ends(here, name) {
+  const axis = here.table.axes.find((each) => each.name === name);
+  const usual = { from: axis.min, to: axis.max, step: axis.step };
+  const set = (bound, value) => go(here, query({ ...now(here), bounds: { ...now(here).bounds, [bound]: value || null } }));
+  return h("fieldset.row", null, h("legend", null, columnOf(here.table, name)?.label ?? name), h("div.numbers", null, BOUNDS.map((end) => h("label.bound", null, end,
+    h("input", { name: `${name}_${end}`, "data-bound": true, type: "text", inputmode: "numeric", placeholder: usual[end], onchange: ({ target }) => set(target.name, target.value.trim()) })))));
+}
+
 function go(here, to, replace = false) {
   address.go(address.of(here.table.id, "grid", to), [], replace);
 }
@@ -206,23 +200,10 @@ function slider(here, column) {
     oninput: () => {
       if (input.nextElementSibling) input.nextElementSibling.textContent = input.value;
       clearTimeout(waiting);
-      waiting = setTimeout(() => go(here, query(moved(here, column, input.value.trim())), true), ranged ? 60 : 300);
+      waiting = setTimeout(() => go(here, query({ ...now(here), base: changed(here.table, now(here).base, column, input.value.trim()) }), true), ranged ? 60 : 300);
     },
   });
   return h("div.slider", null, h("label", { for: id }, column.label), input, ranged ? h("output.n", { for: id }) : null);
-}
-
-/** The state of the address with one number changed. */
-function moved(here, column, value) {
-  const chosen = now(here);
-  const base = { ...chosen.base };
-  if (column.length === 1) base[column.name] = value;
-  else {
-    const all = columns(here.table).filter((each) => each.field === column.field);
-    base[column.field.name] = all.map((each) => (each.name === column.name ? value : part(base, each))).join(",");
-    all.forEach((each) => delete base[each.name]);
-  }
-  return { ...chosen, base };
 }
 
 function sets(here, chosen) {
@@ -241,7 +222,7 @@ function sets(here, chosen) {
 async function gridMap(here, chosen) {
   const { table } = here;
   if (chosen.axes.length < 2) throw new api.Refused("This table has no grid: its states have no two numbers to make axes of.", 400);
-  const wanted = address.plain({ x: chosen.x, y: chosen.y, colour: chosen.colour, ...chosen.base });
+  const wanted = address.plain({ x: chosen.x, y: chosen.y, colour: chosen.colour, ...bounded(chosen), ...chosen.base });
   const [got, rival] = await Promise.all([api.grid(table.id, wanted, asking.signal), chosen.with ? api.table(chosen.with) : null]);
   const other = rival ? await api.grid(rival.id, `${wanted}&${sameAxes(got)}`, asking.signal) : null;
   const payoffs = new Payoffs(table);
@@ -258,15 +239,24 @@ async function gridMap(here, chosen) {
     const action = got.best?.[i]?.[j] ?? null;
     return `${own(i, j)}: ${[said, action === null ? "" : `best: ${names[action]}`].filter(Boolean).join(", ")}`;
   };
-  const scale = other && !best ? differences(cells, payoffs) : best ? actions(names) : numbers(cells, payoffs);
-  const data = { x: axis(table, got.x), y: axis(table, got.y), cells, edges: best ? null : got.best, name: what, flat: best, text: (i, j) => (cells[i][j] === null ? "" : number(cells[i][j])) };
+  const most = Math.max(...span(cells).map(Math.abs)) || 1e-12;
+  const scale = best ? namedScale(names, "nothing to choose")
+    : other ? scaleOf(apart, [-most, most], (value) => payoffs.change(value)) : scaleOf(viridis, span(cells), (value) => payoffs.text(value));
+  const data = { x: axis(table, got.x), y: axis(table, got.y), cells, edges: best ? null : got.best, name: what, names: [got.x.name, got.y.name, chosen.colour], flat: best, text: (i, j) => (cells[i][j] === null ? "" : number(cells[i][j])) };
   const held = got.cells;
+  const state = (i, j) => cellState(table, chosen.base, [got.x.name, got.x.values[i]], [got.y.name, got.y.values[j]]);
   const heat = new HeatMap(data, {
-    colour: (i, j) => (cells[i][j] === null ? null : scale.colour(cells[i][j])), tell, caption: `${what} over ${data.x.label} and ${data.y.label}`,
-    href: (i, j) => (held[i][j] === null && (got.best?.[i]?.[j] ?? null) === null ? null : address.of(table.id, "state", cellState(here, chosen, got, i, j))),
+    scale, colour: (i, j) => (cells[i][j] === null ? null : scale.colour(cells[i][j])), tell, caption: `${what} over ${data.x.label} and ${data.y.label}`,
+    href: (i, j) => (held[i][j] === null && (got.best?.[i]?.[j] ?? null) === null ? null : address.of(table.id, "state", state(i, j))),
   });
   const parted = !best && got.best?.flat().some((k) => k !== null) && new Set(got.best.flat().filter((k) => k !== null)).size > 1;
-  return { heat, title: capital(what), legend: scale.legend, about: parted ? `White lines: the best action changes there${other ? `, on ${table.board}` : ""}.` : null };
+  return { heat, title: capital(what), at: fixedAt(got), legend: scale.legend, about: parted ? `White lines: the best action changes there${other ? `, on ${table.board}` : ""}.` : null };
+}
+
+/** The fields that all cells share, for a picture of them. */
+function fixedAt(got) {
+  const rest = Object.entries(address.fields(got.queries ?? "")).map(([name, value]) => `${name} ${value}`);
+  return rest.join(", ");
 }
 
 function axis(table, given) {
@@ -301,96 +291,4 @@ function apartFrom(table, other) {
 function settings(table) {
   const parts = Object.values(table.board_file ?? {}).filter((part) => part && typeof part === "object");
   return { ...Object.assign({}, ...parts), ...table.options };
-}
-
-/** The state of a cell: what is chosen, with the two numbers in their places. */
-function cellState(here, chosen, got, i, j) {
-  let base = { ...chosen.base };
-  for (const [column, value] of [[columnOf(here.table, got.x.name), got.x.values[i]], [columnOf(here.table, got.y.name), got.y.values[j]]]) {
-    if (!column) continue;
-    const all = columns(here.table).filter((each) => each.field === column.field);
-    const text = all.map((each) => (each.name === column.name ? value : part(base, each))).join(",");
-    all.forEach((each) => delete base[each.name]);
-    base = { ...base, [column.field.name]: text };
-  }
-  return address.plain(base);
-}
-
-const plain = (value) => (value === null ? "none" : Number(value.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 6 }));
-
-/** One of the game's charts: curves, lines to read, or a heat map. */
-async function chartMap(here, chosen) {
-  const got = await api.chart(here.table.id, chosen.chart, asQuery(chosen.settings), asking.signal);
-  if (got.kind === "curves") return { heat: new CurveChart(got, plain), title: got.title, about: got.about, legend: null };
-  if (got.kind === "listing") {
-    const shows = chosen.charts.find((chart) => chart.name === got.name)?.shows ?? got.name;
-    return { heat: listing(got, shows), title: capital(shows), about: got.note, legend: null };
-  }
-  return pictured(here, got);
-}
-
-function pictured(here, got) {
-  const { table } = here;
-  const [nx, ny] = got.names;
-  const limits = got.limits ?? span(got.values);
-  const data = {
-    x: { label: got.x_label, values: got.xs }, y: { label: got.y_label, values: got.ys }, cells: got.values,
-    lines: got.lines, words: got.words, name: got.colour_label, text: (i, j) => (got.values[i][j] === null ? "" : plain(got.values[i][j])),
-  };
-  const scale = legendOf(viridis, limits, plain);
-  const states = got.rest && [nx, ny].every((name) => columnOf(table, name));
-  const state = (i, j) => cellState(here, { base: got.rest }, { x: { name: nx, values: got.xs }, y: { name: ny, values: got.ys } }, i, j);
-  const heat = new HeatMap(data, {
-    caption: got.title,
-    colour: (i, j) => (got.values[i][j] === null || got.blank?.[i]?.[j] ? null : scale.colour(got.values[i][j])),
-    tell: (i, j) => `${got.x_label} = ${got.xs[i]}, ${got.y_label} = ${got.ys[j]}: ${got.colour_label} ${plain(got.values[i][j])}`,
-    href: states ? (i, j) => (got.values[i][j] === null ? null : address.of(table.id, "state", state(i, j))) : null,
-  });
-  return { heat, title: got.title, about: got.about, legend: scale.legend };
-}
-
-// --- scales ---------------------------------------------------------------------------------------
-
-function span(cells) {
-  const held = cells.flat().filter((value) => typeof value === "number");
-  return held.length ? [held.reduce((a, b) => Math.min(a, b)), held.reduce((a, b) => Math.max(a, b))] : [0, 1];
-}
-
-function numbers(cells, payoffs) {
-  return legendOf(viridis, span(cells), (value) => payoffs.text(value));
-}
-
-function differences(cells, payoffs) {
-  const most = Math.max(...span(cells).map(Math.abs)) || 1e-12;
-  return legendOf(apart, [-most, most], (value) => payoffs.change(value));
-}
-
-/** A scale of numbers: what colour one has, and the bar that says so. */
-function legendOf(colours, [low, high], text) {
-  const share = (value) => (high > low ? (value - low) / (high - low) : 0.5);
-  const steps = Array.from({ length: 32 }, (_, k) => {
-    const step = h("span");
-    step.style.setProperty("background", css(colours(k / 31)));
-    return step;
-  });
-  return {
-    colour: (value) => colours(share(value)),
-    legend: h("div.legend", { role: "img", "aria-label": `Colours from ${text(low)} to ${text(high)}` }, h("span.n", null, text(low)), h("span.ramp", null, steps), h("span.n", null, text(high))),
-  };
-}
-
-function actions(names) {
-  const swatch = (k) => {
-    const made = h("span.swatch");
-    made.style.setProperty("background", css(named(k, names.length)));
-    return made;
-  };
-  return {
-    colour: (k) => named(k, names.length),
-    legend: h("ul.legend.names", null, names.map((name, k) => h("li", null, swatch(k), name)), h("li", null, h("span.swatch.none"), "nothing to choose")),
-  };
-}
-
-function capital(text) {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -2,17 +2,22 @@
 // pointer or the keyboard, and the same as a table.
 import { css } from "./colours.js";
 import { fill, h, newId, s, unfold } from "./dom.js";
+import { percent } from "./format.js";
+import { SvgPen } from "./pen.js";
 
-const LEFT = 62, BOTTOM = 46, TOP = 8, RIGHT = 22;
+const BOTTOM = 46, TOP = 8, RIGHT = 22, BARS = 46, LEGEND = 30;
 const MOST_TICKS = 9, MOST_IN_TABLE = 40;
 
 /** A map of numbers.
  * data: {x: {label, values}, y: the same, cells: [x][y] number or null, edges: [x][y] of anything
  * that a line parts, or null, lines: [{xs, ys, label}], words: [{text, x, y}], name: what a cell's
- * number is}; colour(x, y) -> [r, g, b] or null; tell(x, y) -> sentence; href(x, y) -> address or null. */
+ * number is, text(x, y): that number, written(x, y, decimals): it in brief, to stand on the
+ * cell, margins: {x, y} chances of each value, drawn as bars on the edges}; colour(x, y) -> [r, g, b] or null; tell(x, y) ->
+ * sentence; href(x, y) -> address or null; scale: of the colours (`colours.js`), for a picture;
+ * what: the cells are. */
 export class HeatMap {
-  constructor(data, { colour, tell, href, caption }) {
-    Object.assign(this, { data, colour, tell, href });
+  constructor(data, { colour, tell, href, caption, scale = null, what = "states" }) {
+    Object.assign(this, { data, colour, tell, href, scale, what });
     this.at = null;
     const help = newId("help");
     this.canvas = h("canvas.map", { tabindex: "0", role: "application", "aria-roledescription": "heat map", "aria-label": caption, "aria-describedby": help });
@@ -25,7 +30,7 @@ export class HeatMap {
     this.watch = new ResizeObserver(() => this.draw());
     this.watch.observe(this.canvas);
     this.dark = matchMedia("(prefers-color-scheme: dark)");
-    this.redraw = () => this.draw();
+    this.redraw = () => (this.canvas.isConnected ? this.draw() : this.leave());
     this.dark.addEventListener("change", this.redraw);
     this.#rest();
   }
@@ -39,7 +44,7 @@ export class HeatMap {
   get ny() { return this.data.y.values.length; }
 
   #rest() {
-    fill(this.readout, h("span.hint", null, `${this.nx} × ${this.ny} states`));
+    fill(this.readout, h("span.hint", null, `${this.nx} × ${this.ny} ${this.what}`));
   }
 
   // --- drawing ------------------------------------------------------------------------------------
@@ -47,24 +52,60 @@ export class HeatMap {
   draw() {
     const width = this.canvas.clientWidth;
     if (!width) return;
-    const inside = width - LEFT - RIGHT;
-    const tall = Math.round(Math.min(Math.max(inside * Math.min(this.ny / this.nx, 1), inside * 0.45, 200), 560));
-    const height = tall + TOP + BOTTOM;
+    const pen = this.canvas.getContext("2d");
+    this.box = this.#layout(pen, width);
+    const height = this.box.top + this.box.height + BOTTOM;
     const ratio = devicePixelRatio || 1;
     if (this.canvas.width !== Math.round(width * ratio) || this.canvas.height !== Math.round(height * ratio)) {
       this.canvas.width = Math.round(width * ratio);
       this.canvas.height = Math.round(height * ratio);
       this.canvas.style.setProperty("height", `${height}px`);
     }
-    this.box = { left: LEFT, top: TOP, width: inside, height: tall };
-    const pen = this.canvas.getContext("2d");
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
+    this.#paint(pen);
+    this.#cursor(pen);
+  }
+
+  /** The same as SVG. */
+  svg(width) {
+    const shown = this.box;
+    const measure = document.createElement("canvas").getContext("2d");
+    this.box = this.#layout(measure, width);
+    const pen = new SvgPen(width, this.box.top + this.box.height + BOTTOM);
+    this.#paint(pen);
+    this.box = shown;
+    if (!this.scale) return pen.root;
+    const tall = pen.root.viewBox.baseVal.height;
+    return s("svg", { viewBox: `0 0 ${width} ${tall + LEGEND}` }, s("g", { class: "curves" }, this.scale.drawn()),
+      s("g", { transform: `translate(0 ${LEGEND})` }, pen.root.childNodes));
+  }
+
+  /** What of it can be taken along (`exportBar`). */
+  get kept() {
+    const { x, y, cells, name, names, text, flat } = this.data;
+    const rows = () => [names ?? [x.label, y.label, name], ...x.values.flatMap((a, i) => y.values
+      .map((b, j) => [a, b, flat ? text(i, j) : cells[i][j]]).filter(([, , value]) => value !== null && value !== ""))];
+    return { picture: (width) => this.svg(width), rows };
+  }
+
+  /** Where the cells are in a picture of a width: what stands beside them gets the room it needs. */
+  #layout(pen, width) {
+    pen.font = small();
+    const left = Math.max(...this.data.y.values.map((value) => pen.measureText(short(value)).width)) + 32;
+    const bars = this.data.margins ? BARS : 0;
+    const inside = width - left - RIGHT - bars;
+    const tall = Math.round(Math.min(Math.max(inside * Math.min(this.ny / this.nx, 1), inside * 0.45, 200), 560));
+    return { left, top: TOP + bars, width: inside, height: tall };
+  }
+
+  #paint(pen) {
     this.#cells(pen);
     this.#edges(pen);
     this.#lines(pen);
+    this.#numbers(pen);
+    this.#margins(pen);
     this.#axes(pen);
-    this.#cursor(pen);
   }
 
   #place(i, j) {
@@ -146,11 +187,62 @@ export class HeatMap {
     }
   }
 
+  /** The number of each cell on it, where they all fit. */
+  #numbers(pen) {
+    const { data, box } = this;
+    if (!data.written) return;
+    pen.font = small();
+    const all = [2, 1].map((decimals) => data.cells.flatMap((column, i) => column.map((_, j) => [i, j, data.written(i, j, decimals)])))
+      .find((each) => Math.max(...each.map(([, , text]) => pen.measureText(text).width)) + 5 < box.width / this.nx);
+    if (!all || box.height / this.ny < 16) return;
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    for (const [i, j, text] of all) {
+      const colour = this.colour(i, j);
+      if (!colour) continue;
+      pen.fillStyle = light(colour) ? "#101316" : "#fff";
+      pen.fillText(text, ...this.#place(i + 0.5, j + 0.5));
+    }
+  }
+
+  /** Chances as bars on the upper and the right edge. */
+  #margins(pen) {
+    const { margins } = this.data;
+    if (!margins) return;
+    const { left, top, width, height } = this.box;
+    const most = Math.max(...margins.x, ...margins.y);
+    const long = (chance) => (chance / most) * (BARS - 18);
+    pen.font = `11px ${style("--font")}`;
+    margins.x.forEach((chance, i) => {
+      const [x0] = this.#place(i, 0);
+      const wide = width / this.nx;
+      pen.fillStyle = style("--p2");
+      pen.fillRect(x0 + wide * 0.12, top - 3 - long(chance), wide * 0.76, Math.max(long(chance), 1));
+      this.#share(pen, chance, x0 + wide / 2, top - 7 - long(chance), wide, "center");
+    });
+    margins.y.forEach((chance, j) => {
+      const [, y1] = this.#place(0, j + 1);
+      const high = height / this.ny;
+      pen.fillStyle = style("--p1");
+      pen.fillRect(left + width + 3, y1 + high * 0.12, Math.max(long(chance), 1), high * 0.76);
+      this.#share(pen, chance, left + width + 7 + long(chance), y1 + high / 2 + 4, high < 12 ? 0 : BARS, "left");
+    });
+  }
+
+  #share(pen, chance, x, y, room, align) {
+    const text = String(Math.round(100 * chance));
+    if (chance < 0.005 || pen.measureText(text).width > room) return;
+    pen.fillStyle = style("--ink");
+    pen.textAlign = align;
+    pen.textBaseline = "alphabetic";
+    pen.fillText(text, x, y);
+  }
+
   #axes(pen) {
     const { left, top, width, height } = this.box;
     const { x, y } = this.data;
     pen.fillStyle = style("--quiet");
-    pen.font = `12px ${style("--font")}`;
+    pen.font = small();
     pen.textAlign = "center";
     pen.textBaseline = "top";
     const wide = Math.max(...x.values.map((value) => pen.measureText(short(value)).width)) + 14;
@@ -254,7 +346,7 @@ export class HeatMap {
   #along(row) {
     const values = this.data.cells.map((column) => column[row]);
     const held = values.filter((value) => typeof value === "number");
-    if (this.row === row || this.data.flat || held.length < 2) return;
+    if (this.row === row || this.data.flat || this.data.margins || held.length < 2) return;
     this.row = row;
     fill(this.curve, curve(this.data.x.values, values, this.data.name,
       `${this.data.name} along ${this.data.x.label}, ${this.data.y.label} being ${short(this.data.y.values[row])}`));
@@ -264,11 +356,13 @@ export class HeatMap {
   #table(caption) {
     return unfold("The numbers as a table", `${caption}, as a table`, () => {
       const [is, js] = [spaced(this.nx), spaced(this.ny)];
-      const { x, y } = this.data;
+      const { x, y, margins } = this.data;
+      const share = (chance) => h("td.n.share", null, percent(chance));
       return h("table.numbers", null,
         h("caption", null, `${this.data.name}: ${x.label} across, ${y.label} down`, is.length < this.nx || js.length < this.ny ? "; some of the cells" : ""),
-        h("thead", null, h("tr", null, h("td"), is.map((i) => h("th.n", { scope: "col" }, short(x.values[i]))))),
-        h("tbody", null, js.map((j) => h("tr", null, h("th.n", { scope: "row" }, short(y.values[j])), is.map((i) => h("td.n", null, this.#cell(i, j)))))));
+        h("thead", null, h("tr", null, h("td"), is.map((i) => h("th.n", { scope: "col" }, short(x.values[i]))), margins ? h("th.n", { scope: "col" }, "chance") : null)),
+        h("tbody", null, js.map((j) => h("tr", null, h("th.n", { scope: "row" }, short(y.values[j])), is.map((i) => h("td.n", null, this.#cell(i, j))), margins ? share(margins.y[j]) : null)),
+          margins ? h("tr", null, h("th.n", { scope: "row" }, "chance"), is.map((i) => share(margins.x[i])), h("td")) : null));
     });
   }
 
@@ -320,6 +414,11 @@ function twice(pen) {
 function style(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
+
+const small = () => `12px ${style("--font")}`;
+
+/** Whether dark letters are read on a colour. */
+const light = ([r, g, b]) => 0.299 * r + 0.587 * g + 0.114 * b > 140;
 
 function short(value) {
   return typeof value === "number" ? value.toLocaleString("en") : String(value);

@@ -1,14 +1,70 @@
-// A chart to read: its lines, and the same as a table.
-import { h, unfold } from "./dom.js";
+// Lists as tables whose heads sort them: a game's list, and the rows that a filter finds.
+import { fill, h } from "./dom.js";
+import { capital } from "./format.js";
 
-const MOST = 400;
+const FEW = 200, FEW_LONG = 2, LONG = 5;
 
-/** got: as /api/…/chart/… says it; shows: what the chart is, for people. */
+export const plain = (value) => (value === null ? "none" : Number(value.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 6 }));
+
+/** A list of a game's: got: as /api/…/chart/… says it; shows: what it is, for people. */
 export function listing(got, shows) {
-  const canvas = h("pre.listing", { tabindex: "0", role: "region", "aria-label": shows }, got.lines.slice(0, MOST).join("\n"));
-  const some = (all) => (all.length > MOST ? h("p.about", null, `The first ${MOST} of ${all.length.toLocaleString("en")}.`) : null);
-  const table = unfold("The same as a table", `${shows}, as a table`, () => [some(got.rows), h("table.numbers", null,
-    h("thead", null, h("tr", null, got.columns.map((name) => h("th.n", { scope: "col" }, name.replaceAll("_", " "))))),
-    h("tbody", null, got.rows.slice(0, MOST).map((row) => h("tr", null, row.map((cell) => h("td.n", null, String(cell)))))))]);
-  return { canvas, element: h("div.heat", null, some(got.lines), canvas, table), leave() {} };
+  const crossed = across(got);
+  const heads = got.columns.map((name) => name.replaceAll("_", " "));
+  const table = crossed ?? (got.rows.length <= FEW_LONG && heads.length > LONG ? turned(heads, got.rows, shows) : null) ?? sortedTable(heads, got.rows, written, shows);
+  const element = h("div.heat", null, got.note ? h("p.about", null, capital(got.note)) : null, table);
+  return { element, leave() {}, kept: { rows: () => [got.columns, ...got.rows] } };
+}
+
+/** A number for each pair of two columns, as a table across; null where the list is none of that. */
+function across({ columns, rows }) {
+  if (columns.length !== 3) return null;
+  const [down, over] = [0, 1].map((k) => [...new Set(rows.map((row) => row[k]))]);
+  if (over.length < 2 || over.length > 20 || down.length * over.length !== rows.length) return null;
+  const found = new Map(rows.map(([a, b, value]) => [`${a} ${b}`, value]));
+  return region(columns[2], h("table.listed", null,
+    h("caption", null, `${columns[2].replaceAll("_", " ")}: ${columns[0]} down, ${columns[1]} across`),
+    h("thead", null, h("tr", null, h("td"), over.map((b) => h("th.n", { scope: "col" }, b)))),
+    h("tbody", null, down.map((a) => h("tr", null, h("th.n", { scope: "row" }, a), over.map((b) => h("td.n", null, found.get(`${a} ${b}`))))))));
+}
+
+/** A few long rows, each as a column. */
+function turned(heads, rows, label) {
+  return region(label, h("table.listed.turned", null, h("tbody", null, heads.map((head, k) => h("tr", null, h("th", { scope: "row" }, head), rows.map((row) => h("td.n", null, written(row[k]))))))));
+}
+
+const written = (cell) => (typeof cell === "number" ? plain(cell) : cell);
+
+function region(label, table) {
+  return h("div.scroll", { tabindex: "0", role: "region", "aria-label": label }, table);
+}
+
+/** A table sorted by the column whose head is pressed; as many rows as one reads, and a button for
+ * all. rows: lists of numbers and texts; show(cell, row, k): what stands for one. */
+export function sortedTable(heads, rows, show, label) {
+  const body = h("tbody");
+  const numeric = heads.map((_, k) => rows.every((row) => typeof row[k] === "number" || row[k] === null));
+  let [by, up, all] = [null, true, rows.length <= FEW];
+  const more = h("button", { type: "button", onclick: () => { all = true; draw(); } }, `Show all ${rows.length.toLocaleString("en")} rows`);
+  const buttons = heads.map((head, k) => h("button.sort", {
+    type: "button",
+    onclick: () => {
+      [by, up] = [k, by === k ? !up : true];
+      draw();
+    },
+  }, head));
+  const cells = buttons.map((button, k) => h(numeric[k] ? "th.n" : "th", { scope: "col" }, button));
+  function draw() {
+    const order = by === null ? rows : rows.toSorted((a, b) => (up ? 1 : -1) * compare(a[by], b[by]));
+    cells.forEach((cell, k) => (k === by ? cell.setAttribute("aria-sort", up ? "ascending" : "descending") : cell.removeAttribute("aria-sort")));
+    fill(body, (all ? order : order.slice(0, FEW)).map((row) => h("tr", null, row.map((cell, k) => h(numeric[k] ? "td.n" : "td", null, show(cell, row, k))))));
+    more.hidden = all;
+  }
+  draw();
+  return h("div", null, region(label, h("table.listed", null, h("thead", null, h("tr", null, cells)), body)), more);
+}
+
+/** Numbers by size, nothing last, texts as people sort them. */
+function compare(a, b) {
+  if (a === null || b === null) return (a === null) - (b === null);
+  return typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
 }

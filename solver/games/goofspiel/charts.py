@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from luckbase.solver.charts import (
     DECIMALS,
     Chart,
+    ChartField,
     ChartRequest,
     Curve,
     Curves,
@@ -27,6 +28,7 @@ from luckbase.solver.charts import (
     Kind,
     Listing,
     Lookup,
+    Search,
     aligned,
 )
 from luckbase.solver.errors import StateError
@@ -42,25 +44,34 @@ from luckbase.solver.search.bellman import evaluate, solved_games
 from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import many
 
+POSITION = (
+    ChartField("mine", "My cards, as 1,2,5. The whole hand if you do not say."),
+    ChartField("theirs", "The other's cards."),
+    ChartField("deck", "The prizes that are left."),
+)
 KINDS = (
     Kind(
         "bids", "the first move: an optimal lottery over the bids for each upcard",
+        takes=POSITION,
         reading="A line for each upcard, with the chance of every card that is bid; they add up to "
         "1.",
     ),
     Kind(
         "parity", "the first move: how often the bid has the upcard's parity, and never bid cards",
+        takes=POSITION,
         reading="A line for each upcard: how often the bid is odd where it is odd, even where it "
         "is even, and the cards that are never bid.",
     ),
     Kind(
         "upcard", "the first move: the chance of each bid by upcard", picture=True,
+        takes=POSITION,
         reading="A column for each upcard; the darker a cell, the likelier the bid.",
     ),
 )  # fmt: skip
 OVER_LEAD = Kind(
     "lead", "the chance to finish ahead over the lead", picture=True,
-    reading="A curve for each number of cards left: with fewer cards left a lead is safer.",
+    takes=POSITION,
+        reading="A curve for each number of cards left: with fewer cards left a lead is safer.",
 )  # fmt: skip
 """Only where the lead counts."""
 SEEN = 1e-6
@@ -78,6 +89,10 @@ class MoveCharts(Charts):
         self.game, self.options = game, options_of(game)
         self.win = self.options.objective == "win"
         self.kinds = (*KINDS, OVER_LEAD) if self.win else KINDS
+        found = Search("ahead by more than three points to come", "payoff_1>3")
+        if self.win:
+            found = Search("behind, and likely to finish ahead", "lead<0 payoff_1>0.5")
+        self.searches = found, Search("four cards left, none turned up", "cards=4 upcard=0")
 
     def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:
         request.refuse_reachable("charts of Goofspiel are of one move")

@@ -17,6 +17,7 @@ from luckbase.solver.charts import (
     DECIMALS,
     START,
     Chart,
+    ChartField,
     ChartRequest,
     Curve,
     Curves,
@@ -46,14 +47,17 @@ from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import nearest
 
 WHAT_TO_FLIP = "for every roll what to flip, what that is worth and what the next best costs"
+OPEN_TILES = ChartField("open", "The tiles that are open, as 1,2,3. All if you do not say.")
 KINDS = (
     Kind(
         "flip", WHAT_TO_FLIP, needs=START,
+        takes=(OPEN_TILES,),
         reading="A line for each roll: its chance, what to flip, what that is worth, the next best "
         "flip and what it costs.",
     ),
     Kind(
         "left", "what a position is worth by how many tiles are open", picture=True, needs=START,
+        takes=(),
         reading="Three curves over how many tiles are open: the best such position, the middle "
         "one, the worst.",
     ),

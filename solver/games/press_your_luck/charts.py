@@ -21,6 +21,7 @@ from luckbase.solver.charts import (
     STATES,
     Band,
     Chart,
+    ChartField,
     ChartRequest,
     Curve,
     Curves,
@@ -28,6 +29,7 @@ from luckbase.solver.charts import (
     Kind,
     Listing,
     Lookup,
+    Search,
     aligned,
     outline,
     words_in,
@@ -51,28 +53,40 @@ from luckbase.solver.games.press_your_luck.setting import (
 from luckbase.solver.scene import listed
 from luckbase.solver.sentences import many
 
+UP = ChartField("up", "The player who is up: 1, 2 or 3. Player 2 if you do not say.")
+SPINS = ChartField("spins", "Spins left in all, as 1 or 1,2 or 1-3.")
+SPIN = ChartField("spins", "Spins left in all. One if you do not say.")
+OWN = ChartField("own", "Dollars of the player who is up.")
+RIVAL = ChartField("rival", "Dollars of the rival, the last of the opponents.")
+THIRD = ChartField("third", "Dollars of the other opponent. None if you do not say.")
+WHAMMIES = ChartField("whammies", "Whammies of each player, as 0,0,3. None if you do not say.")
 KINDS = (
     Kind(
         "lead", "at what lead to pass, by spins left",
+        takes=(UP, SPINS, RIVAL, THIRD, WHAMMIES),
         reading="A lead is one's own score less the rival's: pass from +3,000 means, pass when "
         "$3,000 or more ahead.",
     ),
     Kind(
         "leads", "at what lead to pass, over the rival's score", picture=True,
+        takes=(UP, SPINS, THIRD, WHAMMIES),
         reading="One curve for each number of spins left: pass on the curve and above it, play "
         "below.",
     ),
     Kind(
         "decide", "play or pass over both scores, and the chance to win", picture=True,
+        takes=(UP, SPIN, THIRD, WHAMMIES),
         reading="The colour is the chance to win; on one side of the line one plays, on the other "
         "one passes.",
     ),
     Kind(
         "by-lead", "the chance to win by playing and by passing, over the lead", picture=True,
+        takes=(UP, SPIN, RIVAL, THIRD, WHAMMIES),
         reading="The higher curve is the better choice; where the curves cross the decision turns.",
     ),
     Kind(
         "by-spins", "the same over the spins left", picture=True, needs=STATES,
+        takes=(UP, OWN, RIVAL, THIRD, WHAMMIES),
         reading="The higher curve is the better choice with so many spins, at $8,000 against "
         "$3,000 unless other scores are set.",
     ),
@@ -92,6 +106,14 @@ class LuckCharts(Charts):
     """The charts of a board (module docstring)."""
 
     kinds = KINDS
+    searches = (
+        Search("passing is best though behind", "to_act=2 best='pass to 3' scores_2<scores_3"),
+        Search(
+            "playing is best though ahead, with one spin",
+            "to_act=2 best=play spins=1 scores_2>scores_3 scores_2>scores_1",
+        ),
+        Search("the one up has three whammies and plays on", "to_act=1 whammies_1=3 best=play"),
+    )
 
     def __init__(self, game: Game) -> None:
         assert isinstance(game.board, PressYourLuckBoard)

@@ -29,7 +29,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver import charts
-from luckbase.solver.charts import DECIMALS, ChartRequest, Heatmap, Kind, Listing, Lookup
+from luckbase.solver.charts import (
+    DECIMALS,
+    ChartField,
+    ChartRequest,
+    Heatmap,
+    Kind,
+    Listing,
+    Lookup,
+    Search,
+)
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.capabilities import Charts
@@ -38,28 +47,38 @@ from luckbase.solver.games.skunk.game import MAX_POINTS, TABLES
 from luckbase.solver.games.skunk.kernel import Race, action_values, race_of, row_of
 from luckbase.solver.sentences import many, nearest
 
+EACH = (
+    ChartField("mine", "My scores, one or several, as 0,21. All if you do not say."),
+    ChartField("yours", "The opponent's scores, one or several. All if you do not say."),
+)
+OTHER = ChartField("yours", "The opponent's score. Three tenths of the goal if you do not say.")
 KINDS = (
     Kind(
         "chart", "for each pair of scores the chance to win and where to roll and to hold",
+        takes=EACH, reachable=True,
         reading="(0,67) .1635 - 28 96 100 means: with 0 against 67 a chance of .1635; roll below "
         "28 points of the turn, hold below 96, roll from there.",
     ),
     Kind(
         "hold", "hold points, and the line where they jump to all or nothing", picture=True,
+        takes=(),
         reading="The colour is the points of the turn from which to hold; beyond the line one "
         "rolls on until the turn is won or lost.",
     ),
     Kind(
         "win", "the chance to win at the start of a turn", picture=True,
+        takes=(),
         reading="The colour is the chance to win; along a line it is the same.",
     ),
     Kind(
         "card", "hold points for scores in steps of a tenth, to take along",
+        takes=EACH,
         reading="My score by line, theirs by column; hold from so many points of the turn on; "
         "'all' means never hold.",
     ),
     Kind(
         "turn", "roll or hold over my score and the turn, at one score of the other", picture=True,
+        takes=(OTHER,),
         reading="Roll where it is coloured, hold elsewhere.",
     ),
 )  # fmt: skip
@@ -79,6 +98,11 @@ class RaceCharts(Charts):
     """The charts of a race (module docstring)."""
 
     kinds = KINDS
+    searches = (
+        Search("holding is best though behind", "best=hold mine<yours"),
+        Search("rolling is best with 30 points or more at stake", "best=roll turn>=30"),
+        Search("far behind, and still a chance of one in five", "mine<20 yours>=60 payoff_1>=0.2"),
+    )
 
     def __init__(self, game: Game) -> None:
         self.game = game

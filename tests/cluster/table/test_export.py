@@ -137,8 +137,15 @@ def test_where_chooses_what_a_plain_filter_of_all_rows_does(
         value = known.iloc[data.draw(st.integers(0, len(known) - 1))]
         text = isinstance(value, str | bool | np.bool_)
         op = data.draw(st.sampled_from(["=", "!="] if text else sorted(PLAIN)))
-        words.append(f"{name}{op}{_typed(value)}")
         there = every[name].notna().to_numpy()
+        others = [] if text else [c for c in every.columns if _is_number(every[c]) and c != name]
+        if data.draw(st.booleans()) and others:
+            other = data.draw(st.sampled_from(others))
+            there = there & every[other].notna().to_numpy()
+            value = every[other][there].to_numpy()
+            words.append(f"{name}{op}{other}")
+        else:
+            words.append(f"{name}{op}{_typed(value)}")
         holds = np.zeros(len(every), bool)
         holds[there] = PLAIN[op](every[name][there].to_numpy(), value)
         right &= holds
@@ -152,6 +159,10 @@ def test_where_chooses_what_a_plain_filter_of_all_rows_does(
     pandas.testing.assert_frame_equal(
         found[there], every.loc[right, there].reset_index(drop=True), check_dtype=False
     )
+
+
+def _is_number(column: Any) -> bool:
+    return pandas.api.types.is_numeric_dtype(column) and column.dtype != bool
 
 
 def _typed(value: Any) -> str:

@@ -417,6 +417,11 @@ def test_every_answer_has_the_type_that_is_described(game: str, client: TestClie
         said = client.get(f"{at}/chart/{chart['name']}").json()
         assert (said["kind"] == "listing") != chart["picture"]
         check(f"{AT}/chart/{{name}}", said)
+    lists = client.get(f"{at}/columns").json()
+    check(f"{AT}/columns", lists)
+    for search in lists["examples"]:
+        rows = client.get(f"{at}/filter", params={"where": search["where"], "most": 3}).json()
+        check(f"{AT}/filter", rows)
     if len(about["axes"]) > 1:
         x, y = (axis["name"] for axis in about["axes"][:2])
         check(f"{AT}/grid", client.get(f"{at}/grid?x={x}&y={y}").json())

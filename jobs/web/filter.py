@@ -1,0 +1,182 @@
+"""The rows of a table that meet conditions, as luckbase export takes them: the first of them with
+their answers, and how many there are, as far as a page waits for that."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import pyarrow as pa
+from pydantic import BeforeValidator, Field
+
+from luckbase.cluster.table.columns import listed_actions, parse_where
+from luckbase.cluster.table.export import columns_of
+from luckbase.cluster.table.frames import all_answers
+from luckbase.cluster.table.moves import Addressed
+from luckbase.jobs.web import tables
+from luckbase.jobs.web.http import ApiRequest, TableParams, whole
+from luckbase.solver.charts import Search
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game.capabilities import Charts
+from luckbase.solver.result import Result
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.table import StoredTable, Table
+
+SECONDS = 2.0
+"""That a search goes on; what it has found by then is shown."""
+MAX_SHOWN = 200
+OF_THE_TABLE = ("key", "status", "part")
+"""Columns that say how a table is kept, not what is in it."""
+ANY_GAME = (
+    Search("close decisions: the next best costs less than 0.001", "margin>0 margin<0.001"),
+    Search("toss-ups: another action is worth as much", "toss_up=true"),
+)
+
+
+@dataclass(frozen=True)
+class FilterColumn(Result):
+    """A column that a condition may be on. kind: number, text, set (of numbers) or truth. values:
+    those that a text can have, where they are known; min, max: between which values numbers lie,
+    about, where that is known. help: what it says."""
+
+    name: str
+    label: str
+    kind: Literal["number", "text", "set", "truth"]
+    help: str
+    values: list[str]
+    min: int | None = None
+    max: int | None = None
+
+
+@dataclass(frozen=True)
+class FilterInfo(Result):
+    """What can be looked for: the columns, and searches to begin with."""
+
+    columns: list[FilterColumn]
+    examples: list[Search]
+
+
+@dataclass(frozen=True)
+class FilterRow(Result):
+    """A row that was found, as luckbase query answers it."""
+
+    state: Addressed
+    to_act: int | None
+    best: str | None
+    margin: float | None
+    toss_up: bool
+    value: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class FilterView(Result):
+    """What was found. count: of the rows that were looked at, of so many; complete: these are
+    all."""
+
+    where: str
+    rows: list[FilterRow]
+    count: int
+    looked_at: int
+    of: int
+    complete: bool
+
+
+class FilterParams(TableParams):
+    """Of a search for rows."""
+
+    where: str = Field(
+        "", description="conditions, as luckbase export takes them; none: every row",
+        examples=["margin<0.001"],
+    )  # fmt: skip
+    most: Annotated[
+        int, Field(ge=1, le=MAX_SHOWN),
+        BeforeValidator(lambda text: whole("most", text, 1, MAX_SHOWN)),
+    ] = Field(50, description=f"rows that are shown, 1 to {MAX_SHOWN}", examples=[50])  # fmt: skip
+
+
+def columns_view(table: StoredTable, request: ApiRequest[TableParams]) -> FilterInfo:
+    """What can be looked for in a table."""
+    charts, schema = table.game.get(Charts), columns_of(table)
+    searches = [*(() if charts is None else charts.searches), *ANY_GAME]
+    return FilterInfo(
+        list(_columns(table, schema)), [one for one in searches if _fits(table, one, schema)]
+    )
+
+
+def _fits(table: Table, search: Search, schema: pa.Schema) -> bool:
+    """Whether a search is of columns that this table has, and can find anything there."""
+    if table.game.simultaneous and search in ANY_GAME:
+        return False
+    try:
+        parse_where(table.game, search.where, schema)
+    except OptionError:
+        return False
+    return True
+
+
+def _columns(table: Table, schema: pa.Schema) -> Iterator[FilterColumn]:
+    game, spans = table.game, tables.column_spans(table)
+    helps = {column: field.help for field in game.fields for column in field.columns} | {
+        "to_act": "The player to act, from 1; 0 where nobody chooses, or both at once.",
+        "best": "The best action.",
+        "margin": "What the second best action would cost.",
+        "toss_up": "Whether another action is worth as much as the best.",
+    }
+    sets = {field.name for field in game.fields if field.is_set}
+    for column in schema:
+        name = column.name
+        if name in OF_THE_TABLE:
+            continue
+        kind: Literal["number", "text", "set", "truth"] = "number"
+        if name in sets:
+            kind = "set"
+        elif pa.types.is_boolean(column.type):
+            kind = "truth"
+        elif pa.types.is_string(column.type):
+            kind = "text"
+        action, word, player = name.rpartition("_payoff_" if "_payoff_" in name else "payoff_")
+        said = f"{game.payoff_name} of player {player}" if word else ""
+        if action:
+            said += f" after {action.replace('_', ' ')}"
+        low, high, _ = spans.get(name, (None, None, 1))
+        yield FilterColumn(
+            name, tables.label(name), kind, helps.get(name) or said.capitalize(),
+            list(listed_actions(game)) if name == "best" else [], low, high,
+        )  # fmt: skip
+
+
+class _Late(Exception):
+    """The time for a search is over."""
+
+
+def filter_view(table: StoredTable, request: ApiRequest[FilterParams]) -> FilterView:
+    """The rows that meet conditions. Raises OptionError for what is no condition."""
+    where, most = request.params.where.strip(), request.params.most
+    deadline = time.monotonic() + SECONDS
+    kept: list[pa.RecordBatch] = []
+    count = shown = looked_at = 0
+
+    def on_rows(done: int, total: int) -> None:
+        nonlocal looked_at
+        looked_at = done
+        if time.monotonic() > deadline:
+            raise _Late
+
+    reader = table.to_arrow(where or None, table.game.columns, actions=True, on_rows=on_rows)
+    complete = False
+    with suppress(_Late):
+        for batch in reader:
+            count += len(batch)
+            if shown < most and len(batch):
+                kept.append(batch.slice(0, most - shown))
+                shown += len(kept[-1])
+        complete = True
+    rows = [
+        FilterRow(each.state, each.to_act, each.best, each.margin, each.toss_up, each.value)
+        for each in (all_answers(table, pa.Table.from_batches(kept)) if kept else ())
+    ]
+    return FilterView(where, rows, count, looked_at, table.rows, complete)

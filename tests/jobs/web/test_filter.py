@@ -1,0 +1,85 @@
+"""Rows that meet conditions: those that an export writes, counted, within a page's patience."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+import luckbase
+from luckbase.jobs.web import filter
+from luckbase.jobs.web.http import WORD_LENGTH
+from tests.jobs.web.serving import GAMES, id_of
+
+WHERE = {
+    "press-your-luck": "to_act=2 best='pass to 3' scores_2<scores_3",
+    "goofspiel": "payoff_1>payoff_2 cards>=2",
+    "skunk": "best=roll mine<yours turn>0",
+    "pig": "margin<0.3",
+    "jackpot": "open=1,2",
+}
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_rows_are_those_of_an_export_with_their_answers(
+    game: str, client: TestClient, web_results: Path
+) -> None:
+    id = id_of(client, game)
+    asked = {"where": WHERE[game], "most": "3"}
+    said = client.get(f"/api/tables/{id}/filter", params=asked).json()
+    with luckbase.open(web_results.joinpath(*id.split("~"))) as table:
+        right = table.to_arrow(WHERE[game], actions=True).read_all()
+        assert said["count"] == len(right) > len(said["rows"]) == 3
+        assert said["complete"] and said["looked_at"] == said["of"] == table.rows
+        shown = right.slice(0, 3).to_pylist()
+        for row, other in zip(said["rows"], shown, strict=True):
+            fields = dict(pair.split("=") for pair in row["query"].split("&"))
+            answer = table.ask(fields)
+            assert row["value"] == list(answer.value)
+            assert row["value"] == pytest.approx([other["payoff_1"], *row["value"][1:]])
+            assert (row["best"], row["margin"]) == (answer.best, answer.margin)
+            assert (row["to_act"] or 0) == other["to_act"]
+
+
+@pytest.mark.parametrize(
+    "where, sentence",
+    [
+        ("mines=3", "where: unknown column 'mines'; did you mean 'mine'?"),
+        ("mine<", "where: mine: '' is not a number or a column of numbers"),
+        ("mine", "where: 'mine' is not a condition; write COLUMN OP VALUE"),
+        ("best=hodl", "where: best: 'hodl' is not an action of this table; did you mean 'hold'?"),
+        ("best='hold", "where: 'best='hold': No closing quotation"),
+        ("mine=1; drop table", "where: mine: '1; drop table' is not a number"),
+        ("m" * (WORD_LENGTH + 1), "where: has more than"),
+    ],
+)
+def test_wrong_conditions_are_one_sentence(where: str, sentence: str, client: TestClient) -> None:
+    said = client.get(f"/api/tables/{id_of(client, 'pig')}/filter", params={"where": where})
+    assert said.status_code == 400 and said.json()["error"].startswith(sentence)
+    assert "\n" not in said.json()["error"]
+
+
+@pytest.mark.parametrize("most", ["0", "201", "many"])
+def test_how_many_are_shown_is_bounded(most: str, client: TestClient) -> None:
+    said = client.get(f"/api/tables/{id_of(client, 'pig')}/filter", params={"most": most})
+    assert said.status_code == 400 and said.json()["error"].startswith("most: ")
+
+
+def test_a_search_stops_when_its_time_is_over(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filter, "SECONDS", -1.0)
+    said = client.get(f"/api/tables/{id_of(client, 'pig')}/filter?where=margin<0.01").json()
+    assert not said["complete"] and said["looked_at"] == said["count"] == 0 < said["of"]
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_ready_searches_are_of_columns_that_there_are(game: str, client: TestClient) -> None:
+    at = f"/api/tables/{id_of(client, game)}"
+    said = client.get(f"{at}/columns").json()
+    assert said["examples"]
+    assert {column["name"] for column in said["columns"]} >= {"payoff_1", "best", "to_act"}
+    for search in said["examples"]:
+        found = client.get(f"{at}/filter", params={"where": search["where"]})
+        assert found.status_code == 200, search
