@@ -97,7 +97,7 @@ def test_a_board_without_a_full_table_is_searched(command: Command) -> None:
 @pytest.mark.parametrize(
     ("board", "option", "said"),
     [
-        ("goofspiel/points.toml", "keep_cards=true", "which change no value; write false\n"),
+        ("goofspiel/points.toml", "keep_cards=true", "they change no payoff; expected false\n"),
         ("pig/tiny.toml", "first_roll_forced=false", "for ever"),
     ],
 )

@@ -297,7 +297,7 @@ def test_decisions_closer_than_that_table_tells_are_counted_and_no_fault(
         here = int(((one.margin <= 0.01) & (one.status == SOLVED)).sum())
         assert entry.error == 1.0 or not here
         close += here
-    assert close > 20 and notes[-1].startswith(f"{close} decisions are closer than the payoffs of")
+    assert close > 20 and notes[-1].startswith(f"{close} decisions hang on less than the error of")
     said = sorted({(entry.error, entry.precision) for entry in solved.ledger.files.values()})
     assert [error for error, _ in said] == pytest.approx([0.005, 1.0])
     assert [within for _, within in said] == pytest.approx([0.0, 0.005])  # 0: all is told there
