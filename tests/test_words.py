@@ -31,7 +31,7 @@ REFUSED = (
     r"\b\d+ for \d+\b",
     r"\bhalf-way\b",
     r"\bit goes where\b",
-    r"\bpercentage points?\b",
+    r"\bpercentage points?\b(?! \()",
     r"\b(he|she|his|him|her|hers)\b",
 )
 """Each has an example in the table of CONTRIBUTING.md, with what to write in its place."""

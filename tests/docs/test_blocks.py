@@ -150,7 +150,7 @@ def missing(shown: list[str], printed: str) -> str:
     """The first line of a page's ``text`` that was not printed, or not behind those before it; ""
     where there is none."""
     there = iter([flat(line) for line in printed.splitlines()])
-    for line in filter(None, map(flat, shown)):
+    for line in filter(lambda line: line.strip("─"), map(flat, shown)):
         pattern = ".*".join(map(re.escape, line.split("…")))
         if line != "…" and not any(re.fullmatch(pattern, found) for found in there):
             return line
