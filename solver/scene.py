@@ -13,8 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from luckbase.solver.charts import drawn
-
 if TYPE_CHECKING:
     from luckbase.solver.game.fields import Field
 
@@ -103,6 +101,8 @@ class Scene:
 
     def _repr_html_(self) -> str | None:
         """The drawing in a notebook; None where nobody draws."""
+        from luckbase.solver.charts import drawn
+
         html: str | None = drawn("html", self)
         return html
 

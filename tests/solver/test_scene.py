@@ -29,6 +29,7 @@ from luckbase.solver.scene import (
     Scene,
     Words,
     listed,
+    plain_scene,
 )
 from luckbase.solver.search.expand import expand
 from tests.places import BOARDS, ROOT
@@ -251,7 +252,6 @@ def test_a_game_of_ones_own_gets_a_plain_drawing_of_its_fields(tmp_path: Path) -
 
 
 def test_the_plain_drawing_of_sets_and_of_what_is_not_there() -> None:
-    from luckbase.solver.game.capabilities import plain_scene
     from luckbase.solver.game.fields import Field, set_field
 
     fields = [set_field("open", 14), Field("dice", 2, low=1, high=6, default=0, blank=0)]
