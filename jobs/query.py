@@ -61,11 +61,13 @@ def query(
         progress = terminal.search_progress(opened, state, max_states)
         there = moves(opened, state, max_states, progress)
         reasons = list(map(str, why(opened, there)))
-        name = opened.game.payoff_name
+        name, defaults = opened.game.payoff_name, opened.game.fields.left_out(state)
     if as_json:
         terminal.print_json(there.answer, {"why": reasons})
-    else:
-        _print(there.answer, name, reasons)
+        return
+    if defaults:
+        terminal.print_to_fit(f"left out, so taken as: {words.fields(defaults)}")
+    _print(there.answer, name, reasons)
 
 
 def _answer_batch(table: Table, batch: str, out: str, columns: dict[str, bool] | None) -> None:

@@ -49,9 +49,11 @@ class StateView(Result):
     """The answer to a state, as luckbase query --json says it, and what can happen there. to_act:
     from 1; null: nobody, or both. actions: best first. outcomes: where chance moves, or both choose
     at once. drawing: SVG. held: the table has a row of it. why: sentences on what is best.
-    playable: a game can begin there; why_not_playable: a sentence if not."""
+    defaults: fields that were not said, and what they are taken for. playable: a game can begin
+    there; why_not_playable: a sentence if not."""
 
     moves: Flat[Moves]
+    defaults: dict[str, Any]
     why: list[str]
     playable: bool
     why_not_playable: str | None
@@ -83,7 +85,8 @@ def _state_view(table: StoredTable, state: Mapping[str, str], drawn: bool) -> St
     there = _moves(table, state)
     why_not, said = tables.why_not(there), list(map(str, why(table, there)))
     picture = drawing(table.game, state) if drawn else None
-    return StateView(there, said, why_not is None, why_not, picture)
+    defaults = table.game.fields.left_out(state)
+    return StateView(there, defaults, said, why_not is None, why_not, picture)
 
 
 def _moves(table: StoredTable, state: Mapping[str, str]) -> Moves:

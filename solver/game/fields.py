@@ -352,6 +352,17 @@ class Fields(Sequence[Field]):
                 values += [field.default] * field.length
         return np.array(values, np.int64)
 
+    def left_out(self, words: State) -> dict[str, Any]:
+        """The fields that a state in words does not say and that have a default, in words that are
+        JSON: what `read` takes them for."""
+        said = said_in(words)
+        return {
+            field.name: field.say([field.default] * field.length)
+            for field in self
+            if field.default is not None and field.blank is None
+            if not {field.name, *field.columns} & said.keys()
+        }
+
     def read_columns(self, cells: Mapping[str, Any], rows: int) -> Ints:
         """The values (rows, columns) of a frame: name of a field or a column -> its cells, an array
         of whole numbers or a sequence of what `Field.read` takes. Other columns are ignored.

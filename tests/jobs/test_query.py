@@ -208,3 +208,18 @@ def test_a_memory_that_is_a_size_is_taken(
 ) -> None:
     words = ["plan", TINY, "--set", "frontier=1", f"--memory={text}", "--results", str(tmp_path)]
     assert run(words) == 0
+
+
+def test_what_was_left_out_is_said_before_the_answer(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--results", str(results), "--set", "frontier=1"]
+    assert run(["query", TINY, "scores=0,1000,500", *where]) == 0
+    first, _, headline, *_ = capsys.readouterr().out.splitlines()
+    assert first == "left out, so taken as: earned=0,0,0 passed=0,0,0 whammies=0,0,0"
+    assert headline == "the game is over"
+    assert run(["query", TINY, "scores=0,1000,500", "earned=0,1,0", *where]) == 0
+    assert "left out, so taken as: passed=0,0,0 whammies=0,0,0\n" in capsys.readouterr().out
+    whole = ["scores=0,1000,500", "earned=0,1,0", "passed=0,0,0", "whammies=0,0,0"]
+    assert run(["query", TINY, *whole, *where]) == 0
+    assert "left out" not in capsys.readouterr().out

@@ -60,6 +60,17 @@ def test_an_answer_is_what_query_says(
         assert {name: said[name] for name in printed} == printed
 
 
+def test_a_state_says_what_was_left_out(client: TestClient) -> None:
+    id = id_of(client, "press-your-luck")
+    zeros = [0, 0, 0]
+    said = state_of(client, id, scores="0,1000,500")
+    assert said["defaults"] == {"earned": zeros, "passed": zeros, "whammies": zeros}
+    assert state_of(client, id, scores="0,1000,500", earned="0,1,0")["defaults"].keys() == {
+        "passed", "whammies",
+    }  # fmt: skip
+    assert state_of(client, id_of(client, "jackpot"), open="1,2")["defaults"] == {}
+
+
 @pytest.mark.parametrize("game", GAMES)
 def test_the_outcomes_of_an_action_come_to_its_payoffs(game: str, client: TestClient) -> None:
     """Each value is another row of the table, the chances are the rules'."""

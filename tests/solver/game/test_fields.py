@@ -425,3 +425,13 @@ def test_the_row_that_is_wrong_is_named_where_there_are_several() -> None:
         refuse(np.array([[0, 0, 0], [0, 0, 1]], bool), lambda x, i: f"player {i + 1}")
     with pytest.raises(StateError, match=r"^no$"):
         Refuse(1)(np.array([True]), lambda x: "no")
+
+
+def test_what_is_left_out_is_what_it_is_read_as() -> None:
+    fields = Fields([SCORES, Field("earned", 2, high=9), Field("player", low=1, high=2, default=1),
+                     Field("upcard", high=5, default=0, blank=0)])  # fmt: skip
+    assert fields.left_out({"scores": "0,0,0"}) == {"earned": [0, 0], "player": 1}
+    assert fields.left_out({"earned_1": 0, "earned_2": 3, "player": None}) == {"player": 1}
+    assert fields.left_out({"earned": "1,0", "player": 2}) == {}
+    said = {"scores": (0, 0, 0)}
+    assert (fields.read(said) == fields.read(said | fields.left_out(said))).all()
