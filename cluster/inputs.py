@@ -291,7 +291,7 @@ def searched(game: Game, root: Ints, max_states: int, file: str = "BOARD") -> Ta
 
     layout = game.get(Layout)
     tiered = layout if layout is not None and _inside(layout, root) else None
-    below = "" if tiered else f" --from {words.fields(game.describe(root))}"
+    below = "" if tiered else f" --from {game.say(root)}"
     table = f"solve a table first: luckbase solve {file}{below}"
     below_root = hints(game).states_below
     guess = 0.0 if below_root is None else below_root(root)

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from luckbase.solver.errors import OptionError
+from luckbase.solver.sentences import fields as fields
+from luckbase.solver.sentences import listed as listed
 from luckbase.solver.sentences import many as many
 
 if TYPE_CHECKING:
@@ -25,18 +27,6 @@ class Help(NamedTuple):
     text: str
     metavar: str | None = None
     min: int | None = None
-
-
-def fields(state: Mapping[str, Any], between: str = " ") -> str:
-    """A state as it can be typed: ``scores=0,500,0 earned=1,0,0``."""
-    return between.join(f"{name}={listed(value)}" for name, value in state.items())
-
-
-def listed(value: Any) -> str:
-    """A field's value as it can be typed: ``0,500,0``."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def typed(state: State) -> dict[str, str]:

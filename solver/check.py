@@ -19,7 +19,7 @@ from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import GameError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout, hints, rounding
-from luckbase.solver.game.faults import StateEdges, broken, check_edges, state_text
+from luckbase.solver.game.faults import StateEdges, broken, check_edges
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.search import keys
 from luckbase.solver.search.bellman import evaluate, most_residual, payoffs_of
@@ -88,7 +88,7 @@ def _check_state(game: Game, state: Ints, edges: Expanded, x: int) -> None:
     check_edges(game, state, own, count)
     again = game.parse(game.describe(state))
     if (again != state).any():
-        raise broken(game, state, f"reads back as {state_text(game, again)}")
+        raise broken(game, state, f"reads back as {game.say(again)}")
 
 
 def _levels(
@@ -119,7 +119,7 @@ def _check_level(stages: Stages, states: Ints, edges: Expanded) -> None:
     below = keys.pack_all(game.bits, np.ascontiguousarray(edges.children[real]))
     wrong = np.flatnonzero(stages.forbidden(above, below))
     if len(wrong):
-        child = state_text(game, edges.children[real][wrong[0]])
+        child = game.say(edges.children[real][wrong[0]])
         why = f"an edge leads to {child}, and the level says that none does: {stages.level}"
         raise broken(game, states[owner[real][wrong[0]]], why)
 

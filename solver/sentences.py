@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from html import escape
+from typing import Any
 
 _OTHERWISE = {"start": "from", "seat": "as", "every": "all"}
 """Arguments that have another name on the command line."""
@@ -96,6 +97,18 @@ def nearest(word: str, known: Iterable[str], otherwise: str = "expected one of: 
     if close:
         return f"did you mean {' or '.join(repr(lower[name]) for name in close)}?"
     return otherwise + ", ".join(known)
+
+
+def fields(state: Mapping[str, Any], between: str = " ") -> str:
+    """A state as it can be typed: ``scores=0,500,0 earned=1,0,0``."""
+    return between.join(f"{name}={listed(value)}" for name, value in state.items())
+
+
+def listed(value: Any) -> str:
+    """A field's value as it can be typed: ``0,500,0``."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def pairs(words: Iterable[str], error: type[Exception], where: str, form: str) -> dict[str, str]:

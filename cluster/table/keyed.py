@@ -269,7 +269,7 @@ def merge(game: Game, tables: Sequence[PayoffTable]) -> tuple[PayoffTable, int]:
     differs = (bits[again] != bits[again - 1]).any(axis=1) | (best[again] != best[again - 1])
     if differs.any():
         x = int(again[np.flatnonzero(differs)[0]])
-        state = game.describe(unpack_all(game.bits, keys[x : x + 1])[0])
+        state = game.say(unpack_all(game.bits, keys[x : x + 1])[0])
         raise DisagreementError(
             f"two shards disagree on {state}: {values[x - 1].tolist()} and {values[x].tolist()}, "
             f"actions {best[x - 1]} and {best[x]}; nothing was written"

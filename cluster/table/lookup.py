@@ -268,7 +268,7 @@ class Lookup:
     def missing(self, state: Ints) -> str:
         """The sentence that a canonical state (fields,) is not in the table, and why."""
         why = self.why_outside(state) or "not solved yet in this table"
-        return f"{words.fields(self.game.describe(state))} is {why}"
+        return f"{self.game.say(state)} is {why}"
 
     def errors(self, states: Ints) -> Floats:
         """(n,) bounds on the errors of what `lookup_or_backup` gives of canonical states."""
@@ -502,7 +502,7 @@ class Lookup:
             for state, name, own in zip(plain, best, actions, strict=True):
                 names = [game.action_name(int(action)) for action in own]
                 if name not in names:
-                    here = self.game.describe(state)
+                    here = self.game.say(state)
                     if name is None:
                         raise MissingTableError(f"{self.where}: says no best action at {here}")
                     raise CorruptTableError(

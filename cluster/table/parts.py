@@ -211,7 +211,7 @@ class Part(ABC):
         if self.dense and not there.all():  # one step of the rules, where both choose below
             payoffs, there = lookup_or_backup(self.game, lookup, states, self.tolerance)
         if not there.all():
-            lost = self.game.describe(states[np.flatnonzero(~there)[0]])
+            lost = self.game.say(states[np.flatnonzero(~there)[0]])
             raise CorruptTableError(
                 f"{self.where}: {lost} is not there, and a parent of it is; luckbase solve --check "
                 "of its board makes it again"
@@ -231,7 +231,7 @@ class Part(ABC):
         found[q.states[stored]] = stored
         wrong = np.flatnonzero((best != -1) & (q.actions[found] != best))
         if len(wrong):
-            state = self.game.describe(states[wrong[0]])
+            state = self.game.say(states[wrong[0]])
             raise CorruptTableError(
                 f"{self.where}: names an action at {state} that it does not allow"
             )

@@ -24,11 +24,10 @@ from luckbase.solver.game.rules import (
     SIMULTANEOUS,
     TERMINAL,
     WEIGHT,
+    Numbers,
     room_for,
 )
 from luckbase.solver.sentences import many
-
-_PLAIN = str.maketrans("", "", "[] ")
 
 
 class StateEdges(NamedTuple):
@@ -50,7 +49,7 @@ def fault_at(game: Game, state: Ints, error: Exception | None = None) -> GameErr
     room.about[0] = -1
     if error is not None:
         line = _line_at(game, state)
-        why = f"at {state_text(game, state)}: {type(error).__name__}: {error}"
+        why = f"at {game.say(state)}: {type(error).__name__}: {str(error) or _counts(game)}"
         return GameError(f"{registry.said(game.board.game)}{line}: {why}")
     given = state.copy()
     n = int(game.transition(game.numbers, given, room))
@@ -62,6 +61,19 @@ def fault_at(game: Game, state: Ints, error: Exception | None = None) -> GameErr
     edges = StateEdges(kind, actor, room.children[:m], room.weights[:m], room.actions[:m], rewards)
     unknown = "its edges break what solver.game.rules says", ""
     return broken(game, state, *next(_faults(game, edges, n), unknown))
+
+
+def _counts(game: Game) -> str:
+    """What is meant by a ValueError without a text: names stand before = for more or fewer numbers
+    than there are."""
+    ints, reals = map(len, game.numbers)
+    own = isinstance(game.rules.numbers, Numbers)  # else of whole numbers alone
+    fractions = f", {many(reals, 'fraction')} (board.reals)" * own
+    return (
+        "the line reads more or fewer numbers than there are: `numbers` has "
+        f"{many(ints, 'whole number')} (board.ints){fractions}, and a state "
+        f"{many(game.field_count, 'number')}"
+    )
 
 
 def worth_at(game: Game, state: Ints, value: Floats) -> GameError:
@@ -158,7 +170,7 @@ def _name(game: Game, action: int, kind: int) -> tuple[str, str]:
 
 
 def _child_faults(game: Game, child: Ints) -> Iterator[Fault]:
-    leads = f"leads to {state_text(game, child)}"
+    leads = f"leads to {game.say(child)}"
     try:
         again = game.canonical_states(game.fields.values(child[None]))[0]
     except StateError as error:
@@ -167,7 +179,7 @@ def _child_faults(game: Game, child: Ints) -> Iterator[Fault]:
     if (child >> np.minimum(game.bits, 63) != 0).any():  # a negative number too
         yield f"{leads}, which does not fit into the bits of its fields", ""
     if (again != child).any():
-        yield f"{leads}, which is not canonical; that would be {state_text(game, again)}", ""
+        yield f"{leads}, which is not canonical; that would be {game.say(again)}", ""
 
 
 def _line_at(game: Game, state: Ints) -> str:
@@ -188,11 +200,5 @@ def _range(game: Game) -> str:
 
 
 def broken(game: Game, state: Ints, why: str, action: str = "") -> GameError:
-    at = state_text(game, state) + (f", action '{action}'" if action else "")
+    at = game.say(state) + (f", action '{action}'" if action else "")
     return GameError(f"{registry.said(game.board.game)}: at {at}: {why}")
-
-
-def state_text(game: Game, state: Ints) -> str:
-    """A state as it can be typed."""
-    fields = game.describe(state).items()
-    return " ".join(f"{name}={value}".translate(_PLAIN) for name, value in fields)

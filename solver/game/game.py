@@ -45,7 +45,7 @@ from luckbase.solver.game.arrays import Coded, Floats, Ints, coded_sets
 from luckbase.solver.game.fields import Field, Fields, Refuse, State
 from luckbase.solver.game.rules import WEIGHT, Capability, Numbers, Rules, Unavailable
 from luckbase.solver.njit import cache_roots
-from luckbase.solver.sentences import named, on_command_line, option, shorten
+from luckbase.solver.sentences import fields, named, on_command_line, option, shorten
 
 C = TypeVar("C", bound=Capability)
 
@@ -204,6 +204,10 @@ class Game:
     def describe(self, state: Ints) -> dict[str, Any]:
         """The fields of a state as JSON values, in people's units (dollars)."""
         return self.fields.describe(state)
+
+    def say(self, state: Ints) -> str:
+        """A state as it can be typed: ``mine=0 yours=87``."""
+        return fields(self.describe(state))
 
     def state_columns(self, states: Ints) -> dict[str, NDArray[np.int32]]:
         """Columns of states (n, fields) in people's units, named as `columns`. The inverse of

@@ -125,7 +125,7 @@ class Chain:
         try:
             return visits(self.first, self.children, self.chances)
         except NeverEnds as error:
-            state = self.game.describe(self.states(np.array([error.number]))[0])
+            state = self.game.say(self.states(np.array([error.number]))[0])
             raise StateError(
                 f"with these agents a play may never end: once at {state} it goes round for ever"
             ) from None

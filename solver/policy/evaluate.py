@@ -83,7 +83,7 @@ def asking(agent: Agent) -> Decider:
             fits = weights.shape == (len(listed),)
             if not fits or weights.min() < 0 or abs(weights.sum() - 1) > 1e-9:
                 raise OptionError(
-                    f"an agent answered {answer!r} at {game.describe(state)}; expected an "
+                    f"an agent answered {answer!r} at {game.say(state)}; expected an "
                     f"index below {len(listed)} or as many chances that sum to 1"
                 )
             chances = np.zeros(len(own))

@@ -383,7 +383,7 @@ def final_payoffs(game: Game, states: Ints) -> Floats:
     """The payoffs (n, players) of states that are over; ValueError if one is not."""
     edges = expand(game, states)
     if not edges.terminal.all():
-        raise ValueError(f"not over: {game.describe(states[np.flatnonzero(~edges.terminal)[0]])}")
+        raise ValueError(f"not over: {game.say(states[np.flatnonzero(~edges.terminal)[0]])}")
     return edges.rewards
 
 

@@ -373,7 +373,7 @@ def solve(
     """
 
     def describe(i: int) -> str:
-        return str(game.describe(states[i]))
+        return game.say(states[i])
 
     jointly = np.flatnonzero(edges.kinds == SIMULTANEOUS)
     if len(jointly):

@@ -123,7 +123,7 @@ def keys_of_roots(game: Game, roots: Ints) -> Keys:
     one that has no key."""
     wrong = ~fits(game.bits, roots)
     if wrong.any():
-        raise StateError(f"{game.describe(roots[wrong][0])} has numbers too large to search")
+        raise StateError(f"{game.say(roots[wrong][0])} has numbers too large to search")
     found: Keys = pack_all(game.bits, np.ascontiguousarray(roots))
     return found
 

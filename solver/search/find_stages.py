@@ -240,7 +240,7 @@ class _Search:
         at = int(np.argmax(self.stages.forbidden(np.repeat(own, len(keys)), keys)))
         return RisingError(
             f"level {self.stages.level}: is not one of {self.game.board.game}: an edge leads from "
-            f"{self.game.describe(state)} to {self.game.describe(children[at])}"
+            f"{self.game.say(state)} to {self.game.say(children[at])}"
         )
 
     def divide(self, boxes: Sequence[Box]) -> list[_Search]:

@@ -252,6 +252,24 @@ def test_a_sample_is_looked_at_before_a_solve(
     assert not list(tmp_path.glob("**/*.parquet"))
 
 
+@transition
+def two(board, state, edges):  # type: ignore[no-untyped-def]
+    stake, fee = board.ints
+    return over(edges, stake - fee)
+
+
+def test_a_board_of_fewer_numbers_than_the_transition_reads_is_one_sentence(
+    board: Board, tmp_path: Path
+) -> None:
+    register("purse", Purse, lambda board: rules(board, transition=two))
+    said = (
+        r"game purse, line \d+: at purse=4 tosses=4: ValueError: the line reads more or fewer "
+        r"numbers than there are: `numbers` has 1 whole number \(board.ints\), and a state 2 n"
+    )
+    with pytest.raises(GameError, match=said):
+        cluster.solve_below(board, results=tmp_path)
+
+
 CLIMB = (ROOT / "tests/games/climb.py").read_text()
 
 
