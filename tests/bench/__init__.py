@@ -20,6 +20,7 @@ with its own peers.
 * ``far``: a coarse table of many spins against searches on the fine board.
 * ``replay``: times of shards through the real schedule, on 16, 128 and 1,024 cores.
 * ``web``: what ``luckbase serve`` answers in a second, on one core.
+* ``page``: bytes, requests and time of the page's first views, on a slowed processor.
 
 Numbers of one run stand beside each other; compare ratios, not runs.
 """
@@ -43,6 +44,7 @@ from tests.bench.coarsening import coarsen_suite, far_suite
 from tests.bench.compiling import compiling_suite
 from tests.bench.diff import diff_suite
 from tests.bench.ledger import ledger_suite
+from tests.bench.page import page_suite
 from tests.bench.search import search_suite
 from tests.bench.timing import best_of
 from tests.bench.web import web_suite
@@ -56,7 +58,7 @@ if TYPE_CHECKING:
 
 SUITES = (
     "kernel", "solve", "store", "probe", "batch", "diff", "search", "ledger", "compile",
-    "workers", "replay", "web", "coarsen", "far",
+    "workers", "replay", "web", "page", "coarsen", "far",
 )  # fmt: skip
 ABOUT = "Time the kernel, whole solves, the store and the probe, side by side with peers."
 BOARD = BOARDS / "press-your-luck/1985-02.toml"
@@ -81,7 +83,7 @@ def main(words: Sequence[str] | None = None) -> None:
         "kernel": _kernel, "solve": _solve, "store": _store, "probe": _probe,
         "batch": batch_suite, "diff": diff_suite,
         "search": search_suite, "ledger": ledger_suite, "compile": compiling_suite,
-        "workers": workers_suite, "replay": replay_suite, "web": web_suite,
+        "workers": workers_suite, "replay": replay_suite, "web": web_suite, "page": page_suite,
         "coarsen": coarsen_suite, "far": far_suite,
     }  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:

@@ -29,11 +29,12 @@ async function draw() {
   const path = history.state?.path;
   const same = current?.view === asked.view && current?.table === asked.table;
   main.setAttribute("aria-busy", "true");
+  // What is above keeps its place while it is on its way.
+  if (asked.table) ["views", "here"].forEach((id) => { document.getElementById(id).hidden = false; });
   try {
     const load = VIEWS[asked.view];
     if (!load) throw new api.Refused("There is no such page.", 404);
-    const [view, table] = await Promise.all([load(), asked.table ? api.table(asked.table) : null]);
-    const tables = table ? await api.tables() : [];
+    const [view, table, tables] = await Promise.all([load(), ...(asked.table ? [api.table(asked.table), api.tables()] : [])]);
     if (mine !== turn) return;
     if (!same) leave?.();
     if (!same && current) scrollTo(0, 0);
@@ -49,6 +50,7 @@ async function draw() {
     if (error.name === "AbortError" || mine !== turn) return;
     current = null;
     if (!(error instanceof api.Refused)) throw error;
+    around(asked, null, []);
     fill(main, nothing(error.status === 404 ? "Not here" : "Not answered", error.message, h("p", null, h("a.button", { href: "#/" }, "All tables"))));
     document.title = "luckbase";
   } finally {

@@ -23,10 +23,7 @@ export function leave() {
 }
 
 export async function show(main, asked) {
-  if (!asked.same || !screen?.root.isConnected) {
-    screen = build(asked.data);
-    fill(main, screen.root);
-  }
+  if (!asked.same || !screen?.root.isConnected) screen = build(asked.data);
   const here = screen;
   const query = stateQuery(asked, here.table);
   asking?.abort();
@@ -36,9 +33,11 @@ export async function show(main, asked) {
     found = here.ready?.query === query ? here.ready : await whole(here.table, query, asking.signal);
   } catch (error) {
     if (!(error instanceof api.Refused) || !asked.current()) throw error;
+    if (!here.root.isConnected) fill(main, here.root);
     return refuse(here, asked, error);
   }
   if (!asked.current()) return "";
+  if (!here.root.isConnected) fill(main, here.root);
   const { answer } = found;
   here.ready = null;
   const own = asked.query.has("random") ? answer.query : found.query;

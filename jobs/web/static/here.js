@@ -7,7 +7,10 @@ import { boardTitle, count, gameTitle, options, size } from "./format.js";
 /** The line of a table. asked: the address; tables: those that there are. */
 export function tableLine(line, asked, table, tables) {
   line.hidden = !table;
-  if (!table) return fill(line);
+  if (!table) {
+    delete line.dataset.key;
+    return fill(line);
+  }
   const key = [table.id, asked.view, tables.length].join();
   if (line.dataset.key === key) return null;
   line.dataset.key = key;
