@@ -184,7 +184,7 @@ def test_an_address_that_is_wrong_says_so(visitor: Visitor, address: Callable[..
     page.goto(visitor.site + address("pig", query="mine=3&yours=8&turns=4"))
     expect(page.locator(".verdict [role=alert]")).to_contain_text("unknown field 'turns'")
     page.goto(visitor.site + "#/t/no~such~table/state")
-    expect(page.locator("main [role=alert]")).to_contain_text("no table here")
+    expect(page.locator("main [role=alert]")).to_contain_text("unknown table")
     for nowhere in ("#/nowhere", f"#/t/%E0{address('pig')[3:]}", "#/t/%E0/state", "#/%"):
         visitor.go(nowhere)
         expect(page.locator("main [role=alert]")).to_contain_text("no such page")
