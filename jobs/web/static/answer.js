@@ -1,5 +1,6 @@
 // What a table says of a state: who is up, actions best first, outcomes, strategies, the main line.
 import { fill, h, newId, sorry } from "./dom.js";
+import { exportBar } from "./export.js";
 import { capital, Payoffs, percent, player } from "./format.js";
 
 const FEW = 24;
@@ -16,8 +17,8 @@ export function headline(table, answer) {
   return answer.best ? `${name}: ${answer.best}` : `${name}: not decided`;
 }
 
-/** Who is up, what is best and why, who gets what. note: an element
- * of what should be known first, or null. */
+/** Who is up, what is best and why, who gets what. note: an element of what should be known
+ * first, or null. */
 export function verdictParts(table, answer, note) {
   const payoffs = new Payoffs(table);
   return [
@@ -41,7 +42,21 @@ export function answerParts(table, answer, ways) {
     outcomes?.length ? outcomeSection(table, payoffs, answer, ways, shown, outcomes) : null,
     answer.over ? null : mainLine(table, payoffs, ways),
     h("p.source", null, known(answer)),
+    exportBar({
+      name: `${table.game}-${table.board}`, title: headline(table, answer), about: answer.text ?? "",
+      picture: answer.drawing ? () => document.querySelector(".board .drawing svg") : null,
+      rows: () => rowsOf(answer, shown, outcomes ?? []),
+    }),
   ];
+}
+
+/** The numbers of an answer, to take along: the state, every action, every outcome of the one that is shown. */
+function rowsOf(answer, shown, outcomes) {
+  const players = answer.value.map((_, i) => `payoff_${i + 1}`);
+  return [["what", "name", "chance", ...players, "cost"],
+    ["state", answer.text, "", ...answer.value, ""],
+    ...(answer.actions ?? []).map((action) => ["action", action.action, "", ...(action.value ?? []), action.cost ?? ""]),
+    ...outcomes.map((outcome) => [shown ? `outcome of ${shown.action}` : "outcome", outcome.name, outcome.chance, ...(outcome.value ?? players.map(() => "")), ""])];
 }
 
 function known(answer) {

@@ -76,7 +76,7 @@ function item(table) {
         table.state === "complete" ? null : [" ", condition(table)]),
       h("p.about", null, small.filter(Boolean).join(" · "))),
     usable(table) ? h("div.ways", null,
-      [["state", "Explore"], ["grid", "Charts"], ["play", "Play"]].map(([view, word]) => h("a.button", { href: address.of(table.id, view), "aria-label": `${word}: ${name}` }, word))) : null,
+      [["state", "Explore"], ["charts", "Charts"], ["play", "Play"]].map(([view, word]) => h("a.button", { href: address.of(table.id, view), "aria-label": `${word}: ${name}` }, word))) : null,
     table.why?.length ? h("p.note", null, table.why.join("; ")) : null,
     table.running ? h("p.note", null, `Being solved now: ${table.running.last_note || "it has begun"}.`) : null);
 }

@@ -204,3 +204,17 @@ def test_a_click_leaves_no_ring(visitor: Visitor, address: Callable[..., str]) -
     assert page.evaluate(ring) == "none"
     page.keyboard.press("Tab")
     assert page.evaluate(ring) == "solid"
+
+
+def test_an_answer_can_be_taken_along(visitor: Visitor, address: Callable[..., str]) -> None:
+    page = visitor.go(address("press-your-luck"))
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="CSV").click()
+    rows = [line.split(",") for line in Path(saved.value.path()).read_text().splitlines()]
+    assert rows[0][:3] == ["what", "name", "chance"]
+    assert [float(cell) for cell in rows[1][-4:-1]] == numbers(page.locator(".split"))
+    chances = [float(row[-5]) for row in rows if row[0] == "outcome of play"]
+    assert sum(chances) == pytest.approx(1)
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="PNG").click()
+    assert Path(saved.value.path()).read_bytes().startswith(b"\x89PNG")
