@@ -235,7 +235,7 @@ def test_a_search_larger_than_one_piece_goes_by_stages(tmp_path: Path) -> None:
 def test_the_limit_of_a_search_by_stages_is_a_sentence_and_it_goes_on_with_a_higher_one(
     tmp_path: Path,
 ) -> None:
-    said = r"has met [\d,]+ states in [1-4] levels and is not finished; the limit is 4,000"
+    said = r"has found [\d,]+ states in [1-4] levels and is not finished; the limit is 4,000"
     with pytest.raises(solver.errors.SearchLimitError, match=said) as caught:
         by(tmp_path, max_states=4000)
     assert caught.value.exit_code == 2

@@ -78,7 +78,7 @@ def test_known_states_are_not_expanded_and_change_nothing() -> None:
 
 def test_the_limit_on_states_is_a_sentence_that_says_how_far_it_got() -> None:
     game = tiny()
-    with pytest.raises(SearchLimitError, match=r"has met \d+ states .* the limit is 100") as found:
+    with pytest.raises(SearchLimitError, match=r"has found \d+ states.* the limit is 100") as found:
         solve_graph(game, game.parse({"scores": "0,0,0", "earned": "3,3,3"})[None], max_states=100)
     assert found.value.exit_code == 2
 
