@@ -1,7 +1,8 @@
 """The parts of the documentation that are made from the program itself.
 
 ``python -m tests.docs.generated`` writes the README's table of commands,
-docs/reference/commands.md, and in any page a board's fields, options and charts, between
+docs/reference/commands.md, and in any page a board's fields, options and charts, all boards, and
+how large they get, between
 
     <!-- fields of skunk/seed: written by python -m tests.docs.generated -->
     <!-- end of fields -->
@@ -18,8 +19,9 @@ from typing import Any
 
 import typer.main
 
+import luckbase
 from luckbase import solver
-from luckbase.cluster import info
+from luckbase.cluster import info, words
 from luckbase.solver.board.model import Board, options_of, values_of
 from luckbase.solver.game.capabilities import Charts
 
@@ -191,7 +193,44 @@ def boards(game: str) -> str:
     return table("| name | game | what it is |", rows)
 
 
-PARTS = {"fields": fields, "charts": charts, "options": options, "boards": boards}
+SIZES = [
+    *(("press-your-luck/1985-02", {"score_unit": unit, "outcomes": outcomes, "frontier": spins})
+      for unit, outcomes, spins in (
+          (1000, "all", 1), (1000, "all", 2), (1000, "8", 2), (1000, "all", 4), (500, "all", 1),
+          (500, "all", 2), (500, "12", 2), (500, "all", 3), (500, "all", 4), (250, "all", 1),
+          (250, "all", 2), (250, "12", 2), (250, "all", 3), (250, "all", 4))),
+    *(("goofspiel/points", {"cards": cards}) for cards in (9, 11, 13)),
+    *((name, {}) for name in ("goofspiel/win", "skunk/seed", "pig/race", "pig/rounds",
+                              "jackpot/seed", "jackpot/shut-the-box")),
+]  # fmt: skip
+"""Boards and options whose sizes the documentation says."""
+ERROR = re.compile(r"^\| \$(\d+), (\w+) \| ([\d.]+) \|.*?\| ([\d.]+%) \|", re.MULTILINE)
+
+
+def sizes(page: str) -> str:
+    """How large boards get, and how long they take on two cores, as `luckbase plan` says it; of
+    coarser boards also how far they are off, from the table that was measured."""
+    text, rows = (ROOT / "docs" / page).read_text(encoding="utf-8"), []
+    errors = {(unit, outcomes): rest for unit, outcomes, *rest in ERROR.findall(text)}
+    for name, options in SIZES:
+        planned = luckbase.plan(
+            luckbase.load_board(name, **options), workers=2, memory=16 * 10**9, results="nowhere"
+        )
+        said = [f"--set {name}={value}" for name, value in options.items() if value != "all"]
+        key = (str(options.get("score_unit")), str(options.get("outcomes")))
+        error = errors.get(key, ["", ""]) if options.get("frontier") == 2 else ["", ""]
+        rows.append([
+            f"`{' '.join([name, *said])}`", words.count(planned.states),
+            words.size(planned.table_bytes), words.duration(planned.seconds), *error,
+        ])  # fmt: skip
+    return table(
+        "| board, options | states | on disk | time | mean error | decides otherwise |", rows
+    )
+
+
+PARTS = {
+    "fields": fields, "charts": charts, "options": options, "boards": boards, "sizes": sizes,
+}  # fmt: skip
 
 
 def said(value: Any) -> str:
