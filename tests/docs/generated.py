@@ -22,6 +22,7 @@ import typer.main
 import luckbase
 from luckbase import solver
 from luckbase.cluster import info, words
+from luckbase.jobs.web.pictures import STYLE, drawing
 from luckbase.solver.board.model import Board, options_of, values_of
 from luckbase.solver.game.capabilities import Charts
 
@@ -179,12 +180,24 @@ def charts(name: str) -> str:
 
 def options(name: str) -> str:
     """The options of a board's game."""
-    found = options_of(board_of(name))
-    rows = (
-        (f"`{option}`", ", ".join(map(said, values_of(f))), said(f.default), f.description or "")
-        for option, (_, f) in found.items()
-    )
-    return table("| option | values | default | what it does |", rows)
+    rows = []
+    for option, (value, f) in options_of(board_of(name)).items():
+        values = values_of(f)
+        example = f"`{option}={example_of(values, value if f.default is None else f.default)}`"
+        rows.append(
+            (f"`{option}`", ", ".join(map(said, values)), said(f.default), f.description, example)
+        )
+    return table("| option | values | default | what it does | example |", rows)
+
+
+def example_of(values: list[Any], usual: Any) -> str:
+    """Another value than the usual one: of a large number twice or half of it, else the next."""
+    if not isinstance(usual, bool | str):
+        (whole,) = (each for each in values if isinstance(each, range))
+        near = (usual * 2, usual // 2) if usual >= 10 else (usual + 1, usual - 1)
+        return str(next(each for each in near if each in whole))
+    other = next(each for each in values if each != usual)
+    return said(other).strip("`")
 
 
 def boards(game: str) -> str:
@@ -244,7 +257,34 @@ def said(value: Any) -> str:
     return f'`"{value}"`' if isinstance(value, str) else str(value)
 
 
+STATES = {
+    "press-your-luck": ("press-your-luck/1985-02", "scores=0,8000,3000 earned=0,1,0"),
+    "skunk": ("skunk/seed", "mine=0 yours=87 turn=32"),
+    "pig": ("pig/race", "mine=30 yours=40 turn=20"),
+    "goofspiel": ("goofspiel/points", "mine=1,2,5 theirs=2,3,4 deck=1,4,5 upcard=4"),
+    "jackpot": ("jackpot/seed", "open=1,2,3,9 dice=3,6"),
+}
+"""A state of each game, drawn on its page."""
+
+
+def pictures() -> dict[Path, str]:
+    """The files of the drawn states, on a ground that every page can show."""
+    style, found = STYLE.read_text(encoding="utf-8"), {}
+    for game, (name, state) in STATES.items():
+        svg = drawing(solver.load_game(board_of(name)), dict(pairs(state)))
+        ground = f'><style>{style}</style><rect width="100%" height="100%" fill="#fff"/><title>'
+        found[ROOT / f"docs/pictures/{game}-state.svg"] = svg.replace("><title>", ground, 1) + "\n"
+    return found
+
+
+def pairs(state: str) -> list[list[str]]:
+    """The fields of a state as it is typed."""
+    return [word.split("=") for word in state.split()]
+
+
 if __name__ == "__main__":
+    for file, drawn in pictures().items():
+        file.write_text(drawn, encoding="utf-8")
     for page_with_parts in (ROOT / "docs").rglob("*.md"):
         was = page_with_parts.read_text(encoding="utf-8")
         if with_parts(was) != was:

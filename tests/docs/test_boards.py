@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 
 from luckbase import solver
+from luckbase.solver import load_board
 from luckbase.solver.board import registry
+from luckbase.solver.board.file import as_words
 from luckbase.solver.board.model import options_of
 from luckbase.solver.errors import LuckbaseError
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck.board import read_slide
-from tests.docs.generated import PART, with_parts
+from tests.docs.generated import PART, STATES, pictures, with_parts
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs/reference/boards.md").read_text(encoding="utf-8")
@@ -28,6 +30,7 @@ def section(game: str) -> str:
 
 PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if PART.search(page.read_text()))
 BOARDS = [solver.load_board(path) for path in sorted((ROOT / "boards").glob("*/*.toml"))]
+PICTURES = pictures()
 MODELS = {board.game: type(board) for board in BOARDS}
 
 
@@ -40,6 +43,26 @@ def test_every_game_has_its_section() -> None:
 def test_tables_of_fields_options_and_charts_are_the_games_own(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert with_parts(text) == text, "run python -m tests.docs.generated"
+
+
+@pytest.mark.parametrize("file", PICTURES, ids=lambda file: str(file.name))
+def test_drawn_states_are_those_of_the_program(file: Path) -> None:
+    assert file.read_text(encoding="utf-8") == PICTURES[file], "run python -m tests.docs.generated"
+    page = ROOT / f"docs/games/{file.stem.removesuffix('-state')}.md"
+    _, state = STATES[page.stem]
+    assert f"(../pictures/{file.name})" in page.read_text(encoding="utf-8")
+    assert state in page.read_text(encoding="utf-8"), f"{page.name}: say what is drawn"
+
+
+@pytest.mark.parametrize("game", MODELS)
+def test_examples_of_options_are_taken(game: str) -> None:
+    name = re.search(r"<!-- options of (\S+):", section(game))
+    assert name is not None
+    examples = re.findall(r"`(\w+)=\"?([\w-]+)\"?` \|$", section(game), re.MULTILINE)
+    assert len(examples) == len(MODELS[game].options())
+    for option, value in examples:
+        found = options_of(load_board(name[1], **{option: value}))[option][0]
+        assert as_words({"": found})[""] == value
 
 
 @pytest.mark.parametrize("game", MODELS)
