@@ -45,12 +45,13 @@ _STATE = WithJsonSchema({"anyOf": [_TEXT, {"type": "object"}, _NULL]})
 
 @dataclass(frozen=True)
 class GameRequest:
-    """A game so far. seed: of the dice, any if not given. seat: which player you are, from 1.
-    against: one agent, or one for each other player. state: where it begins, an address or fields.
-    moves: your answers so far. hints: say what each action is worth."""
+    """A game so far. seed: of the dice, any if not given. seat: which player you are, from 1; who
+    is up first if not given. against: one agent, or one for each other player. state: where it
+    begins, an address or fields. moves: your answers so far. hints: say what each action is worth.
+    """
 
     seed: int = field(default_factory=new_seed)
-    seat: int = 1
+    seat: int | None = None
     against: Annotated[str | None, _NAMES] = None
     state: Annotated[Mapping[str, str] | None, _STATE] = None
     moves: list[str] = field(default_factory=list)
@@ -124,7 +125,7 @@ def read_game(body: bytes, players: int) -> GameRequest:
     seed = said.get("seed")
     return GameRequest(
         new_seed() if seed is None else whole("seed", seed, 0, 2**32 - 1),
-        whole("seat", said.get("seat") or 1, 1, players),
+        None if said.get("seat") is None else whole("seat", said["seat"], 1, players),
         against or None,
         state_in(state) if state else None,
         moves,
@@ -154,7 +155,7 @@ def game_view(table: StoredTable, request: ApiRequest[TableParams]) -> GameView:
         for each in play.decisions
     ]
     return GameView(
-        seed=game.seed, seat=game.seat, seats=[seat.name for seat in play.seats],
+        seed=game.seed, seat=play.person + 1, seats=[seat.name for seat in play.seats],
         said=said, state=play.shown, text=words.fields(play.shown),
         query=address(table.game.describe(bare[0])), drawing=drawing(play.game, own),
         value=value[0].tolist() if known[0] else None,

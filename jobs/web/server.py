@@ -34,7 +34,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from luckbase.jobs.web import filter, http, play, states, tables
+from luckbase.jobs.web import filter, http, play, states, tables, train
 from luckbase.jobs.web.http import ApiRequest, QueryParams, TableParams
 from luckbase.jobs.web.states import Rows
 from luckbase.solver.errors import LuckbaseError
@@ -135,6 +135,10 @@ VIEWS = (
         about="JSON lines, CSV or Parquet in, the same out, with payoff_1, …; at most 1,000,000 "
         "rows.",
         method="POST", max_bytes=states.MAX_BYTES, check_body=states.format_of, long=True,
+    ),
+    View(
+        f"{AT}/train", "A decision to train with, and what each choice costs.", train.TrainParams,
+        of_table(train.train_view), train.TrainView,
     ),
     View(
         f"{AT}/play", "A person's game, played from its seed and moves.", TableParams,

@@ -69,7 +69,7 @@ class DrawnParams(StateParams):
 def state_view(table: StoredTable, request: ApiRequest[DrawnParams]) -> StateView:
     """The answer to a state with what can happen there, and its drawing."""
     state = tables.need_state(table, request.params.state, request.params.seed)
-    return _state_view(table, state, request.params.drawing)
+    return state_answer(table, state, request.params.drawing)
 
 
 def warm_up(pool: TablePool, id: str) -> None:
@@ -81,7 +81,8 @@ def warm_up(pool: TablePool, id: str) -> None:
     pool.forget(id)
 
 
-def _state_view(table: StoredTable, state: Mapping[str, str], drawn: bool) -> StateView:
+def state_answer(table: StoredTable, state: Mapping[str, str], drawn: bool) -> StateView:
+    """The answer to a state with what can happen there; drawn: with its drawing."""
     there = _moves(table, state)
     why_not, said = tables.why_not(there), list(map(str, why(table, there)))
     picture = drawing(table.game, state) if drawn else None
@@ -410,7 +411,7 @@ def compare_view(pool: TablePool, request: ApiRequest[CompareParams]) -> Compare
     def question(table: StoredTable) -> StateView:
         nonlocal state
         state = tables.need_state(table, state, params.seed)
-        return _state_view(table, state, params.drawing)
+        return state_answer(table, state, params.drawing)
 
     # One after the other: to hold one while waiting for another could wait for ever.
     views = [pool.ask(id, question, strict=params.strict) for id in (params.first, params.second)]

@@ -57,6 +57,7 @@ export const grid = (id, query, signal) => ask(`/api/tables/${path(id)}/grid?${q
 export const chart = (id, name, query, signal) => ask(`/api/tables/${path(id)}/chart/${encodeURIComponent(name)}${query ? `?${query}` : ""}`, { signal });
 export const columns = (id) => ask(`/api/tables/${path(id)}/columns`);
 export const filter = (id, query, signal) => ask(`/api/tables/${path(id)}/filter?${query}`, { signal });
+export const train = (id, query) => ask(`/api/tables/${path(id)}/train?${query}`);
 export const compare = (query) => ask(`/api/compare?${query}`);
 
 export function play(id, asked) {

@@ -11,11 +11,12 @@ const VIEWS = {
   grid: () => import("./grid.js"),
   filter: () => import("./filter.js"),
   play: () => import("./play.js"),
+  train: () => import("./train.js"),
   compare: () => import("./compare.js"),
 };
-const WAYS = [["state", "Explore"], ["charts", "Charts"], ["grid", "Grid"], ["filter", "Filter"], ["play", "Play"], ["compare", "What if"]];
+const WAYS = [["state", "Explore"], ["charts", "Charts"], ["grid", "Grid"], ["filter", "Filter"], ["play", "Play"], ["train", "Train"], ["compare", "What if"]];
 
-const OF_TABLE = new Set(["charts", "filter"]); // which are of no state
+const OF_TABLE = new Set(["charts", "filter", "train"]); // which are of no state
 
 const main = document.getElementById("main");
 let turn = 0;

@@ -44,6 +44,11 @@ export class Payoffs {
     if (size === 0) return `0${unit}`;
     return size >= 0.5 * 10 ** -decimals ? size.toFixed(decimals) + unit : `${size.toExponential(1)}${unit}`;
   }
+
+  /** What a decision costs: 4.71 pp. */
+  cost(value) {
+    return this.size(value).replace("%", " pp");
+  }
 }
 
 function fixed(value, decimals) {

@@ -4,11 +4,18 @@ import * as address from "./address.js";
 import * as api from "./api.js";
 import { drawing, fill, h, newId, sorry } from "./dom.js";
 import { Payoffs, player } from "./format.js";
+import { keys } from "./keys.js";
 
+const RANDOM = "random";
 let hints = false;
+
+export function leave() {
+  keys(null);
+}
 
 export async function show(main, asked) {
   const table = asked.data;
+  keys(null);
   if (!asked.query.has("seed")) {
     fill(main, begin(table, asked.query));
     return "Play";
@@ -24,7 +31,7 @@ export async function show(main, asked) {
     return "Play";
   }
   if (!asked.current()) return "";
-  draw(main, table, game, got, asked.current);
+  draw(main, table, { ...game, seat: got.seat }, got, asked.current);
   return got.over ? got.result ?? "The game is over" : "Play";
 }
 
@@ -32,7 +39,7 @@ export async function show(main, asked) {
 function gameOf(table, query) {
   const state = Object.fromEntries([...query].filter(([name]) => table.fields.some((field) => field.name === name)));
   return {
-    seed: whole(query.get("seed")), seat: whole(query.get("seat") ?? "1"), against: query.get("against") ?? null,
+    seed: whole(query.get("seed")), seat: query.has("seat") ? whole(query.get("seat")) : null, against: query.get("against") ?? null,
     state: Object.keys(state).length ? address.plain(state) : null, moves: query.getAll("move"),
   };
 }
@@ -52,30 +59,47 @@ function to(table, game, more = {}) {
 // --- before ---------------------------------------------------------------------------------------
 
 function begin(table, query, wrong = null) {
-  const seats = Array.from({ length: table.players }, (_, i) => [i + 1, `player ${i + 1}`]);
+  const seats = [["", "who is up first"], ...Array.from({ length: table.players }, (_, i) => [i + 1, `player ${i + 1}`])];
   const agents = (table.agents ?? ["optimal", "random"]).map((agent) => (typeof agent === "string" ? [agent, agent] : [agent.name, agent.label ?? agent.name]));
-  const starts = [...(table.start ? [["", "the start"]] : []), ...(table.examples ?? []).map((example) => [address.plain(address.fields(example.state)), example.label])];
+  const starts = [...(ownStart(table) ? [["", "the start"]] : []), [RANDOM, "a random state in which you decide"], ...(table.examples ?? []).map((example) => [address.plain(address.fields(example.state)), example.label])];
   const here = gameOf(table, query);
   if (here.state && !starts.some(([state]) => state === here.state)) starts.unshift([here.state, `the state you came from: ${here.state.replaceAll("&", " ")}`]);
-  const seat = table.players > 1 ? row("you are", "seat", seats, here.seat) : null;
+  const seat = table.players > 1 ? row("you are", "seat", seats, here.seat ?? "") : null;
   const against = table.players > 1 ? row("against", "against", agents, here.against ?? "optimal") : null;
   const start = row("from", "start", starts, here.state ?? "");
   const seed = h("input", { type: "text", inputmode: "numeric", name: "seed", id: newId("seed"), value: query.get("seed") ?? Math.floor(Math.random() * 1e6) });
+  const wrongs = h("div", null, wrong ? sorry(wrong) : null);
   const form = h("form.begin", {
     "aria-label": "A new game", novalidate: true,
-    onsubmit: (event) => {
+    onsubmit: async (event) => {
       event.preventDefault();
       const chosen = form.elements;
-      address.go(to(table, {
-        seed: chosen.seed.value.trim() || "0", seat: chosen.seat?.value ?? 1, against: chosen.against?.value ?? null, state: chosen.start.value || null, moves: [],
-      }));
+      const [said, own, against] = [chosen.seed.value.trim() || "0", chosen.seat?.value || null, chosen.against?.value ?? null];
+      const game = { seed: said, seat: own, against, moves: [], state: chosen.start.value || null };
+      if (game.state === RANDOM) {
+        try {
+          const drawn = await api.train(table.id, address.plain({ seed: said }));
+          Object.assign(game, { state: drawn.query, seat: own ?? drawn.seat });
+        } catch (error) {
+          if (!(error instanceof api.Refused)) throw error;
+          return fill(wrongs, sorry(error.message));
+        }
+      }
+      return address.go(to(table, game));
     },
-  }, seat, against, starts.length ? start : null, h("div.row", null, h("label", { for: seed.id }, "seed of the dice"), seed),
+  }, seat, against, start, h("div.row", null, h("label", { for: seed.id }, "seed of the dice"), seed),
   h("label.tick", null, h("input", { type: "checkbox", checked: hints, onchange: (event) => { hints = event.target.checked; } }), " Show what each action is worth"),
   h("div.bar", null, h("button.main", { type: "submit" }, "Begin")));
   return h("div.view.narrow", null, h("h1", { "data-head": true, tabindex: "-1" }, "Play"),
     h("p.lead", null, table.players > 1 ? "You decide for one player; afterwards you see what each decision cost." : "You play alone; afterwards you see what each decision cost."),
-    wrong ? sorry(wrong) : null, form);
+    wrongs, form);
+}
+
+/** Whether the game says how a play begins; else a table begins at one of its examples. */
+function ownStart(table) {
+  const start = address.plain(address.fields(table.start));
+  const same = (table.examples ?? []).find((example) => address.plain(address.fields(example.state)) === start);
+  return Boolean(table.start) && (!same || same.label === "the start");
 }
 
 function row(label, name, items, value) {
@@ -118,10 +142,12 @@ function capital(text) {
 /** A button an action; what it is worth beside it where that was asked for. */
 function hand(table, payoffs, game, got, current) {
   if (!got.ask) return null;
+  const act = (action) => current() && address.go(to(table, game, { moves: [...game.moves, action] }));
+  keys(Object.fromEntries(got.ask.actions.slice(0, 9).map((action, i) => [String(i + 1), [action, () => act(action)]])));
   const worth = new Map((got.ask.hints ?? []).map((hint) => [hint.action, hint]));
   return h("div.hand", null,
-    h("ul.moves", { "aria-label": "Your actions" }, got.ask.actions.map((action) => h("li", null,
-      h("button.main.move", { type: "button", onclick: () => current() && address.go(to(table, game, { moves: [...game.moves, action] })) }, action),
+    h("ul.moves", { "aria-label": "Your actions" }, got.ask.actions.map((action, i) => h("li", null,
+      h("button.main.move", { type: "button", onclick: () => act(action) }, i < 9 ? h("kbd", { "aria-hidden": true }, String(i + 1)) : null, action),
       worth.has(action) ? hinted(payoffs, worth.get(action)) : null))),
     h("button", {
       type: "button", "aria-pressed": hints ? "true" : "false",

@@ -1,0 +1,84 @@
+"""A decision to train with: of its difficulty; what each choice costs is what the table says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.jobs.web.serving import GAMES, id_of, state_of
+
+STEPS = {"goofspiel": 0.1}
+"""What margins are counted in: a tenth of a point, else a hundredth of a win."""
+NO_CLOSE = ("pig", "skunk", "jackpot")
+"""Games whose tiny tables may have no close decision."""
+DIFFICULTIES = {"easy": (5, 1000), "medium": (1, 5), "hard": (0, 1)}
+
+
+def trained(client: TestClient, game: str, **asked: Any) -> dict[str, Any]:
+    reply = client.get(f"/api/tables/{id_of(client, game)}/train", params=asked)
+    assert reply.status_code == 200, reply.text
+    found: dict[str, Any] = reply.json()
+    return found
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_decision_costs_what_the_table_says(game: str, client: TestClient) -> None:
+    for seed in range(3):
+        said = trained(client, game, seed=seed)
+        own = state_of(client, id_of(client, game), **fields_of(said["query"]))
+        assert {name: said[name] for name in ("actions", "value", "why")} == {
+            name: own[name] for name in ("actions", "value", "why")
+        }
+        seat = (own["to_act"] or 1) - 1
+        assert said["seat"] == seat + 1
+        worth = {action["action"]: action["value"][seat] for action in own["actions"]}
+        costs = [choice["cost"] for choice in said["choices"]]
+        assert {choice["action"] for choice in said["choices"]} == set(worth) and len(worth) > 1
+        for choice in said["choices"]:
+            assert choice["cost"] == pytest.approx(
+                own["value"][seat] - worth[choice["action"]], abs=1e-6
+            )
+            assert choice["best"] == (choice["cost"] == 0)
+        assert min(costs) == 0 < max(costs)
+        assert said["margin"] == pytest.approx(min(cost for cost in costs if cost), abs=1e-6)
+
+
+def fields_of(query: str) -> dict[str, str]:
+    return dict(word.split("=") for word in query.split("&"))
+
+
+@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("difficulty", DIFFICULTIES)
+def test_it_is_as_difficult_as_was_wished(game: str, difficulty: str, client: TestClient) -> None:
+    low, high = DIFFICULTIES[difficulty]
+    reply = client.get(
+        f"/api/tables/{id_of(client, game)}/train", params={"difficulty": difficulty, "seed": 4}
+    )
+    if reply.status_code == 404:  # a tiny table may have none
+        assert "take another one" in reply.json()["error"]
+        assert game in NO_CLOSE or (game, difficulty) == ("goofspiel", "hard")
+        assert difficulty != "easy"
+        return
+    said = reply.json()
+    assert said["difficulty"] == difficulty
+    assert low < said["margin"] / STEPS.get(game, 0.01) <= high
+
+
+def test_the_same_seed_is_the_same_decision_and_others_are_others(client: TestClient) -> None:
+    first = trained(client, "pig", seed=1, difficulty="easy")
+    assert trained(client, "pig", seed=1, difficulty="easy") == first
+    assert len({trained(client, "pig", seed=n)["query"] for n in range(8)}) > 4
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"difficulty": "mediun"}, "difficulty: 'mediun'"), ({"seed": "-1"}, "seed: '-1'"),
+        ({"sed": "1"}, "did you mean 'seed'?"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_a_sentence(asked: dict[str, str], said: str, client: TestClient) -> None:
+    reply = client.get(f"/api/tables/{id_of(client, 'pig')}/train", params=asked)
+    assert reply.status_code == 400 and said in reply.json()["error"]
