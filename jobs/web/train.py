@@ -70,7 +70,7 @@ class TrainParams(TableParams):
 
     difficulty: Annotated[Difficulty, BeforeValidator(_difficulty)] = Field(
         "any", description="easy: a mistake costs more than 5 pp; medium: 1 to 5; hard: less; any",
-        examples=["medium"],
+        examples=["any"],
     )  # fmt: skip
     seed: Annotated[int, BeforeValidator(lambda text: whole("seed", text, 0, 2**32 - 1))] = Field(
         0, description="of the draw: the same seed gives the same state", examples=[7]
