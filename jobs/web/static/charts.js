@@ -114,7 +114,7 @@ function pictured(table, kind, got) {
   const [nx, ny] = got.names;
   const data = {
     x: { label: got.x_label, values: got.xs }, y: { label: got.y_label, values: got.ys }, cells: got.values,
-    lines: got.lines, words: got.words, name: got.colour_label, text: (i, j) => (got.values[i][j] === null ? "" : plain(got.values[i][j])),
+    lines: got.lines, words: got.words, name: got.colour_label, names: got.names, text: (i, j) => (got.values[i][j] === null ? "" : plain(got.values[i][j])),
   };
   const scale = scaleOf(viridis, got.limits ?? span(got.values), plain);
   const states = got.rest && [nx, ny].every((name) => columnOf(table, name));

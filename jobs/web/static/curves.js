@@ -1,9 +1,10 @@
 // Curves over one axis as SVG: told apart by dashes and by labels at their ends, bands behind them,
 // the numbers under the pointer or the keyboard, and the same as a table.
 import { fill, h, newId, s, unfold } from "./dom.js";
+import { breadth, wrapped } from "./pen.js";
 
-const LEFT = 66, BOTTOM = 50, TOP = 12, SPARE = 14;
-const GAP = 16, MOST_IN_TABLE = 40, KINDS = 8;
+const BOTTOM = 50, TOP = 12, SPARE = 14;
+const GAP = 16, MOST_IN_TABLE = 40, KINDS = 8, FONT = "600 13px";
 const DASHES = ["", "9 4", "2 4", "12 4 2 4", "5 5", "1 6", "16 4", "7 3 2 3 2 3"];
 
 /** A picture of curves.
@@ -50,12 +51,16 @@ export class CurveChart {
     if (!width) return;
     const tall = Math.round(Math.min(Math.max(width * 0.5, 230), 420));
     // Where whole labels would leave too little room, numbers stand for them; the list says whose.
-    const widest = Math.max(...this.got.curves.map(({ label }) => breadth(label)));
+    const widest = Math.max(...this.got.curves.map(({ label }) => breadth(label, FONT)));
     this.short = widest > 0.3 * width;
     const right = this.short ? 34 : widest + SPARE + 10;
-    this.box = { left: LEFT, top: TOP, width: width - LEFT - right, height: tall };
-    this.canvas.setAttribute("viewBox", `0 0 ${width} ${tall + TOP + BOTTOM}`);
-    this.canvas.style.setProperty("height", `${tall + TOP + BOTTOM}px`);
+    this.upwards = wrapped(this.got.y_label, tall, FONT);
+    const left = 20 + GAP * this.upwards.length + Math.max(...ticks(...this.y, Math.max(2, Math.floor(tall / 55))).map((y) => breadth(grouped(y), FONT)));
+    this.box = { left, top: TOP, width: width - left - right, height: tall };
+    this.across = wrapped(this.got.x_label, width - 2 * SPARE, FONT);
+    const height = tall + TOP + BOTTOM + GAP * (this.across.length - 1);
+    this.canvas.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    this.canvas.style.setProperty("height", `${height}px`);
     this.cursor = s("g", { class: "cursor" });
     this.paths = this.got.curves.map((curve, k) => s("path", { class: `line ${kind(k)}`, "stroke-dasharray": dash(k), d: this.#path(curve.values) }));
     fill(this.canvas, this.#bands(), this.#axes(), this.paths, this.#alone(), this.#reasons(), this.#labels(), this.#words(), this.cursor);
@@ -101,7 +106,7 @@ export class CurveChart {
     return this.got.bands.map((band) => {
       const [first, last] = [this.#px(band.first), this.#px(band.last)];
       const lines = band.text.split("\n");
-      const wide = Math.max(...lines.map((line) => breadth(line)));
+      const wide = Math.max(...lines.map((line) => breadth(line, FONT)));
       const middle = Math.min(Math.max((first + last) / 2, left + wide / 2 + 3), left + width - wide / 2 - 3);
       const room = middle - wide / 2 > free;
       if (room) free = middle + wide / 2 + 6;
@@ -112,7 +117,7 @@ export class CurveChart {
   #axes() {
     const { left, top, width, height } = this.box;
     const low = top + height;
-    const wide = Math.max(...this.x.map((x) => breadth(grouped(x)))) + 18;
+    const wide = Math.max(...this.x.map((x) => breadth(grouped(x), FONT))) + 18;
     return [
       ticks(...this.y, Math.max(2, Math.floor(height / 55))).map((y) => [
         s("line", { class: "rule", x1: left, x2: left + width, y1: this.#py(y), y2: this.#py(y) }),
@@ -121,9 +126,15 @@ export class CurveChart {
         s("line", { class: "rule", x1: this.#px(x), x2: this.#px(x), y1: low, y2: low + 5 }),
         s("text", { x: this.#px(x), y: low + 19, "text-anchor": "middle" }, grouped(x))]),
       s("line", { class: "axis", x1: left, x2: left + width, y1: low, y2: low }),
-      s("text", { class: "what", x: left + width / 2, y: low + 42, "text-anchor": "middle", ...fit(this.got.x_label, width + 40) }, this.got.x_label),
-      s("text", { class: "what", transform: `translate(14 ${top + height / 2}) rotate(-90)`, "text-anchor": "middle", ...fit(this.got.y_label, height) }, this.got.y_label),
+      this.across.map((line, k) => s("text", { class: "what", x: this.#middle(line), y: low + 42 + GAP * k, "text-anchor": "middle" }, line)),
+      this.upwards.map((line, k) => s("text", { class: "what", transform: `translate(${14 + GAP * k} ${top + height / 2}) rotate(-90)`, "text-anchor": "middle" }, line)),
     ];
+  }
+
+  /** Where a line below the axis is centred: on it, as far as the picture goes. */
+  #middle(line) {
+    const half = breadth(line, FONT) / 2;
+    return Math.max(half, Math.min(this.box.left + this.box.width / 2, this.canvas.viewBox.baseVal.width - half));
   }
 
   /** A label at the end of each curve, moved apart where they would lie on each other. */
@@ -267,19 +278,6 @@ function apart(found, top, low) {
     each.place = Math.min(each.place, most);
     most = each.place - GAP;
   }
-}
-
-const pen = document.createElement("canvas").getContext("2d");
-
-/** How wide a text is, in the letters of the picture. */
-function breadth(text) {
-  pen.font = `600 13px ${getComputedStyle(document.documentElement).getPropertyValue("--font")}`;
-  return pen.measureText(text).width;
-}
-
-/** What squeezes a text that is longer than its room. */
-function fit(text, room) {
-  return breadth(text) > room ? { textLength: room, lengthAdjust: "spacingAndGlyphs" } : {};
 }
 
 function grouped(value) {

@@ -1,5 +1,6 @@
 // What a view shows, to take along: its picture as PNG or SVG, its numbers as CSV, its address.
 import { h, s, say } from "./dom.js";
+import { wrapped } from "./pen.js";
 
 const WIDE = 960, EDGE = 28, SHARP = 2, LINE = 20;
 const KEPT = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "stroke-linecap",
@@ -98,19 +99,6 @@ function set(element, given) {
 function sizeOf(svg) {
   const box = svg.viewBox.baseVal;
   return box?.width ? [box.width, box.height] : [svg.clientWidth || WIDE, svg.clientHeight || WIDE / 2];
-}
-
-/** A text in lines that fit. */
-function wrapped(said, width, font) {
-  const pen = document.createElement("canvas").getContext("2d");
-  pen.font = `${font} ${getComputedStyle(document.body).fontFamily}`;
-  const lines = [];
-  for (const word of said.split(/\s+/).filter(Boolean)) {
-    const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
-    if (lines.length && pen.measureText(longer).width <= width) lines[lines.length - 1] = longer;
-    else lines.push(word);
-  }
-  return lines;
 }
 
 async function png(svg) {

@@ -4,10 +4,11 @@ import * as address from "./address.js";
 import * as api from "./api.js";
 import { fill, h, newId } from "./dom.js";
 import { exportBar } from "./export.js";
-import { count, Payoffs } from "./format.js";
+import { capital, count, Payoffs } from "./format.js";
 import { sortedTable } from "./listing.js";
 
 const MOST = 50;
+const WIDE = matchMedia("(min-width: 60rem)");
 const NUMBERS = [["=", "is"], ["!=", "is not"], ["<", "is less than"], ["<=", "is at most"], [">", "is more than"], [">=", "is at least"]];
 const TEXTS = NUMBERS.slice(0, 2);
 
@@ -32,6 +33,7 @@ export async function show(main, asked) {
   here.line.value = where;
   refuse(here, "");
   here.examples.querySelectorAll("a").forEach((link) => link.toggleAttribute("aria-current", link.dataset.where === where));
+  here.begin.open = WIDE.matches || !where;
   asking?.abort();
   if (!asked.query.has("where")) {
     fill(here.found, h("p.about", null, "Choose a search, or write a condition."));
@@ -66,18 +68,19 @@ function build(table, known) {
     h("label", { for: id }, "All of these must hold"),
     h("div.searching", null, line, h("button.main", { type: "submit" }, "Search")), wrong,
     h("p.about", { id: help }, "COLUMN OP VALUE, a space between two conditions. OP is =, !=, <, <=, > or >=. VALUE is a number, another column, or a text, in quotes if it has spaces."));
-  const examples = h("ul.chartlist", null, known.examples.map((each) => h("li", null, h("a", { href: to(table, each.where), "data-where": each.where }, each.label))));
+  const examples = h("ul.chartlist", null, known.examples.map((each) => h("li", null, h("a", { href: to(table, each.where), "data-where": each.where }, capital(each.label)))));
+  const begin = h("details", null, h("summary", null, "Searches to begin with"), examples);
   const found = h("section.found", { "aria-label": "What was found", "aria-live": "polite" });
   const add = (condition) => {
     line.value = `${line.value.trim()} ${condition}`.trim();
     go();
   };
   return {
-    line, wrong, examples, found,
+    line, wrong, examples, begin, found,
     root: h("div.view", null, h("h1", { "data-head": true, tabindex: "-1" }, "Filter"),
       h("p.lead", null, "Look for states of this table by what they are and by what is best there."),
       h("div.gridded", null,
-        h("div.choices", null, h("h2", null, "Searches to begin with"), examples,
+        h("div.choices", null, begin,
           h("details", null, h("summary", null, "Add a condition"), builder(known.columns, add)),
           h("details", null, h("summary", null, "What the columns are"), columnList(known.columns))),
         h("div", null, form, found))),
@@ -125,37 +128,42 @@ function columnList(columns) {
   return h("dl.columns", null, columns.map((each) => h("div", null, h("dt", null, h("code", null, each.name)), h("dd", null, each.help || each.label))));
 }
 
-/** What was found: how many, and the first rows of them. */
+/** What was found: how many, and the first rows of them. What is the same in all stands above. */
 function rows(table, got) {
   const payoffs = new Payoffs(table);
-  const names = Object.keys(fieldsOf(got.rows[0]?.query));
-  const single = got.rows.some((row) => row.best !== null);
   const all = `${got.complete ? "" : "At least "}${count(got.count)} of ${count(got.of)} states`;
-  const said = got.complete ? `${all}.` : `${all}: ${count(got.looked_at)} were looked at in the time there is. luckbase export looks at all.`;
-  const heads = ["row", ...names, ...(single ? ["up", "best", "better by"] : []), ...got.rows[0]?.value.map((_, i) => (table.players > 1 ? `player ${i + 1}` : payoffs.name)) ?? []];
-  const lines = got.rows.map((row, k) => {
-    const state = fieldsOf(row.query);
-    return [k + 1, ...names.map((name) => number(state[name])), ...(single ? [row.to_act, row.best, row.margin] : []), ...row.value];
-  });
-  const first = names.length + 1;
+  const said = got.complete ? `${all}.` : `${all}: ${count(got.looked_at)} were looked at in the time there is.`;
+  const columns = columnsOf(table, payoffs, got);
+  const same = columns.filter((column) => column.plain && got.rows.length > 1 && new Set(got.rows.map(column.value)).size === 1);
+  const shown = columns.filter((column) => !same.includes(column));
+  const lines = got.rows.map((row, k) => [k + 1, ...shown.map((column) => column.value(row))]);
   const show = (cell, line, k) => {
     const row = got.rows[line[0] - 1];
     if (k === 0) return h("a", { href: address.of(table.id, "state", row.query), "aria-label": `Open row ${cell}: ${row.text}` }, "open");
-    if (k < first) return cell;
-    if (single && k === first + 2) return row.toss_up ? h("span.badge.toss", null, "toss-up") : cell === null ? "" : payoffs.size(cell);
-    if (single && k < first + 2) return cell ?? "";
-    return payoffs.show(cell);
+    return shown[k - 1].show?.(row) ?? cell ?? "";
   };
+  const more = got.count > got.rows.length || !got.complete;
   return [
     h("p.counted", null, said, got.count > got.rows.length ? ` The first ${got.rows.length} are shown.` : ""),
-    got.rows.length ? sortedTable(heads, lines, show, "The rows") : null,
-    exportBar({ name: `${table.game}-filter`, rows: got.rows.length ? () => [heads, ...lines] : null }),
-    got.count > got.rows.length || !got.complete ? h("p.about", null, "All of them, into a file: ",
-      h("code", null, `luckbase export ${table.path_name} "${got.where.replaceAll('"', "'")}" --out rows.csv`)) : null,
+    same.length ? h("p.about", null, `In all of these: ${same.map((column) => `${column.name} ${column.value(got.rows[0])}`).join(", ")}.`) : null,
+    got.rows.length ? sortedTable(["row", ...shown.map((column) => column.name)], lines, show, "The rows") : null,
+    exportBar({ name: `${table.game}-filter`, rows: got.rows.length ? () => [columns.map((column) => column.name), ...got.rows.map((row) => columns.map((column) => column.value(row)))] : null }),
+    more ? h("p.about", null, "All of them, into a file: ", h("code", null, `luckbase export results/${table.path_name} "${got.where.replaceAll('"', "'")}" --out rows.csv`)) : null,
   ];
 }
 
-const fieldsOf = (query) => address.fields(query ?? "");
+/** What is said of a row: its fields, who is up, what is best and by how much, the payoffs. */
+function columnsOf(table, payoffs, got) {
+  const fields = Object.keys(address.fields(got.rows[0]?.query));
+  const decided = got.rows.some((row) => row.best !== null) ? [
+    { name: "up", plain: true, value: (row) => row.to_act },
+    { name: "best", plain: true, value: (row) => row.best },
+    { name: "better by", value: (row) => row.margin, show: (row) => (row.toss_up ? h("span.badge.toss", null, "toss-up") : row.margin === null ? "" : payoffs.size(row.margin)) }] : [];
+  return [
+    ...fields.map((name) => ({ name, plain: true, value: (row) => number(address.fields(row.query)[name]) })), ...decided,
+    ...(got.rows[0]?.value ?? []).map((_, i) => ({
+      name: table.players > 1 ? `player ${i + 1}` : payoffs.name, value: (row) => row.value[i], show: (row) => payoffs.show(row.value[i]) }))];
+}
 
 function number(text) {
   return text !== undefined && /^-?\d+$/.test(text) ? Number(text) : text ?? "";

@@ -3,7 +3,7 @@
 import { css } from "./colours.js";
 import { fill, h, newId, s, unfold } from "./dom.js";
 import { percent } from "./format.js";
-import { SvgPen } from "./pen.js";
+import { SvgPen, wrapped } from "./pen.js";
 
 const BOTTOM = 46, TOP = 8, RIGHT = 22, BARS = 46, LEGEND = 30;
 const MOST_TICKS = 9, MOST_IN_TABLE = 40;
@@ -54,7 +54,7 @@ export class HeatMap {
     if (!width) return;
     const pen = this.canvas.getContext("2d");
     this.box = this.#layout(pen, width);
-    const height = this.box.top + this.box.height + BOTTOM;
+    const height = this.box.top + this.box.height + this.box.low;
     const ratio = devicePixelRatio || 1;
     if (this.canvas.width !== Math.round(width * ratio) || this.canvas.height !== Math.round(height * ratio)) {
       this.canvas.width = Math.round(width * ratio);
@@ -72,13 +72,13 @@ export class HeatMap {
     const shown = this.box;
     const measure = document.createElement("canvas").getContext("2d");
     this.box = this.#layout(measure, width);
-    const pen = new SvgPen(width, this.box.top + this.box.height + BOTTOM);
+    const pen = new SvgPen(width, this.box.top + this.box.height + this.box.low);
     this.#paint(pen);
     this.box = shown;
     if (!this.scale) return pen.root;
     const tall = pen.root.viewBox.baseVal.height;
     return s("svg", { viewBox: `0 0 ${width} ${tall + LEGEND}` }, s("g", { class: "curves" }, this.scale.drawn()),
-      s("g", { transform: `translate(0 ${LEGEND})` }, pen.root.childNodes));
+      s("g", { transform: `translate(0 ${LEGEND})` }, [...pen.root.childNodes]));
   }
 
   /** What of it can be taken along (`exportBar`). */
@@ -92,11 +92,14 @@ export class HeatMap {
   /** Where the cells are in a picture of a width: what stands beside them gets the room it needs. */
   #layout(pen, width) {
     pen.font = small();
-    const left = Math.max(...this.data.y.values.map((value) => pen.measureText(short(value)).width)) + 32;
+    const ticked = Math.max(...this.data.y.values.map((value) => pen.measureText(short(value)).width));
+    const upwards = wrapped(this.data.y.label, Math.max(200, 0.45 * width), "600 13px");
+    const left = ticked + 16 + 16 * upwards.length;
     const bars = this.data.margins ? BARS : 0;
     const inside = width - left - RIGHT - bars;
     const tall = Math.round(Math.min(Math.max(inside * Math.min(this.ny / this.nx, 1), inside * 0.45, 200), 560));
-    return { left, top: TOP + bars, width: inside, height: tall };
+    const across = wrapped(this.data.x.label, inside + RIGHT + bars, "600 13px");
+    return { left, top: TOP + bars, width: inside, height: tall, across, upwards, low: BOTTOM + 16 * (across.length - 1) };
   }
 
   #paint(pen) {
@@ -181,8 +184,10 @@ export class HeatMap {
     for (const { text, x, y } of this.data.words ?? []) {
       const [px, py] = this.#place(at(this.data.x, x), at(this.data.y, y));
       text.split("\n").forEach((line, k) => { // white with a dark rim, to be read on any colour
-        pen.strokeText(line, px, py + 18 * k);
-        pen.fillText(line, px, py + 18 * k);
+        const half = pen.measureText(line).width / 2 + 2;
+        const middle = Math.max(left + half, Math.min(px, left + width - half));
+        pen.strokeText(line, middle, py + 18 * k);
+        pen.fillText(line, middle, py + 18 * k);
       });
     }
   }
@@ -260,11 +265,11 @@ export class HeatMap {
     pen.font = `600 13px ${style("--font")}`;
     pen.textAlign = "center";
     pen.textBaseline = "alphabetic";
-    pen.fillText(x.label, left + width / 2, top + height + 38, width);
+    this.box.across.forEach((line, k) => pen.fillText(line, left + width / 2, top + height + 38 + 16 * k));
     pen.save();
     pen.translate(13, top + height / 2);
     pen.rotate(-Math.PI / 2);
-    pen.fillText(y.label, 0, 0, height);
+    this.box.upwards.forEach((line, k) => pen.fillText(line, 0, 16 * k, height));
     pen.restore();
   }
 

@@ -1,6 +1,25 @@
-// What a heat map draws with where it is not drawn on a canvas: as much of a canvas' pen as it
-// needs, and what comes of it is SVG.
+// Texts in lines that fit, and what a heat map draws with where it is not drawn on a canvas: as much
+// of a canvas' pen as it needs, and what comes of it is SVG.
 import { s } from "./dom.js";
+
+const ruler = document.createElement("canvas").getContext("2d");
+
+/** How wide a text is in a font of the page's letters: "600 13px". */
+export function breadth(said, font) {
+  ruler.font = `${font} ${getComputedStyle(document.documentElement).getPropertyValue("--font")}`;
+  return ruler.measureText(said).width;
+}
+
+/** A text in lines that fit. */
+export function wrapped(said, width, font) {
+  const lines = [];
+  for (const word of said.split(/\s+/).filter(Boolean)) {
+    const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
+    if (lines.length && breadth(longer, font) <= width) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
+}
 
 const DOWN = { top: 0.8, middle: 0.35, alphabetic: 0 };
 const ANCHOR = { left: "start", center: "middle", right: "end" };
@@ -11,7 +30,6 @@ export class SvgPen {
     Object.assign(this, {
       into: this.root, saved: [], path: "", box: null, last: null, lineWidth: 1, lineCap: "butt", lineJoin: "miter",
       fillStyle: "#000", strokeStyle: "#000", font: "12px sans-serif", textAlign: "left", textBaseline: "alphabetic" });
-    this.canvas = document.createElement("canvas").getContext("2d");
   }
 
   save() { this.saved.push(this.into); }
@@ -60,8 +78,8 @@ export class SvgPen {
   }
 
   measureText(said) {
-    this.canvas.font = this.font;
-    return this.canvas.measureText(said);
+    ruler.font = this.font;
+    return ruler.measureText(said);
   }
 
   fillText(said, x, y, room = Infinity) { this.#text(said, x, y, room, { fill: this.fillStyle, stroke: "none" }); }
