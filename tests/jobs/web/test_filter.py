@@ -21,6 +21,12 @@ WHERE = {
 }
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time for a search on a machine that is busy with other tests."""
+    monkeypatch.setattr(filter, "SECONDS", 600.0)
+
+
 @pytest.mark.parametrize("game", GAMES)
 def test_rows_are_those_of_an_export_with_their_answers(
     game: str, client: TestClient, web_results: Path
