@@ -84,7 +84,8 @@ def info(
         terminal.print_json(found)
         return
     named = found.file if found.table is None else found.table.status.table
-    print(found.title, named, "", *_lines(found.about), "", sep="\n")
+    about = ["", *_lines(found.about)] if found.about else []
+    print(found.title, named, *about, "", sep="\n")
     who = "of the player" if found.players == 1 else f"of each of {found.players} players"
     low, high = found.payoff_range
     print(f"Payoff: {found.payoff_name}, {who}, from {low:g} to {high:g}.")
