@@ -311,6 +311,7 @@ KEEPALIVE = {
 }
 """Milliseconds until the driver asks a silent connection for a sign of life, and waits for one.
 Ray's servers refuse to be asked more often than once a minute unless they are told to."""
+ANSWER_SECONDS = 5.0
 JOIN_SECONDS = 60.0
 LEAVE_SECONDS = 10.0
 _nowhere: list[Any] = []
@@ -333,17 +334,34 @@ def _ray(environment: dict[str, int]) -> Iterator[Any]:
 
 
 @contextmanager
+def _on_the_loopback() -> Iterator[None]:
+    """While this lasts, Ray listens on the loopback address alone: a switch that this process reads
+    when Ray is imported, and the processes that Ray starts in the environment."""
+    from ray._private import ray_constants
+
+    name, before = ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR, ray_constants.ENABLE_RAY_CLUSTER
+    said = os.environ.get(name)
+    os.environ[name], ray_constants.ENABLE_RAY_CLUSTER = "0", False
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
+        os.environ.pop(name)
+        os.environ.update({} if said is None else {name: said})
+
+
+@contextmanager
 def ray_here(
     count: int, location: TableLocation, store: int, on_note: Note = lambda text, tell=True: None
 ) -> Iterator[Workers]:
     """Ray on this machine for the length of a solve, with `count` workers and an object store of so
     many bytes, which spills beside the table; it listens on the loopback address only."""
-    # Ray's niceness of 15 lets all else come first; the other is its only way to listen on the
-    # loopback address alone.
-    settings = {"RAY_worker_niceness": 0, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": 0}
+    # Ray's niceness of 15 lets all else come first. The times are read but once, and this process
+    # may join a cluster later.
+    settings = {"RAY_worker_niceness": 0, **KEEPALIVE}
     spill = location.table / SPILL
     spill.mkdir(parents=True, exist_ok=True)
-    with _ray(settings) as ray, _words_to_the_log(on_note):
+    with _ray(settings) as ray, _on_the_loopback(), _words_to_the_log(on_note):
         with _own_signals():
             ray.init(
                 address="local",  # not a cluster that runs here, or that RAY_ADDRESS names
@@ -464,7 +482,8 @@ def _own_signals() -> Iterator[None]:
 
 
 def check_address(address: str) -> None:
-    """Whether anything listens at host:port; Ray itself takes minutes to say so.
+    """Whether a Ray cluster may listen at host:port; Ray itself takes minutes to say so, and prints
+    its own warnings meanwhile.
 
     Raises OptionError. Other forms (``auto``, ``ray://…``) are left to Ray.
     """
@@ -472,6 +491,38 @@ def check_address(address: str) -> None:
     if not colon or "/" in address or not port.isdigit():
         return
     try:
-        socket.create_connection((host, int(port)), timeout=5).close()
+        with socket.create_connection((host, int(port)), timeout=ANSWER_SECONDS) as there:
+            answers = os.environ.get("RAY_USE_TLS", "0") != "0" or _speaks_grpc(there, address)
     except (OSError, OverflowError) as error:
         raise OptionError(f"{option('address')}: nothing answers at {address}: {error}") from None
+    if not answers:
+        raise OptionError(
+            f"{option('address')}: what listens at {address} is not the head of a Ray cluster; "
+            "expected its HOST:PORT, such as 10.0.0.1:6379"
+        )
+
+
+def _speaks_grpc(there: socket.socket, address: str) -> bool:
+    """Whether what listens answers a call of gRPC's, known to it or not: by HTTP/2, with status
+    200, before the socket's time is up."""
+
+    def frame(kind: int, flags: int, stream: int, content: bytes) -> bytes:
+        return len(content).to_bytes(3) + bytes([kind, flags]) + stream.to_bytes(4) + content
+
+    def word(text: str) -> bytes:
+        return bytes([len(text)]) + text.encode()
+
+    path, kind = word("/grpc.health.v1.Health/Check"), word("application/grpc")
+    head = b"\x83\x86\x04" + path + b"\x01" + word(address[:100])  # POST, http
+    head += b"\x0f\x10" + kind + b"\x00" + word("te") + word("trailers")
+    call = frame(4, 0, 0, b"") + frame(1, 4, 1, head) + frame(0, 1, 1, bytes(5))
+    try:
+        there.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + call)
+        with there.makefile("rb") as answer:
+            while len(start := answer.read(9)) == 9:
+                content = answer.read(int.from_bytes(start[:3]))
+                if start[3] == 1:  # the head of the answer; 0x88 is status 200
+                    return b"\x88" in content[:8]
+    except OSError:
+        pass
+    return False

@@ -281,6 +281,7 @@ def test_at_the_address_local_no_running_ray_cluster_is_joined(
 ) -> None:
     """Not the one that RAY_ADDRESS names either, which Ray would take where it is given none."""
     import ray
+    from ray._private import ray_constants, services
 
     from luckbase.cluster.run.ray import ray_here
     from luckbase.cluster.run.worker import TableLocation
@@ -297,7 +298,9 @@ def test_at_the_address_local_no_running_ray_cluster_is_joined(
     monkeypatch.setattr(ray, "put", lambda value: value)
     with ray_here(2, TableLocation(tmp_path, "mark"), 0):
         assert os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] == "0"
+        assert services.get_node_ip_address() == "127.0.0.1"
     assert os.environ == environment, "a cluster started next would listen on the loopback only"
+    assert ray_constants.ENABLE_RAY_CLUSTER, "this process could join no other cluster"
     assert [given["address"] for given in asked] == ["local"]
     assert signal.getsignal(signal.SIGTERM) == on_term
 
