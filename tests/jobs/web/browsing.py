@@ -35,7 +35,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))
 if CHROMIUM is None:
     pytest.skip("no Chromium is installed; apt-get install chromium", allow_module_level=True)
 expect = playwright.expect
-expect.set_options(timeout=20_000)  # the first answer may wait for what is compiled
+expect.set_options(timeout=60_000)  # the first answer may wait for what is compiled
 
 BOARDS: dict[str, dict[str, Any]] = {
     "press-your-luck": {"frontier": 2},
