@@ -8,9 +8,15 @@ members, r what the edges pay plus what the children outside are worth. All othe
     (T v)(x) = best over a of q(x, a),    q(x, a) = sum over the edges of a  p (r + v(y))
 
 **Covered**: components without a choice, any number of players; one player; two players of constant
-sum. Every other one with a choice is refused, and one in which some policy (of all players
-together) never ends: there T has more than one fixed point, and the rules do not say what a play
-without an end pays.
+sum; other players where their best replies settle, below. Refused is one in which some policy (of
+all players together) never ends: there T has more than one fixed point, and the rules do not say
+what a play without an end pays.
+
+**Best replies** of several players: each takes what is best for themselves, sweep by sweep, once
+from the least payoffs and once from the greatest. Nothing says that this settles, or on one
+equilibrium: it is checked. Where nothing moves any more, the actions taken make a component without
+a choice, whose payoffs are bounded as above; both ways must come to the same ones, within the gap
+and 1e-12 of the range, else the component is refused. Known payoffs must be exact.
 
 1. **Every policy ends?** From S take away, again and again, each state of which every action has an
    edge that leaves what is left. If nothing is left, then from each state under any policy there is
@@ -55,6 +61,7 @@ from luckbase.solver.search.bellman import (
     SCRATCH_TYPE,
     UNDECIDED,
     Lotteries,
+    Scratch,
     action_value,
     action_values,
     decide,
@@ -63,6 +70,7 @@ from luckbase.solver.search.bellman import (
 from luckbase.solver.search.expand import Expanded, inlined
 
 MAX_SWEEPS = 1_000_000
+MAX_REPLIES = 20_000
 _U = 2.0**-53
 _ROUND_UP = 1 + 1e-6  # covers the rounding of products of bounds
 _i, _f, _b = types.int64, types.float64, types.boolean
@@ -253,17 +261,76 @@ def certify(equations: Equations, lower: Floats, upper: Floats) -> tuple[Floats,
     return found[0], found[1]
 
 
+@njit(_i(_EQUATIONS, _f2, _f, _f, _i1))
+def _reply(c, values, still, tie, chosen):
+    """Sweeps of best replies over the first n of `values` (n + k, players), in place, until none
+    moves by more than `still`; `chosen` (n,): where the actions taken begin. Returns how many."""
+    n, width = c.actors.size, 1
+    for x in range(n):
+        width = max(width, c.first[x + 1] - c.first[x])
+    scratch = Scratch(
+        np.empty((width, values.shape[1])), np.empty(width, np.int64), np.empty(values.shape[1])
+    )
+    edges, players = Lotteries(c.children, c.weights, c.actions, c.rewards), values.shape[1]
+    for sweep in range(MAX_REPLIES):
+        change = 0.0
+        for i in range(n):
+            x = n - 1 - i if sweep % 2 == 0 else i
+            groups = action_values(edges, c.first[x], c.first[x + 1], values, 0, scratch)
+            taken, _ = decide(groups, c.actors[x], players, tie, scratch)
+            chosen[x] = scratch.starts[taken]
+            for p in range(players):
+                change = max(change, abs(scratch.out[p] - values[x, p]))
+                values[x, p] = scratch.out[p]
+        if change <= still:
+            return sweep + 1
+    return MAX_REPLIES
+
+
+def _equilibrium(
+    c: Equations, payoff_range: tuple[float, float], tolerance: float, tie: float,
+    describe: Callable[[int], str], where: str,
+) -> FixedPoint:  # fmt: skip
+    """The payoffs on which best replies settle (module docstring); where: a state, named."""
+    size = max(abs(bound) for bound in payoff_range)
+    found: list[FixedPoint] = []
+    for guess in payoff_range:
+        values = np.full((c.size, c.rewards.shape[1]), guess)
+        values = np.concatenate([values, (c.known_lower + c.known_upper) / 2])
+        chosen = np.empty(c.size, np.int64)
+        sweeps = _reply(c, values, 4 * _U * size, tie, chosen)
+        if sweeps >= MAX_REPLIES or np.any(c.known_lower != c.known_upper):
+            break
+        owner = np.repeat(np.arange(c.size), np.diff(c.first))
+        kept = c.actions == c.actions[chosen][owner]
+        first = np.concatenate([[0], np.cumsum(np.bincount(owner[kept], minlength=c.size))])
+        taken = Equations(
+            first, c.children[kept], c.weights[kept], c.actions[kept], c.rewards[kept],
+            np.zeros_like(c.actors), c.known_lower, c.known_upper,
+        )  # fmt: skip
+        each = [_iterate(taken.seen_by(i), payoff_range, tolerance, describe)
+                for i in range(c.rewards.shape[1])]  # fmt: skip
+        found.append(FixedPoint(*(np.column_stack([s[side] for s in each]) for side in (0, 1))))
+    if len(found) < 2 or np.abs(found[0].lower - found[1].lower).max() > tolerance + 1e-12 * size:
+        raise StateError(
+            f"{where} lies on a cycle with a choice in it, where the players' best replies do not "
+            "settle on one payoff"
+        )
+    return found[0]
+
+
 def solve_equations(
     equations: Equations,
     payoff_range: tuple[float, float],
     tolerance: float,
     describe: Callable[[int], str] = lambda x: f"state {x}",
+    tie: float = 0.0,
 ) -> FixedPoint:
     """Solve a component for all its players.
 
     payoff_range: the least and the most that a payoff can be; where the iteration starts, no more.
     tolerance: the largest gap beyond the gap of the known payoffs. describe: names a state in a
-    sentence.
+    sentence. tie: actions closer than this are tied, for best replies.
 
     Raises StateError, in one sentence that names a state: a component that is not covered, one in
     which some policy never ends, and one whose bounds stay apart for `MAX_SWEEPS` or in float64.
@@ -286,10 +353,7 @@ def solve_equations(
         return FixedPoint(lower, upper)
     where = describe(int(np.searchsorted(c.first, choices[0], side="right")) - 1)
     if players > 2:
-        raise StateError(
-            f"{where} lies on a cycle with a choice in it, in a game of {players} players; such "
-            "cycles are solved for one player or two of constant sum"
-        )
+        return _equilibrium(c, *how[:2], tie, describe, where)
     sums = np.concatenate([c.known_lower[:, 0] + c.known_upper[:, 1],
                            c.known_upper[:, 0] + c.known_lower[:, 1]])  # fmt: skip
     total = float(sums.mean())
@@ -405,7 +469,7 @@ def solve(
     for tolerance_ in TOLERANCES:
         try:
             gap = tolerance_ * max(abs(low), abs(high))
-            found = solve_equations(equations, (low, high), gap, describe)
+            found = solve_equations(equations, (low, high), gap, describe, tolerance)
             break
         except GapError:
             if tolerance_ == TOLERANCES[-1]:

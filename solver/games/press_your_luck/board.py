@@ -1,32 +1,38 @@
-"""Press Your Luck boards: the models of the file, and the chance that a spin ends on each slide.
+"""Press Your Luck boards: the models of the file, and what a spin can come to.
 
-A board is 18 squares, numbered clockwise from the top left, of three slides each; every square and
-every slide is equally likely. A slide is one of
+A board is 2 to 60 squares, numbered clockwise from the top left, of one to six slides each (the
+show's has 18 of three); every square and every slide of one is equally likely. A slide is one of
 
-    1400                        dollars; the spin is used
-    "3000 + spin"               dollars, and the spin comes back as an earned one
-    "prize", "prize + spin"     worth the board's `prize_value`
+    1400, "prize"               dollars, or the board's `prize_value`; the spin is used
+    "3000 + spin"               the same, and the spin comes back as an earned one
+    "1000 + 2 spins"            and so many come back, of all players together up to `spin_cap`
+    "double", "double + spin"   the score again
     "whammy"                    the score is lost; the spin is used
+    "lose a whammy"             one whammy is taken away; the spin is used
+    "2000 or lose a whammy"     whichever is better for who has a whammy (`or_lose_whammy`)
     "go back 2", "advance 2"    to another square, counted around the board
     "move one"                  to either neighbour
     "pick a corner"             to one of [places] corners, never the square itself
     "big bucks", "across"       to the square given in [places]
-    "double", "double + spin"   the score again                          (not solved yet)
-    "2000 or lose a whammy"     dollars, or one whammy taken away        (not solved yet)
+    "to 2, 5"                   to one of these squares
 
 With `choices = "random"` every square that a slide offers is equally likely, and landing on it
-draws one of its three slides. So the chance a[n] that one spin visits square n satisfies
+draws one of its slides. So the chance a[n] that one spin visits square n satisfies
 
-    a[n] = 1/18 + sum over the slides that lead to n of  a[its square] / 3 / squares it offers
+    a[n] = 1/squares + sum over the slides that lead to n of
+                       a[its square] / the slides there / the squares it offers
 
 which is solved in the order of travel, as no square may lead back to itself; every slide is the
-outcome with chance a[its square] / 3. All of it is in exact fractions. Instead of [squares] a board
-may give [outcomes]: slides with their chances as fractions. `outcomes` makes of either what a spin
-can be in units of a score.
+outcome with chance a[its square] / the slides there. With `choices = "best"` the board has stopped,
+every square shows one of its slides, and the player up takes one of those that are offered: a spin
+comes to a list of slides to choose from, clockwise from the square that is lit, an offered slide
+that leads on standing for those that it offers (`PressYourLuckBoard.landings`). All of it is in
+exact fractions. Instead of [squares] a board may give [outcomes]: slides with their chances as
+fractions. `outcomes` makes of either what a spin can be in units of a score.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -44,8 +50,13 @@ from pydantic import (
 )
 
 from luckbase.solver.board.model import Board, Location, Section, mistake, option
-from luckbase.solver.errors import BoardError, OptionError
 from luckbase.solver.games.press_your_luck.outcomes import (
+    DOUBLES,
+    LOSES,
+    MAY_LOSE,
+    PAYS,
+    WHAMMY,
+    Effect,
     Outcomes,
     Paid,
     coarsened,
@@ -57,22 +68,24 @@ from luckbase.solver.games.press_your_luck.outcomes import (
 )
 from luckbase.solver.sentences import many, nearest, show
 
-SQUARES = 18
-SLIDES = 3
+SQUARES = 60
+SLIDES = 6
+MAX_SPINS = 9  # that one slide brings
+MAX_LANDINGS = 2000  # different lists of slides to choose from
 MAX_DOLLARS = 1_000_000  # an amount beyond this is a typing mistake
 MAX_OUTCOMES = 200  # listed in [outcomes]; a board of squares has at most 54
+MAX_SPIN_CAP = 31
 MAX_CAP_UNITS = 255  # a score is one byte in the tables
-NOT_SOLVED = {"double", "money or lose a whammy"}
 
 Number = Annotated[StrictInt, Field(ge=1, le=SQUARES)]  # of a square
 Dollars = Annotated[StrictInt, Field(ge=1, le=MAX_DOLLARS)]
 
 # --- slides --------------------------------------------------------------------------------------
 
-_PLAIN = ("prize", "whammy", "double", "move one", "pick a corner", "big bucks", "across")
-_WITH_SPIN = ("prize", "double")
-_MOVES = {"go back", "advance", "move one", "pick a corner", "big bucks", "across"}
-_WORDS = (*_PLAIN, *(f"{kind} + spin" for kind in _WITH_SPIN), "go back 2", "advance 2")
+_PLAIN = ("prize", "whammy", "double", "lose a whammy")
+_LEADING = ("move one", "pick a corner", "big bucks", "across")
+_WITH_SPINS = ("money", "prize", "double")
+_WORDS = (*_PLAIN, *_LEADING, "prize + spin", "double + spin", "go back 2", "advance 2", "to 2, 5")
 _RIGHT = f"write whole dollars up to {MAX_DOLLARS}, 'N + spin', 'prize', 'whammy', 'move one' …"
 
 
@@ -80,21 +93,24 @@ _RIGHT = f"write whole dollars up to {MAX_DOLLARS}, 'N + spin', 'prize', 'whammy
 class Slide:
     """One slide, or one outcome of [outcomes]; `str` gives it as the file has it."""
 
-    kind: str  # one of _PLAIN, or money, money or lose a whammy, go back, advance
+    kind: str  # one of _PLAIN or _LEADING, or money, money or lose a whammy, go back, advance, to
     number: int = 0  # dollars of the two money kinds, squares of "go back" and "advance", else 0
-    spin: bool = False  # whether the spin comes back
+    spins: int = 0  # how many come back
+    squares: tuple[int, ...] = ()  # that "to" offers
 
     def __str__(self) -> str:
         if self.kind.startswith("money"):
             text = f"{self.number}{self.kind.removeprefix('money')}"
+        elif self.squares:
+            text = f"to {', '.join(map(str, self.squares))}"
         else:
             text = f"{self.kind} {self.number}" if self.number else self.kind
-        return text + " + spin" * self.spin
+        return text + ("", " + spin", f" + {self.spins} spins")[min(self.spins, 2)]
 
     @property
     def moves(self) -> bool:
         """Whether the slide only leads to another square."""
-        return self.kind in _MOVES
+        return self.kind in (*_LEADING, "go back", "advance", "to")
 
 
 def read_slide(written: object, at: Location = ()) -> Slide:
@@ -108,25 +124,46 @@ def read_slide(written: object, at: Location = ()) -> Slide:
         text = str(written) if 0 <= written <= MAX_DOLLARS else "out of range"
     else:
         text = re.sub(r" ?\+ ?", " + ", " ".join(written.lower().split()))
-    base = text.removesuffix(" + spin")
-    spin = base != text
-    if base in _PLAIN and (not spin or base in _WITH_SPIN):
-        return Slide(base, 0, spin)
+    slide = _paying(text) or _leading(text, written, at)
+    if slide is None:
+        meant = nearest(text, _WORDS)
+        hint = meant if meant.startswith("did you mean") else _RIGHT
+        raise mistake(f"{show(written)} is not a slide; {hint}", *at)
+    return slide
+
+
+def _paying(text: str) -> Slide | None:
+    """The slide on which a spin can end; None for another one."""
+    found = re.fullmatch(rf"(.*?)( \+ spin| \+ ([1-{MAX_SPINS}]) spins?)?", text)
+    assert found is not None
+    base, spins = found[1], int(found[3] or 1) if found[2] else 0
+    if base in _PLAIN and (not spins or base in _WITH_SPINS):
+        return Slide(base, 0, spins)
     if re.fullmatch(r"[0-9]{1,7}", base) and int(base) <= MAX_DOLLARS:
-        return Slide("money", int(base), spin)
-    found = re.fullmatch(r"([0-9]{1,7}) or lose a whammy", text)
-    if found and int(found[1]) <= MAX_DOLLARS:
-        return Slide("money or lose a whammy", int(found[1]))
+        return Slide("money", int(base), spins)
+    money = re.fullmatch(r"([0-9]{1,7}) or lose a whammy", text)
+    if money and int(money[1]) <= MAX_DOLLARS:
+        return Slide("money or lose a whammy", int(money[1]))
+    return None
+
+
+def _leading(text: str, written: object, at: Location) -> Slide | None:
+    """The slide that leads to another square; None for another one. Raises a mistake."""
+    if text in _LEADING:
+        return Slide(text)
     if found := re.fullmatch(r"(go back|advance) ([0-9]{1,2})", text):
         if 1 <= int(found[2]) < SQUARES:
             return Slide(found[1], int(found[2]))
         raise mistake(f"{show(written)} must go from 1 to {SQUARES - 1} squares", *at)
-    meant = nearest(text, _WORDS)
-    hint = meant if meant.startswith("did you mean") else _RIGHT
-    raise mistake(f"{show(written)} is not a slide; {hint}", *at)
+    if found := re.fullmatch(r"to ([0-9]{1,2}(?: ?, ?[0-9]{1,2})*)", text):
+        numbers = [int(word) for word in found[1].split(",")]
+        if len({*numbers}) < len(numbers):
+            raise mistake(f"{show(written)} names a square twice", *at)
+        return Slide("to", squares=tuple(sorted(numbers)))
+    return None
 
 
-Squares = tuple[tuple[Slide, ...], ...]  # 18 of 3; square n stands at n - 1
+Squares = tuple[tuple[Slide, ...], ...]  # square n stands at n - 1
 Chances = tuple[tuple[Slide, Fraction], ...]  # in the order of Slide
 
 
@@ -134,22 +171,24 @@ def read_squares(section: object) -> Squares:
     """The squares from the file's [squares]. Raises a mistake naming the square and the slide."""
     if not isinstance(section, Mapping):
         raise mistake(f"{show(section)} is not a section; write [squares] and 1 = [...] below it")
-    numbers = [str(n) for n in range(1, SQUARES + 1)]
     for key in section:
-        if key not in numbers:
+        if not re.fullmatch(r"[1-9][0-9]?", key) or int(key) > SQUARES:
             raise mistake(f"{show(key)} is not a square; they are 1 to {SQUARES}", "squares")
+    numbers = [str(n) for n in range(1, max(map(int, section), default=0) + 1)]
     missing = [number for number in numbers if number not in section]
     if missing:
         said = f"{', '.join(missing)} {'are' if len(missing) > 1 else 'is'} missing"
-        raise mistake(f"{said}; a board has squares 1 to {SQUARES}", "squares")
+        raise mistake(f"{said}; this board has squares 1 to {numbers[-1]}", "squares")
+    if len(numbers) < 2:
+        raise mistake("a board has 2 squares or more", "squares")
     squares = []
     for number in numbers:
         slides = section[number]
         if not isinstance(slides, list | tuple):
-            said = f"{show(slides)} is not a list of {SLIDES} slides such as [1400, 1750, 2250]"
+            said = f"{show(slides)} is not a list of slides such as [1400, 1750, 2250]"
             raise mistake(said, "squares", number)
-        if len(slides) != SLIDES:
-            said = f"has {many(len(slides), 'slide')}; expected {SLIDES}"
+        if not 1 <= len(slides) <= SLIDES:
+            said = f"has {many(len(slides), 'slide')}; expected 1 to {SLIDES}"
             raise mistake(said, "squares", number)
         squares.append(
             tuple(read_slide(slide, ("squares", number, i)) for i, slide in enumerate(slides))
@@ -244,9 +283,20 @@ class Rules(Section):
     )
     choices: Literal["random", "best"] = option(
         "random",
-        help="Which square a slide leads to: each is as likely, or the player picks the best, "
-        "which is not solved yet.",
+        help="Which square a slide leads to: each is as likely, or the player up, who sees what "
+        "they show, takes the best.",
     )
+    or_lose_whammy: Literal["best", "cash"] = Field(
+        default="best",
+        exclude_if=lambda kept: kept == "best",  # boards of old keep their identity
+        description='What a slide such as "2000 or lose a whammy" is to who has a whammy: what is '
+        "better for them, or the money.",
+    )
+    spin_cap: int | None = option(
+        None, 1, MAX_SPIN_CAP,
+        "So many spins there are in all after a slide that brings some; what is over is lost. "
+        "Needed where one brings several.",
+    )  # fmt: skip
     max_whammies: int = option(4, 1, 4, "Whammies that put a player out of the game.")
 
 
@@ -360,17 +410,27 @@ class PressYourLuckBoard(Board):
         assert self.squares is not None
         return _leaves(self.squares, self.places)
 
+    def landings(self) -> Mapping[tuple[Slide, ...], Fraction]:
+        """The chance of every list of slides that a spin comes to, from which the player up takes
+        one; with `choices = "random"` each is one slide. Chances sum to 1."""
+        if self.rules.choices == "random" or self.squares is None:
+            found: dict[tuple[Slide, ...], Fraction] = {}
+            for leaf in self.leaves():
+                found[leaf.slide,] = found.get((leaf.slide,), Fraction(0)) + leaf.chance
+            return found
+        return _landings(self.squares, self.places)
+
     def dollars(self, slide: Slide) -> int:
         """What a money or prize slide is worth."""
-        return slide.number if slide.kind == "money" else self.prize_value or 0
+        return slide.number if slide.kind.startswith("money") else self.prize_value or 0
 
     def paid(self, leaves: Iterable[Leaf]) -> list[Paid]:
         """(dollars, chance) of the leaves that pay and use the spin, and of those that pay and give
         one back."""
-        paying = [leaf for leaf in leaves if leaf.slide.kind != "whammy"]
+        paying = [leaf for leaf in leaves if leaf.slide.kind in ("money", "prize")]
         return [
-            [(self.dollars(each.slide), each.chance) for each in paying if each.slide.spin == spin]
-            for spin in (False, True)
+            [(self.dollars(each.slide), each.chance) for each in paying if each.slide.spins == back]
+            for back in (0, 1)
         ]
 
     @model_validator(mode="after")
@@ -388,18 +448,46 @@ class PressYourLuckBoard(Board):
         source = "outcomes" if self.squares is None else "squares"
         if all(leaf.slide.kind == "whammy" for leaf in leaves):
             raise mistake("every outcome is a whammy, and no score could ever change", source)
-        if all(leaf.slide.spin for leaf in leaves):
-            raise mistake("every outcome gives a spin back, and no game would end", source)
+        if all(any(slide.spins for slide in slides) for slides in self.landings()):
+            said = (
+                "every outcome gives a spin back"
+                if self.rules.choices == "random"
+                else ("whatever a spin comes to, a slide that gives a spin back can be taken")
+            )
+            raise mistake(f"{said}, and no game would end", source)
+        self._spins_are_capped(leaves)
+        self._can_be_mixed(leaves)
         self._every_spin_pays(leaves)
         return self
+
+    def _spins_are_capped(self, leaves: tuple[Leaf, ...]) -> None:
+        """Refuse slides that bring several spins where these could grow for ever."""
+        for leaf in leaves:
+            if leaf.slide.spins > 1 and self.rules.spin_cap is None:
+                said = f"is missing, and {self.place(leaf.at)} brings {leaf.slide.spins} spins"
+                raise mistake(
+                    f"{said}; write spin_cap = 10, or another number", "rules", "spin_cap"
+                )
+
+    def _can_be_mixed(self, leaves: tuple[Leaf, ...]) -> None:
+        """Refuse few outcomes, which keep means of money, beside what is none."""
+        if self.solve.outcomes == "all":
+            return
+        said = f"{show(self.solve.outcomes)} can not be mixed with"
+        if self.rules.choices == "best":
+            raise mistake(f"{said} choices = 'best'; write outcomes = 'all'", "solve", "outcomes")
+        for leaf in leaves:
+            slide = leaf.slide
+            if slide.kind not in ("money", "prize", "whammy") or slide.spins > 1:
+                said = f"{said} '{slide}' ({self.place(leaf.at)}); write outcomes = 'all'"
+                raise mistake(said, "solve", "outcomes")
 
     def _every_spin_pays(self, leaves: tuple[Leaf, ...]) -> None:
         """Refuse money plus a spin of 0 units: the state would come back unchanged, for ever."""
         unit, for_ever = self.solve.score_unit, "a spin that changes nothing would never end"
-        paying = [leaf for leaf in leaves if leaf.slide.spin and leaf.slide.kind != "double"]
+        paying = [leaf for leaf in leaves if leaf.slide.spins and leaf.slide.kind != "double"]
         if isinstance(self.solve.outcomes, int):
-            if not any(leaf.slide.kind in NOT_SOLVED for leaf in leaves):
-                self._outcomes_are_enough(leaves, self.solve.outcomes)
+            self._outcomes_are_enough(leaves, self.solve.outcomes)
             return
         if self.solve.outcomes == "three":
             mean, _ = mean_amount(self.paid(paying)[True])
@@ -433,33 +521,77 @@ def _leaves(squares: Squares, places: Places) -> tuple[Leaf, ...]:
 
     Raises a mistake where a slide leads nowhere or slides lead in a circle.
     """
-    leads: dict[int, list[list[int]]] = {n: [] for n in range(1, SQUARES + 1)}
+    leads: dict[int, list[list[int]]] = {n: [] for n in range(1, len(squares) + 1)}
     ends: list[tuple[int, Location, Slide]] = []
     for square, slides in enumerate(squares, start=1):
         for i, slide in enumerate(slides):
             at = ("squares", str(square), i)
             if slide.moves:
-                leads[square].append(_offered(at, square, slide, places))
+                leads[square].append(_offered(at, square, slide, squares, places))
             else:
                 ends.append((square, at, slide))
-    visits = dict.fromkeys(leads, Fraction(1, SQUARES))
+    visits = dict.fromkeys(leads, Fraction(1, len(squares)))
     for square in _order_of_travel(leads):
         for offered in leads[square]:
             for target in offered:
-                visits[target] += visits[square] / SLIDES / len(offered)
-    return tuple(Leaf(at, slide, visits[square] / SLIDES) for square, at, slide in ends)
+                visits[target] += visits[square] / len(squares[square - 1]) / len(offered)
+    return tuple(
+        Leaf(at, slide, visits[square] / len(squares[square - 1])) for square, at, slide in ends
+    )
 
 
-def _offered(at: Location, square: int, slide: Slide, places: Places) -> list[int]:
-    """The squares, 1 to 18, that a slide that moves leads to."""
+@lru_cache(maxsize=64)
+def _landings(squares: Squares, places: Places) -> Mapping[tuple[Slide, ...], Fraction]:
+    """The lists of slides that a spin comes to on a board that has stopped, with their chances: an
+    offered slide that leads on stands for those that it offers, the first clockwise first.
+
+    Raises a mistake where there are too many.
+    """
+    found: dict[tuple[Slide, ...], Fraction] = {}
+    todo: list[tuple[tuple[int, ...], dict[int, Slide], tuple[Slide, ...], Fraction]] = [
+        ((square,), {}, (), Fraction(1, len(squares))) for square in range(1, len(squares) + 1)
+    ]
+    while todo:
+        waiting, shown, slides, chance = todo.pop()
+        if not waiting:
+            found[slides] = found.get(slides, Fraction(0)) + chance
+            if len(found) > MAX_LANDINGS:
+                said = f"'best' gives more than {MAX_LANDINGS} lists of slides to choose from"
+                raise mistake(f"{said}; write 'random', or fewer slides", "rules", "choices")
+            continue
+        square, *rest = waiting
+        each = squares[square - 1]
+        for i, slide in enumerate(each) if square not in shown else [(0, shown[square])]:
+            weight = chance if square in shown else chance / len(each)
+            seen = {**shown, square: slide}
+            if not slide.moves:
+                todo.append((tuple(rest), seen, (*slides, slide), weight))
+                continue
+            offered = _offered(("squares", str(square), i), square, slide, squares, places)
+            offered.sort(key=lambda n, at=square: (n - at) % len(squares))
+            todo.append(((*offered, *rest), seen, slides, weight))
+    return found
+
+
+def _offered(
+    at: Location, square: int, slide: Slide, squares: Squares, places: Places
+) -> list[int]:
+    """The squares, from 1, that a slide that moves leads to."""
+    count = len(squares)
     steps = {"go back": (-slide.number,), "advance": (slide.number,), "move one": (-1, 1)}
     if slide.kind in steps:
-        return [(square + step - 1) % SQUARES + 1 for step in steps[slide.kind]]
+        return list(dict.fromkeys((square + step - 1) % count + 1 for step in steps[slide.kind]))
     key = "corners" if slide.kind == "pick a corner" else slide.kind.replace(" ", "_")
+    if slide.kind == "to":
+        if slide.squares[-1] > count:
+            raise mistake(f"'{slide}' leads to no square; they are 1 to {count}", *at)
+        return list(slide.squares)
     named = {"corners": places.corners, "big_bucks": places.big_bucks, "across": places.across}[key]
     offered = [named] if isinstance(named, int) else [n for n in named or () if n != square]
     if not offered:
         raise mistake(f"'{slide}' leads nowhere; give {key} in [places]", *at)
+    if max(offered) > count:
+        raise mistake(f"{max(offered)} is no square; they are 1 to {count}", "places", key)
     return offered
 
 
@@ -482,27 +614,40 @@ def outcome_distribution(board: PressYourLuckBoard) -> Outcomes:
     With the option `outcomes = "three"`: a whammy, the mean money and the mean money plus a spin,
     each mean exact and then rounded as any amount. With `outcomes = K`: as `outcomes.coarsened`
     makes them, at most K with the whammy.
-
-    Raises for what the file format holds and the solver does not take yet, saying where:
-    OptionError for `choices = "best"`, BoardError for a slide.
     """
-    if board.rules.choices != "random":
-        raise OptionError(
-            f"board {board.name}: choices: the solver does not take 'best' yet; write 'random'"
-        )
-    leaves = board.leaves()
-    refused = [leaf for leaf in leaves if leaf.slide.kind in NOT_SOLVED]
-    if refused:
-        said = " and ".join(f"'{leaf.slide}' ({board.place(leaf.at)})" for leaf in refused[:3])
-        raise BoardError(f"board {board.name}: the solver does not take {said} yet")
     grid = board.solve.score_unit, board.cap_units
-    paid = board.paid(leaves)
-    whammy = 1 - sum((chance for each in paid for _, chance in each), Fraction(0))
+    plain: dict[Effect, Fraction] = {}
+    others: dict[tuple[Effect, ...], Fraction] = {}
+    for slides, chance in board.landings().items():
+        effects = tuple(dict.fromkeys(each for slide in slides for each in _effects(board, slide)))
+        if len(effects) == 1 and effects[0].is_plain:
+            plain[effects[0]] = plain.get(effects[0], Fraction(0)) + chance
+        else:
+            others[effects] = others.get(effects, Fraction(0)) + chance
+    whammy = plain.pop(Effect(WHAMMY), Fraction(0))
+    if board.solve.outcomes == "all":
+        money, spin = (
+            tuple(sorted((each.units, p) for each, p in plain.items() if each.spins == back))
+            for back in (0, 1)
+        )
+        return Outcomes(whammy, money, spin, tuple(sorted(others.items())))
+    paid = board.paid(board.leaves())
     if isinstance(board.solve.outcomes, int):
         money, spin = (in_units(each, *grid) for each in paid)
         coarse = coarsened(money, spin, board.solve.outcomes - (whammy > 0))
         assert coarse is not None, "the model has checked it"
         return Outcomes(whammy, coarse[0].kept, coarse[1].kept)
-    if board.solve.outcomes == "three":
-        paid = [[mean_amount(each)] if each else [] for each in paid]
+    paid = [[mean_amount(each)] if each else [] for each in paid]
     return Outcomes(whammy, *(rounded(each, *grid) for each in paid))
+
+
+def _effects(board: PressYourLuckBoard, slide: Slide) -> Iterator[Effect]:
+    """What a slide does; of several the player up takes one."""
+    units = min(round_half_up(board.dollars(slide), board.solve.score_unit), board.cap_units)
+    if slide.kind in ("money", "prize", "money or lose a whammy"):
+        yield Effect(PAYS, units, slide.spins)
+        if slide.kind == "money or lose a whammy" and board.rules.or_lose_whammy == "best":
+            yield Effect(MAY_LOSE)
+    else:
+        kind = {"whammy": WHAMMY, "double": DOUBLES, "lose a whammy": LOSES}[slide.kind]
+        yield Effect(kind, 0, slide.spins)

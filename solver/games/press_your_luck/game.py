@@ -2,14 +2,19 @@
 
 A state is twelve numbers: scores (in units of the board's `score_unit`), earned spins, passed
 spins, whammies, each for the three players in turn order. `max_whammies` whammies: out, with
-nothing. The player **up** is the first in turn order who has a spin.
+nothing. The player **up** is the first in turn order who has a spin. On boards where a spin may
+leave them something to choose there is a thirteenth, `offer`: 0, or which of the board's lists of
+slides they have spun and take one of.
 
 * Up with passed spins, they must spin one. Otherwise they may play an earned one or pass **all** of
   those to the highest-scoring opponent still in; these become that opponent's passed spins. Two
   opponents level: the passer picks (``tied_pass = "passer"``), or the next in turn order gets them.
 * A spin pays money (the spin is used), or money plus a spin (one spin is earned in its place), or
   it is a whammy: the spin is used, the score is 0, the passed spins left become earned. The last
-  whammy (`max_whammies`) puts the player out.
+  whammy (`max_whammies`) puts the player out. It may also double the score, bring several spins (of
+  all players together never more than `spin_cap`), or take a whammy away.
+* Of an offer they take what is best for them; of those that are tied the first as the board has
+  them, which is clockwise, and money before a whammy less.
 * `third_place_spins`: strictly behind both others, with all three in, a player must play.
 * At the cap a player passes whenever they may, to the next in turn order if the others are level;
   scores saturate there.
@@ -20,7 +25,8 @@ Ties between actions: playing comes before passing, passing to the next in turn 
 to the other; a later one must be better by more than the tolerance.
 
 Merging: with T spins left in all, a player with w whammies and w + T < max_whammies can not be put
-out any more; w is written as 0.
+out any more; w is written as 0. Not so where a player may choose to lose a whammy, for they may do
+so to stay level, nor where a slide brings several spins.
 
 People group decisions by spins left, place and lead (`groups`), and ask at what lead the leader
 passes, and how far behind the second. Agents are how people play; they are asked only where there
@@ -31,11 +37,12 @@ Sources: docs/sources.md#pressorpass, docs/sources.md#fan-pages-of-press-your-lu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 import numba as nb
 import numpy as np
+from numba.types import UniTuple
 
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
@@ -56,25 +63,42 @@ from luckbase.solver.game.rules import (
     TRANSITION_TYPE,
     Numbers,
     Rules,
+    Unavailable,
 )
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
+from luckbase.solver.games.press_your_luck.outcomes import (
+    DOUBLES,
+    LOSES,
+    MAY_LOSE,
+    PAYS,
+    WHAMMY,
+    Effect,
+)
 from luckbase.solver.njit import njit
 from luckbase.solver.sentences import many
 
 PLAYERS = 3
 SCORE, EARNED, PASSED, WHAMMIES = 0, 3, 6, 9
 """Where the fields start in a state."""
-FIELDS = 12
+FIELDS, OFFER = 12, 12
+"""Columns of a state without an offer, and where the offer stands."""
 
-PLAY = 0
-"""The action of spinning; passing to player i (from 0) is the action i + 1."""
+PLAY, TAKE = 0, 4
+"""The actions of spinning and, from TAKE on, of taking what a slide does; passing to player i (from
+0) is the action i + 1."""
 
 TIE_TOLERANCE = 1e-12
 """Two actions closer than this are tied: far above float64 noise (1e-15), far below a real gap."""
 
-CAP, MAX_WHAMMIES, THIRD_PLACE_SPINS, PASSER_PICKS, MONEY, OUTCOMES, UNITS = 0, 1, 2, 3, 4, 5, 6
-"""Where the board's whole numbers stand: money how many outcomes are money, OUTCOMES how many there
-are; their units come last, money first."""
+CAP, MAX_WHAMMIES, THIRD_PLACE_SPINS, PASSER_PICKS, MONEY, OUTCOMES, UNITS = 0, 1, 2, 3, 4, 5, 9
+MERGES, SPIN_CAP, OFFERS = 6, 7, 8
+"""Where the board's whole numbers stand: MONEY how many outcomes are money, OUTCOMES how many are
+money or money plus a spin, MERGES whether whammies that can put nobody out are 0, SPIN_CAP that or
+-1, OFFERS how many other outcomes there are. From UNITS on, the units of the outcomes, money first;
+then where each of the others begins and the last one ends; there, kind, units and spins of each
+effect (`outcomes.Effect`), and the action of taking it."""
+ROW = 4
+"""Numbers that stand there of an effect."""
 
 
 @njit(nb.int64(nb.int64[::1]))
@@ -101,36 +125,59 @@ def share_the_win(state, max_whammies, payoff):
         payoff[i] = 1.0 / winners if wins else 0.0
 
 
-@njit(nb.void(nb.int64[::1], nb.int64[::1], nb.int64, nb.int64, nb.int64[::1]))
-def spin(ints, state, up, outcome, child):
-    """Write the state after `up` spins: outcome -1 is a whammy, else the board's (money first)."""
-    for i in range(state.size):  # to assign a slice would compile what it may raise
+@njit(nb.void(nb.int64[::1], nb.int64[::1], nb.int64, UniTuple(nb.int64, 3), nb.int64[::1]))
+def spin(ints, state, up, effect, child):  # noqa: C901  # the rules, in the order in which they are told
+    """Write the state after a spin of `up` that has come to an effect (kind, units, spins)."""
+    kind, units, brings = effect
+    for i in range(FIELDS):  # to assign a slice would compile what it may raise
         child[i] = state[i]
+    if state.size > FIELDS:
+        child[OFFER] = 0
     child[(PASSED if state[PASSED + up] > 0 else EARNED) + up] -= 1
-    if outcome < 0:
+    if kind == WHAMMY:
         child[SCORE + up] = 0
         child[EARNED + up] += child[PASSED + up]
         child[PASSED + up] = 0
         child[WHAMMIES + up] += 1
         if child[WHAMMIES + up] == ints[MAX_WHAMMIES]:
             child[EARNED + up] = 0
+    elif kind in (LOSES, MAY_LOSE):
+        child[WHAMMIES + up] = max(state[WHAMMIES + up] - 1, 0)
     else:
-        child[SCORE + up] = min(state[SCORE + up] + ints[UNITS + outcome], ints[CAP])
-        if outcome >= ints[MONEY]:
-            child[EARNED + up] += 1
+        more = state[SCORE + up] if kind == DOUBLES else units
+        child[SCORE + up] = min(state[SCORE + up] + more, ints[CAP])
     spins = 0
     for i in range(EARNED, WHAMMIES):
         spins += child[i]
-    for i in range(WHAMMIES, FIELDS):  # forget whammies that no longer matter
-        if child[i] + spins < ints[MAX_WHAMMIES]:
-            child[i] = 0
+    if brings and ints[SPIN_CAP] >= 0:
+        brings = max(0, min(brings, ints[SPIN_CAP] - spins))
+    child[EARNED + up] += brings
+    if ints[MERGES]:
+        for i in range(WHAMMIES, FIELDS):  # forget whammies that no longer matter
+            if child[i] + spins + brings < ints[MAX_WHAMMIES]:
+                child[i] = 0
+
+
+@njit(nb.int64(nb.int64[::1], nb.int64[::1], nb.int64, nb.int64, nb.int64[:, ::1], nb.int64[::1]))
+def take(ints, state, up, offer, children, actions):
+    """Write the states that `up` may come to of an offer, and the actions; returns how many."""
+    starts = UNITS + ints[OUTCOMES] + offer - 1
+    n, at = 0, ints[starts]
+    while at < ints[starts + 1]:
+        if ints[at] != MAY_LOSE or state[WHAMMIES + up] > 0:
+            spin(ints, state, up, (ints[at], ints[at + 1], ints[at + 2]), children[n])
+            actions[n] = ints[at + 3]
+            n += 1
+        at += ROW
+    return n
 
 
 @njit(TRANSITION_TYPE)
 def transition(board, state, edges):  # noqa: C901  # the rules, in the order in which they are told
     """The edges of a state, by the contract in `solver.game.rules`.
 
-    `reals` holds the chance of a whammy, then the outcomes' in the order of their units.
+    `reals` holds the chance of a whammy, then the outcomes' in the order of their units, then those
+    of the others.
     """
     ints, reals = board
     children, weights, actions, rewards, about = edges
@@ -146,21 +193,35 @@ def transition(board, state, edges):  # noqa: C901  # the rules, in the order in
         share_the_win(state, most, rewards[0])
         return 0
 
+    if state.size > FIELDS and state[OFFER] > 0:
+        n = take(ints, state, up, state[OFFER], children, actions)
+        for edge in range(n):
+            weights[edge] = 1.0
+        about[0], about[1] = (DECISION if n > 1 else CHANCE), up
+        return n
+
     must_spin, own = state[PASSED + up] > 0, state[SCORE + up]
     at_cap, n = own == ints[CAP], 0
     if must_spin or not at_cap:
-        spin(ints, state, up, -1, children[0])
-        weights[0] = reals[0]
+        spin(ints, state, up, (WHAMMY, 0, 0), children[0])
+        weights[0], n = reals[0], 1
         for outcome in range(ints[OUTCOMES]):
-            n = outcome + 1
-            weights[n] = reals[n]
+            weights[n] = reals[1 + outcome]
             if outcome in (0, ints[MONEY]):
-                spin(ints, state, up, outcome, children[n])
+                brings = 1 if outcome >= ints[MONEY] else 0
+                spin(ints, state, up, (PAYS, ints[UNITS + outcome], brings), children[n])
             else:  # like the outcome before it but for the score
-                for i in range(FIELDS):
+                for i in range(state.size):
                     children[n, i] = children[n - 1, i]
                 children[n, SCORE + up] = min(own + ints[UNITS + outcome], ints[CAP])
-        n += 1
+            n += 1
+        for offer in range(1, ints[OFFERS] + 1):
+            weights[n] = reals[ints[OUTCOMES] + offer]
+            if take(ints, state, up, offer, children[n:], actions) > 1:
+                for i in range(FIELDS):
+                    children[n, i] = state[i]
+                children[n, OFFER] = offer
+            n += 1
         for edge in range(n):
             actions[edge] = PLAY
     choices = 1 if n else 0
@@ -169,7 +230,7 @@ def transition(board, state, edges):  # noqa: C901  # the rules, in the order in
             to = (up + step) % PLAYERS
             if state[WHAMMIES + to] == most or state[SCORE + to] < highest:
                 continue
-            for i in range(FIELDS):
+            for i in range(state.size):
                 children[n, i] = state[i]
             children[n, PASSED + to] += state[EARNED + up]
             children[n, EARNED + up] = 0
@@ -196,55 +257,87 @@ MAX_SPINS = 1000
 
 def press_your_luck(board: PressYourLuckBoard) -> Rules:
     """The rules of three players, round 2, on a board."""
-    options = board.rules
+    options, unit = board.rules, board.solve.score_unit
     outcomes, most = outcome_distribution(board), options.max_whammies
-    either = outcomes.money + outcomes.spin
+    either, others = outcomes.money + outcomes.spin, outcomes.others
+    effects = sorted({effect for each, _ in others for effect in each})
+    grows = any(effect.spins > 1 for effect in effects)
+    merges = not grows and all(effect.kind != MAY_LOSE for effect in effects)
     ints = [board.cap_units, most, options.third_place_spins, options.tied_pass == "passer",
-            len(outcomes.money), len(either), *(units for units, _ in either)]  # fmt: skip
-    chances = [float(outcomes.whammy), *(float(chance) for _, chance in either)]
+            len(outcomes.money), len(either), merges,
+            -1 if options.spin_cap is None else options.spin_cap, len(others),
+            *(units for units, _ in either)]  # fmt: skip
+    starts = np.cumsum([0, *(len(each) for each, _ in others)]) * ROW
+    ints += (len(ints) + len(starts) + starts).tolist()
+    ints += [number for each, _ in others for effect in each
+             for number in (*effect, TAKE + effects.index(effect))]  # fmt: skip
+    chances = [float(chance) for chance in (outcomes.whammy, *(p for _, p in either + others))]
     return Rules(
-        fields=fields(board),
+        fields=fields(board, len(others) if any(len(each) > 1 for each, _ in others) else 0),
         players=3,
         transition=transition,
         numbers=Numbers(np.array(ints, np.int64), np.array(chances)),
-        max_edges=outcomes.distinct + 3,
-        actions=action_name,
-        canonical=partial(canonical, most),
+        max_edges=outcomes.distinct + 3 + max((len(each) for each, _ in others), default=0),
+        actions=partial(action_name, [effect_name(each, unit) for each in effects]),
+        canonical=partial(canonical, most, merges),
         tie_tolerance=TIE_TOLERANCE,
         capabilities={
-            Layout: f"{HERE}.layout:Planes",
+            Layout: Unavailable(NO_TIERS) if others else f"{HERE}.layout:Planes",
             Agents: Agents(AGENTS),
             Charts: f"{HERE}.charts:LuckCharts",
-            SearchHints: SearchHints(level=LEVEL),
+            SearchHints: SearchHints(level=None if grows else LEVEL),
             Drawing: f"{HERE}.scene:drawing",
             Groups: groups,
         },
     )
 
 
-def fields(board: PressYourLuckBoard) -> list[Field]:
-    """The fields of a state on a board."""
+def fields(board: PressYourLuckBoard, offers: int) -> list[Field]:
+    """The fields of a state on a board; with so many offers there is a field for them, and as much
+    room for spins as a key has left."""
     unit, cap, most = board.solve.score_unit, board.solve.score_cap, board.rules.max_whammies
-    scores = ",".join(str(min(dollars, cap) // unit * unit) for dollars in (0, 8000, 3000))
-    return [
-        Field("scores", 3, high=cap, unit=unit, default=None, bits=8, sample=scores,
+    sample = ",".join(str(min(dollars, cap) // unit * unit) for dollars in (0, 8000, 3000))
+    offer = Field(
+        "offer",
+        high=offers,
+        help="Which of the board's lists of slides the player up spun and takes one of; 0: none.",
+    )
+    width, bits = 8, 5  # a game's questions give 20 spins
+    if offers:
+        width = board.cap_units.bit_length()
+        bits = min(bits, (64 - 3 * width - 9 - offer.width) // 6)
+    found = [
+        Field("scores", 3, high=cap, unit=unit, default=None, bits=width, sample=sample,
               help="Dollars of players 1, 2 and 3, in turn order."),
-        Field("earned", 3, bits=5, sample="0,1,0",  # a game's questions give 20 spins
+        Field("earned", 3, bits=bits, sample="0,1,0",
               help="Spins that each player earned and may play or pass."),
-        Field("passed", 3, bits=5, sample="0,0,2",
+        Field("passed", 3, bits=bits, sample="0,0,2",
               help="Spins that were passed to each player, who must play them."),
         Field("whammies", 3, high=most, bits=3, sample=f"0,{most - 1},0",
               help=f"Whammies that each player has had; who has {most} is out."),
     ]  # fmt: skip
+    return [*found, offer] if offers else found
 
 
-def action_name(action: int) -> str:
-    """``play``, ``pass to 3``."""
+def action_name(takes: Sequence[str], action: int) -> str:
+    """``play``, ``pass to 3``, ``take $1,750``."""
+    if action >= TAKE:
+        return f"take {takes[action - TAKE]}"
     return "play" if action == PLAY else f"pass to {action}"
 
 
-def canonical(most: int, states: Ints, refuse: Refuse) -> Ints:
-    """Canonical states: whammies that can put nobody out any more are 0."""
+def effect_name(effect: Effect, unit: int) -> str:
+    """What a person calls what a slide does."""
+    names = {
+        PAYS: f"${effect.units * unit:,}", WHAMMY: "whammy", DOUBLES: "the score again",
+        LOSES: "a whammy less", MAY_LOSE: "a whammy less",
+    }  # fmt: skip
+    more = ("", " and a spin", f" and {effect.spins} spins")[min(effect.spins, 2)]
+    return names[effect.kind] + more
+
+
+def canonical(most: int, merges: bool, states: Ints, refuse: Refuse) -> Ints:
+    """Canonical states: whammies that can put nobody out any more are 0, where that `merges`."""
     scores, earned, passed, whammies = (states[:, i : i + 3] for i in range(0, 12, 3))
     out = whammies == most
     for name, column in (("scores", scores), ("earned", earned), ("passed", passed)):
@@ -263,10 +356,18 @@ def canonical(most: int, states: Ints, refuse: Refuse) -> Ints:
         spins > MAX_SPINS,
         lambda x, i: f"earned and passed: {spins[x, 0]} spins; expected at most {MAX_SPINS}",
     )
-    whammies[~out & (whammies + spins < most)] = 0
+    refuse(
+        (states[:, OFFER:] > 0) & (spins == 0),
+        lambda x, i: "offer: nobody has a spin that could have come to it; expected 0",
+    )
+    if merges:
+        whammies[~out & (whammies + spins < most)] = 0
     return states
 
 
+NO_TIERS = (
+    "has slides that no full table takes yet; luckbase solve --from searches what lies below states"
+)
 SPINS = 20
 """Spins left that are told apart; beyond, they are one group."""
 STEPS = 4
@@ -285,6 +386,8 @@ def group(board, state, actor, out, rest):
     ints = board.ints
     up = player_up(state)
     if up < 0 or state[PASSED + up] > 0 or state[SCORE + up] == ints[CAP]:
+        return -1
+    if state.size > FIELDS and state[OFFER] > 0:
         return -1
     own, highest, above, others, spins = state[SCORE + up], -1, 0, 0, 0
     for i in range(3):
@@ -377,14 +480,15 @@ def always_pass(game: Game, player: int, state: Ints, actions: list[int]) -> int
 
 def always_pass_ahead(game: Game, player: int, state: Ints, actions: list[int]) -> int:
     """Passes whenever they are ahead of every opponent still in, else plays."""
-    inside = np.flatnonzero(state[WHAMMIES:] < game.numbers.ints[MAX_WHAMMIES])
+    inside = np.flatnonzero(state[WHAMMIES:FIELDS] < game.numbers.ints[MAX_WHAMMIES])
     choose = always_pass if lead_of(player, state, inside) > 0 else never_pass
     return choose(game, player, state, actions)
 
 
 def play_until_ahead(game: Game, player: int, state: Ints, actions: list[int]) -> int:
     """Plays until they lead by the least amount that a spin pays, then passes."""
-    least = game.numbers.ints[UNITS:].min()
+    ints = game.numbers.ints
+    least = ints[UNITS : UNITS + ints[OUTCOMES]].min(initial=ints[CAP])
     choose = always_pass if lead_of(player, state, range(PLAYERS)) > least else never_pass
     return choose(game, player, state, actions)
 

@@ -36,7 +36,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 from math import ceil, floor
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 Amount = TypeVar("Amount", int, Fraction)
 Amounts = tuple[tuple[Fraction, Fraction], ...]
@@ -199,20 +199,40 @@ def rounded(paid: Paid, unit: int, cap: int) -> Kept:
     return merged((min(round_half_up(dollars, unit), cap), chance) for dollars, chance in paid)
 
 
+PAYS, WHAMMY, DOUBLES, LOSES, MAY_LOSE = range(5)
+"""Kinds of `Effect`."""
+
+
+class Effect(NamedTuple):
+    """What a slide does to the player up: it pays so many units, is a whammy, doubles the score, or
+    takes a whammy away (`MAY_LOSE`: only from who has one). spins: how many it brings back."""
+
+    kind: int
+    units: int = 0
+    spins: int = 0
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a whammy, money, or money plus a spin."""
+        return self.kind == WHAMMY or (self.kind == PAYS and self.spins < 2)
+
+
 @dataclass(frozen=True)
 class Outcomes:
     """What one spin can be, with exact chances that sum to 1.
 
     `money` and `spin` hold (units, chance), units ascending and each once: money that uses the
-    spin, and money plus a spin. A unit is `score_unit` dollars; nothing is above the cap, where
-    scores saturate.
+    spin, and money plus a spin. `others` hold (effects, chance): all else, and of several effects
+    the player up takes one, the first of those that are tied. A unit is `score_unit` dollars;
+    nothing is above the cap, where scores saturate.
     """
 
     whammy: Fraction
     money: Kept
     spin: Kept
+    others: tuple[tuple[tuple[Effect, ...], Fraction], ...] = ()
 
     @property
     def distinct(self) -> int:
         """How many different outcomes there are, the whammy included."""
-        return len(self.money) + len(self.spin) + (self.whammy > 0)
+        return len(self.money) + len(self.spin) + (self.whammy > 0) + len(self.others)

@@ -32,6 +32,7 @@ from luckbase.solver.games.press_your_luck.game import (
     player_up,
     spin,
 )
+from luckbase.solver.games.press_your_luck.outcomes import PAYS, WHAMMY
 from luckbase.solver.scene import (
     BAD,
     GONE,
@@ -224,7 +225,8 @@ def spin_names(game: Game, state: Ints, action: int, children: Ints) -> list[str
     ints, up, after = game.numbers.ints, player_up(state), np.empty(FIELDS, np.int64)
     leading: dict[bytes, list[int]] = {}
     for outcome in range(-1, int(ints[OUTCOMES])):
-        spin(ints, state, up, outcome, after)
+        pays = PAYS, ints[UNITS + outcome], int(outcome >= ints[MONEY])
+        spin(ints, state, up, (WHAMMY, 0, 0) if outcome < 0 else pays, after)
         leading.setdefault(after.tobytes(), []).append(outcome)
     return [
         _spin_name(game, leading[np.ascontiguousarray(child).tobytes()])

@@ -1,0 +1,271 @@
+"""Press Your Luck with every slide and the player's own choices, solved slowly and obviously.
+
+What this file is for: as `press_your_luck`, whose rules of turns, passes and whammies it takes; here
+the spin is read aloud from the squares. It imports nothing from the product.
+
+A spin: every square shows one of its slides, each equally likely, and one square is lit, each equally
+likely. What the lit square shows happens to the player up:
+
+* ``("money", units, spins)``: units are added; the spin is used, and so many spins are earned.
+* ``("double", spins)``: the score again.
+* ``("whammy",)``: as in `press_your_luck`.
+* ``("lose a whammy",)``: the spin is used, and a whammy goes if there is one.
+* ``("or lose", units)``: units, or one whammy goes, whichever is better for the player up, the money
+  on a tie; without a whammy it is the money. With ``or_lose = "cash"`` it is always the money.
+* ``("to", [squares])``: with ``choices = "best"`` the player up takes the square whose slide, which
+  they see, is best for them, on a tie (1e-12) the first clockwise from where they stand; with
+  ``"random"`` each is equally likely, and it shows a slide of its own, each equally likely.
+
+Scores stop at the cap, whammies at 0, and the spins of all players together at ``spin_cap`` where a
+slide brings some: what is over is lost. Squares are numbered from 0, clockwise.
+
+Whammies are never merged here. States that lead back to one another are iterated until nothing moves
+any more, from 0 and from 1 for everybody, which must come to the same.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import product
+
+from tests.reference.press_your_luck import PLAYERS, Outcomes, Reference, Rules, State, Triple, put
+
+TIE = 1e-12
+STILL = 1e-15
+Slide = tuple
+Squares = tuple[tuple[Slide, ...], ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The player up takes one of these, the first of those that are best for them."""
+
+    up: int
+    options: tuple[object, ...]  # states and choices
+
+
+class Slides(Reference):
+    """The game on squares: values and actions of any state."""
+
+    def __init__(
+        self, squares: Squares, cap: int, choices: str = "best", or_lose: str = "best",
+        spin_cap: int | None = None, **rules: object,
+    ) -> None:  # fmt: skip
+        super().__init__(Rules(1.0, (), (), cap, **rules), merge=False)  # type: ignore[arg-type]
+        self.squares, self.choices, self.or_lose, self.spin_cap = (
+            squares,
+            choices,
+            or_lose,
+            spin_cap,
+        )
+        chances: dict[object, float] = defaultdict(float)
+        every = 1.0 / len(squares)
+        if choices == "random":
+            for square in range(len(squares)):
+                for chance, slide in self._at_random(square):
+                    chances[slide] += every * chance
+        else:
+            for square in range(len(squares)):
+                looked_at = sorted(self._reached(square))
+                for slides in product(*(squares[number] for number in looked_at)):
+                    weight = every
+                    for number in looked_at:
+                        weight /= len(squares[number])
+                    chances[self._seen(dict(zip(looked_at, slides, strict=True)), square)] += weight
+        self.spins = list(chances.items())
+
+    def _at_random(self, square: int):
+        """(chance, slide) of what a lit square comes to."""
+        slides = self.squares[square]
+        for slide in slides:
+            if slide[0] != "to":
+                yield 1.0 / len(slides), slide
+                continue
+            for target in slide[1]:
+                for chance, found in self._at_random(target):
+                    yield chance / len(slides) / len(slide[1]), found
+
+    def _reached(self, square: int) -> set[int]:
+        """The squares that a spin may look at when this one is lit."""
+        found = {square}
+        for slide in self.squares[square]:
+            for target in slide[1] if slide[0] == "to" else ():
+                found |= self._reached(target)
+        return found
+
+    def _seen(self, shown: dict[int, Slide], square: int) -> object:
+        """What a lit square comes to on a board that has stopped: a slide, or a choice."""
+        slide = shown[square]
+        if slide[0] != "to":
+            return slide
+        clockwise = sorted(slide[1], key=lambda target: (target - square) % len(self.squares))
+        return ("choose", tuple(self._seen(shown, target) for target in clockwise))
+
+    # ---- the rules -------------------------------------------------------------------------
+
+    def spin_outcomes(self, state: State) -> Outcomes:
+        up = self.player_up(state)
+        return [(chance, self._after(state, up, slide)) for slide, chance in self.spins]  # type: ignore[misc]
+
+    def _after(self, state: State, up: int, slide: Slide) -> object:
+        kind = slide[0]
+        if kind == "choose":
+            return Choice(up, tuple(self._after(state, up, option) for option in slide[1]))
+        earned, passed = state.earned[up], state.passed[up]
+        if passed > 0:
+            passed -= 1
+        else:
+            earned -= 1
+        if kind == "whammy":
+            return self.after_whammy(
+                State(state.scores, put(state.earned, up, earned), put(state.passed, up, passed),
+                      state.whammies), up, earned + passed)  # fmt: skip
+        score, whammies = state.scores[up], state.whammies[up]
+        others = sum(state.earned) + sum(state.passed) - state.earned[up] - state.passed[up]
+        if kind == "money":
+            return self._paid(
+                state, up, score + slide[1], earned, passed, slide[2], whammies, others
+            )
+        if kind == "double":
+            return self._paid(state, up, 2 * score, earned, passed, slide[1], whammies, others)
+        fewer = self._paid(state, up, score, earned, passed, 0, max(whammies - 1, 0), others)
+        if kind == "lose a whammy":
+            return fewer
+        assert kind == "or lose"
+        money = self._paid(state, up, score + slide[1], earned, passed, 0, whammies, others)
+        if self.or_lose == "cash" or whammies == 0:
+            return money
+        return Choice(up, (money, fewer))
+
+    def _paid(self, state, up, score, earned, passed, brings, whammies, others):
+        if brings and self.spin_cap is not None:
+            brings = max(0, min(brings, self.spin_cap - others - earned - passed))
+        return State(
+            put(state.scores, up, min(score, self.rules.cap)), put(state.earned, up, earned + brings),
+            put(state.passed, up, passed), put(state.whammies, up, whammies),
+        )  # fmt: skip
+
+    # ---- the recursion ---------------------------------------------------------------------
+
+    def moves(self, state: State):
+        """As in `press_your_luck`, every state that a choice may lead to named as well."""
+        return [(name, list(outcomes)) for name, outcomes in super().moves(state)]
+
+    def _settle(self, root: State) -> None:
+        """All states below the root, iterated together component by component."""
+        if root in self.settled:
+            return
+        below: dict[State, list] = {}
+        todo = [root]
+        while todo:
+            state = todo.pop()
+            if state in below or state in self.settled:
+                continue
+            below[state] = self.moves(state)
+            todo += [s for _, outs in below[state] for _, after in outs for s in states_of(after)]
+        for component in components(below, self.settled):
+            self._iterate({state: below[state] for state in component})
+
+    def _iterate(self, moves: dict[State, list]) -> None:
+        found = []
+        for guess in (0.0, 1.0):
+            values: dict[State, Triple] = dict.fromkeys(moves, (guess,) * 3)
+            while True:
+                change = 0.0
+                for state, own in moves.items():
+                    new = self._best(state, own, values)
+                    change = max(
+                        change, *(abs(x - y) for x, y in zip(new, values[state], strict=True))
+                    )
+                    values[state] = new
+                if change < STILL or len(moves) == 1 and not self._comes_back(moves):
+                    break
+            found.append(values)
+        for state in moves:
+            apart = max(abs(x - y) for x, y in zip(found[0][state], found[1][state], strict=True))
+            assert apart < 1e-12, (state, apart)
+        self.settled.update(found[0])
+
+    def _comes_back(self, moves: dict[State, list]) -> bool:
+        return any(
+            s in moves for own in moves.values() for _, outs in own for _, after in outs
+            for s in states_of(after)
+        )  # fmt: skip
+
+    def _best(self, state: State, own: list, values: dict[State, Triple]) -> Triple:
+        if not own:
+            return self.final_payoff(state)
+        up = self.player_up(state)
+        return first_best([self._mean(outcomes, values) for _, outcomes in own], up)
+
+    def _mean(self, outcomes, values: dict[State, Triple]) -> Triple:
+        found = [(chance, self._value(after, values)) for chance, after in outcomes]
+        return tuple(sum(chance * triple[i] for chance, triple in found) for i in PLAYERS)
+
+    def _value(self, after: object, values: dict[State, Triple]) -> Triple:
+        if isinstance(after, Choice):
+            return first_best([self._value(option, values) for option in after.options], after.up)
+        return values[after] if after in values else self.settled[after]
+
+    def _expected(self, outcomes: Outcomes) -> Triple:
+        return self._mean(outcomes, {})
+
+
+def first_best(triples: list[Triple], up: int) -> Triple:
+    """The one that is best for the player up; a later one only if better by more than a tie."""
+    best = triples[0]
+    for triple in triples[1:]:
+        if triple[up] > best[up] + TIE:
+            best = triple
+    return best
+
+
+def states_of(after: object) -> list[State]:
+    """The states that an outcome may come to."""
+    if isinstance(after, Choice):
+        return [state for option in after.options for state in states_of(option)]
+    return [after]  # type: ignore[list-item]
+
+
+def components(below: dict[State, list], settled: dict[State, Triple]) -> list[list[State]]:
+    """The strongly connected components, children first (Tarjan's algorithm, without recursion)."""
+    children = {
+        state: [s for _, outs in own for _, after in outs for s in states_of(after) if s in below]
+        for state, own in below.items()
+    }
+    number: dict[State, int] = {}
+    lowest: dict[State, int] = {}
+    stack: list[State] = []
+    there: set[State] = set()
+    found: list[list[State]] = []
+    for root in below:
+        if root in number:
+            continue
+        path = [(root, iter(children[root]))]
+        number[root] = lowest[root] = len(number)
+        stack.append(root)
+        there.add(root)
+        while path:
+            state, rest = path[-1]
+            for child in rest:
+                if child not in number:
+                    number[child] = lowest[child] = len(number)
+                    stack.append(child)
+                    there.add(child)
+                    path.append((child, iter(children[child])))
+                    break
+                if child in there:
+                    lowest[state] = min(lowest[state], number[child])
+            else:
+                path.pop()
+                if path:
+                    parent = path[-1][0]
+                    lowest[parent] = min(lowest[parent], lowest[state])
+                if lowest[state] == number[state]:
+                    component = []
+                    while not component or component[-1] != state:
+                        component.append(stack.pop())
+                        there.discard(component[-1])
+                    found.append(component)
+    return found

@@ -1,0 +1,136 @@
+"""Press Your Luck with every slide and the player's own choices, held to the reference that reads
+the squares aloud, on random small boards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from luckbase.cluster.table.table import Table, search_in_memory
+from luckbase.solver import load_game
+from luckbase.solver.board.file import board_from_canonical
+from luckbase.solver.errors import BoardError
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.game import Game
+from tests.reference.press_your_luck_slides import Slides
+from tests.solver.board.board_files import FEBRUARY, press_your_luck
+
+UNIT = 1000
+PAYING = [1000, 2000, "prize", "1000 + spin", "prize + spin", "2000 + 2 spins", "double",
+          "double + spin", "whammy", "whammy", "lose a whammy", "1000 or lose a whammy", 0]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Made:
+    """A board of the product's, the same of the reference's, and a state."""
+
+    game: Game
+    reference: Slides
+    state: tuple[tuple[int, ...], ...]
+
+
+def as_reference(slide: object, square: int, count: int, prize: int, corners: list[int]) -> Any:
+    """A slide as the reference has it, from its text; squares from 0."""
+    text = str(slide)
+    base, plus, back = text.partition(" + ")
+    spins = 0 if not plus else 1 if back == "spin" else int(back.split()[0])
+    moves = {
+        "move one": [square - 1, square + 1], "go back 1": [square - 1], "advance 2": [square + 2],
+        "pick a corner": [n for n in corners if n != square],
+    }  # fmt: skip
+    if text in moves:
+        return ("to", tuple(dict.fromkeys(n % count for n in moves[text])))
+    if text.startswith("to "):
+        return ("to", tuple(int(n) - 1 for n in text[3:].split(",")))
+    if text.endswith("or lose a whammy"):
+        return ("or lose", int(base.split()[0]) // UNIT)
+    if base == "double":
+        return ("double", spins)
+    if base in ("whammy", "lose a whammy"):
+        return (base,)
+    return ("money", prize if base == "prize" else int(base) // UNIT, spins)
+
+
+@st.composite
+def boards(draw: st.DrawFn) -> Made:
+    """A board on which games end, and a state of few spins."""
+    count = draw(st.integers(2, 4))
+    leading = st.sampled_from(
+        ["move one", "go back 1", "advance 2", "pick a corner", f"to 1, {count}", "to 2"]
+    )
+    slide = st.one_of(st.sampled_from(PAYING), st.sampled_from(PAYING), leading)
+    squares = [draw(st.lists(slide, min_size=1, max_size=3)) for _ in range(count)]
+    choices, or_lose = (
+        draw(st.sampled_from(["best", "best", "random"])),
+        draw(st.sampled_from(["best", "cash"])),
+    )
+    most, cap, prize = draw(st.integers(1, 3)), draw(st.integers(2, 3)), draw(st.integers(1, 2))
+    rules = {
+        "third_place_spins": draw(st.booleans()), "tied_pass": draw(st.sampled_from(["passer", "next"])),
+        "choices": choices, "max_whammies": most, "spin_cap": 2, "or_lose_whammy": or_lose,
+    }  # fmt: skip
+    form = {
+        "game": "press-your-luck", "prize_value": prize * UNIT, "rules": rules,
+        "squares": {str(n): slides for n, slides in enumerate(squares, start=1)},
+        "places": {"corners": [1, 2]},
+        "solve": {"score_unit": UNIT, "score_cap": cap * UNIT, "frontier": 1, "outcomes": "all"},
+    }  # fmt: skip
+    try:
+        board = board_from_canonical("made", form)
+    except BoardError:
+        assume(False)
+        raise
+    read = tuple(
+        tuple(as_reference(slide, n, count, prize, [0, 1]) for slide in slides)
+        for n, slides in enumerate(squares)
+    )
+    reference = Slides(
+        read, cap, choices, or_lose, 2, max_whammies=most,
+        third_place_spins=rules["third_place_spins"], tied_pass=rules["tied_pass"],
+    )  # fmt: skip
+    three = [draw(st.integers(0, cap)) for _ in range(3)]
+    spins = draw(st.lists(st.integers(0, 5), min_size=1, max_size=2))
+    earned, passed = ([spins.count(3 * kind + i) for i in range(3)] for kind in (0, 1))
+    whammies = [draw(st.integers(0, most - 1)) for _ in range(3)]
+    return Made(
+        load_game(board), reference, (tuple(three), tuple(earned), tuple(passed), tuple(whammies))
+    )
+
+
+def searched(game: Game, state: tuple[tuple[int, ...], ...]) -> tuple[Table, Ints]:
+    """What lies below a state in units, and the state."""
+    words = dict(zip(("scores", "earned", "passed", "whammies"), state, strict=True))
+    words["scores"] = tuple(UNIT * units for units in state[0])
+    start = game.parse(words).reshape(1, -1)
+    return search_in_memory(game, start, 300_000), start
+
+
+@settings(max_examples=25)
+@given(boards())
+def test_random_boards_are_as_the_reference_has_them(made: Made) -> None:
+    """The payoffs of the state."""
+    table, start = searched(made.game, made.state)
+    np.testing.assert_allclose(table.probe(start)[0], made.reference.value(*made.state), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("state", "gain"),
+    [
+        (((0, 8, 3), (0, 1, 0), (0, 0, 0), (0, 0, 0)), -0.003867),
+        (((0, 8, 3), (0, 2, 0), (0, 0, 0), (0, 0, 0)), 0.001248),
+        (((0, 2, 4), (0, 1, 1), (0, 0, 0), (0, 0, 0)), 0.012652),
+    ],
+)
+def test_what_choosing_brings_who_is_up(state: tuple[tuple[int, ...], ...], gain: float) -> None:
+    """Best against random choices, February 1985 in units of $1,000."""
+    found = []
+    for choices in ("best", "random"):
+        board = press_your_luck(FEBRUARY, score_unit="1000", choices=choices)
+        table, start = searched(load_game(board), state)
+        found.append(table.probe(start)[0, 1])
+    assert found[0] - found[1] == pytest.approx(gain, abs=5e-7)
