@@ -1,17 +1,17 @@
 """Press Your Luck with every slide and the player's own choices, solved slowly and obviously.
 
-What this file is for: as `press_your_luck`, whose rules of turns, passes and whammies it takes; here
-the spin is read aloud from the squares. It imports nothing from the product.
+What this file is for: as `press_your_luck`, whose rules of turns, passes and whammies it takes;
+here the spin is read aloud from the squares. It imports nothing from the product.
 
-A spin: every square shows one of its slides, each equally likely, and one square is lit, each equally
-likely. What the lit square shows happens to the player up:
+A spin: every square shows one of its slides, each equally likely, and one square is lit, each
+equally likely. What the lit square shows happens to the player up:
 
 * ``("money", units, spins)``: units are added; the spin is used, and so many spins are earned.
 * ``("double", spins)``: the score again.
 * ``("whammy",)``: as in `press_your_luck`.
 * ``("lose a whammy",)``: the spin is used, and a whammy goes if there is one.
-* ``("or lose", units)``: units, or one whammy goes, whichever is better for the player up, the money
-  on a tie; without a whammy it is the money. With ``or_lose = "cash"`` it is always the money.
+* ``("or lose", units)``: units, or one whammy goes, whichever is better for the player up, the
+  money on a tie; without a whammy it is the money. With ``or_lose = "cash"`` always the money.
 * ``("to", [squares])``: with ``choices = "best"`` the player up takes the square whose slide, which
   they see, is best for them, on a tie (1e-12) the first clockwise from where they stand; with
   ``"random"`` each is equally likely, and it shows a slide of its own, each equally likely.
@@ -19,8 +19,8 @@ likely. What the lit square shows happens to the player up:
 Scores stop at the cap, whammies at 0, and the spins of all players together at ``spin_cap`` where a
 slide brings some: what is over is lost. Squares are numbered from 0, clockwise.
 
-Whammies are never merged here. States that lead back to one another are iterated until nothing moves
-any more, from 0 and from 1 for everybody, which must come to the same.
+Whammies are never merged here. States that lead back to one another are iterated until nothing
+moves any more, from 0 and from 1 for everybody, which must come to the same.
 """
 
 from __future__ import annotations
@@ -141,8 +141,9 @@ class Slides(Reference):
     def _paid(self, state, up, score, earned, passed, brings, whammies, others):
         if brings and self.spin_cap is not None:
             brings = max(0, min(brings, self.spin_cap - others - earned - passed))
+        score, earned = min(score, self.rules.cap), earned + brings
         return State(
-            put(state.scores, up, min(score, self.rules.cap)), put(state.earned, up, earned + brings),
+            put(state.scores, up, score), put(state.earned, up, earned),
             put(state.passed, up, passed), put(state.whammies, up, whammies),
         )  # fmt: skip
 
@@ -179,7 +180,7 @@ class Slides(Reference):
                         change, *(abs(x - y) for x, y in zip(new, values[state], strict=True))
                     )
                     values[state] = new
-                if change < STILL or len(moves) == 1 and not self._comes_back(moves):
+                if change < STILL or (len(moves) == 1 and not self._comes_back(moves)):
                     break
             found.append(values)
         for state in moves:

@@ -448,13 +448,8 @@ class PressYourLuckBoard(Board):
         source = "outcomes" if self.squares is None else "squares"
         if all(leaf.slide.kind == "whammy" for leaf in leaves):
             raise mistake("every outcome is a whammy, and no score could ever change", source)
-        if all(any(slide.spins for slide in slides) for slides in self.landings()):
-            said = (
-                "every outcome gives a spin back"
-                if self.rules.choices == "random"
-                else ("whatever a spin comes to, a slide that gives a spin back can be taken")
-            )
-            raise mistake(f"{said}, and no game would end", source)
+        if all(leaf.slide.spins for leaf in leaves):
+            raise mistake("every outcome gives a spin back, and no game would end", source)
         self._spins_are_capped(leaves)
         self._can_be_mixed(leaves)
         self._every_spin_pays(leaves)

@@ -13,7 +13,14 @@ from luckbase.solver.board.file import board_from_canonical, differences, read_b
 from luckbase.solver.board.model import board_hash, canonical
 from luckbase.solver.errors import BoardError, OptionError
 from luckbase.solver.games.press_your_luck.board import outcome_distribution
-from luckbase.solver.games.press_your_luck.outcomes import Outcomes, round_half_up
+from luckbase.solver.games.press_your_luck.outcomes import (
+    DOUBLES,
+    MAY_LOSE,
+    PAYS,
+    Effect,
+    Outcomes,
+    round_half_up,
+)
 from tests.solver.board.board_files import (
     ALL,
     BOARDS,
@@ -21,7 +28,6 @@ from tests.solver.board.board_files import (
     JUNE,
     SMALL,
     TINY,
-    assert_one_sentence,
     board_text,
     edited,
     press_your_luck,
@@ -102,12 +108,15 @@ def test_tiny_is_its_three_outcomes() -> None:
 @pytest.mark.parametrize("three", ["all", "three"])
 def test_outcomes_are_ascending_and_sum_to_one(path: Path, three: str) -> None:
     """Of every board that is here and solved."""
-    board = press_your_luck(path, outcomes=three)
-    if path.stem.endswith("-double"):
+    if path.stem.endswith("-double") and three == "three":
+        with pytest.raises(
+            OptionError, match="'three' can not be mixed with 'double . spin' .squares 5"
+        ):
+            press_your_luck(path, outcomes=three)
         return
-    outcomes = outcome_distribution(board)
-    total = outcomes.whammy + spin_again(outcomes) + sum(chance for _, chance in outcomes.money)
-    assert total == 1
+    outcomes = outcome_distribution(press_your_luck(path, outcomes=three))
+    total = outcomes.whammy + sum(chance for _, chance in outcomes.money + outcomes.others)
+    assert total + spin_again(outcomes) == 1
     for part in (outcomes.money, outcomes.spin):
         units = [unit for unit, _ in part]
         assert units == sorted(set(units))
@@ -205,44 +214,49 @@ def test_every_slide_of_the_show_is_held() -> None:
         "across",
     ]
     written += ["go back 1", "advance 17", "double", "double + spin", "2000 or lose a whammy", "0"]
+    written += ["to 2, 5", "lose a whammy", "1000 + 2 spins", "double + 3 spins"]
     for slide in written:
         rows: dict[int, list[Any]] = {n: [1000] * 3 for n in range(1, 19)}
         rows[7][1] = slide
         places = "[places]\nbig_bucks = 4\ncorners = [1, 6, 10, 15]\nacross = 8"
-        board = read("prize_value = 2500\n" + board_text(rows, places))
+        rules = "[rules]\nspin_cap = 9\n"
+        board = read("prize_value = 2500\n" + board_text(rows, rules + places))
         assert board.squares is not None
         assert str(board.squares[6][1]) == slide
 
 
 @pytest.mark.parametrize(
-    ("name", "refused"),
+    ("name", "others"),
     [
-        ("1984-06-double", ["'double + spin' (squares 5, slide 2)"]),
-        (
-            "1985-02-double",
-            [
-                "'double + spin' (squares 5, slide 2)",
-                "'2000 or lose a whammy' (squares 15, slide 2)",
-            ],
-        ),
+        ("1984-06-double", {(Effect(DOUBLES, 0, 1),): Fraction(1, 54)}),
+        ("1985-02-double", {(Effect(DOUBLES, 0, 1),): Fraction(1, 54),
+                            (Effect(PAYS, 8), Effect(MAY_LOSE)): Fraction(1, 54) * (1 + Fraction(1, 9) + Fraction(1, 6))}),
     ],
-)
-def test_a_slide_not_solved_yet_is_read_and_solving_it_refused(
-    name: str, refused: list[str]
+)  # fmt: skip
+def test_slides_that_are_no_money_stand_apart_with_their_chances(
+    name: str, others: dict[tuple[Effect, ...], Fraction]
 ) -> None:
-    """In one sentence that names the slide, the square and the board."""
+    """By hand: square 15 is lit, or one of three of pick a corner (a ninth of square 6), or one of
+    two of move one (a sixth of square 14)..."""
     board = press_your_luck(BOARDS / f"{name}.toml")
-    with pytest.raises(BoardError) as caught:
-        outcome_distribution(board)
-    assert_one_sentence(caught.value)
-    assert all(part in str(caught.value) for part in [name, *refused])
+    assert dict(outcome_distribution(board).others) == others
 
 
-def test_choices_best_is_read_and_solving_it_refused() -> None:
-    """Not ignored."""
-    board = press_your_luck(FEBRUARY, choices="best")
-    with pytest.raises(OptionError, match="1985-02: choices: the solver does not take 'best' yet"):
-        outcome_distribution(board)
+def test_money_or_a_whammy_less_may_always_be_the_money() -> None:
+    path = BOARDS / "1985-02-double.toml"
+    cash = outcome_distribution(press_your_luck(path, or_lose_whammy="cash"))
+    assert [effects for effects, _ in cash.others] == [(Effect(DOUBLES, 0, 1),)]
+
+
+def test_best_choices_are_lists_of_what_is_offered_clockwise() -> None:
+    """By hand. Move one on square 9: 10 shows a prize and 8 one of three with a spin; so it offers
+    two things whatever they show, as pick a corner does. On 14 its neighbours show the same in two
+    cases of nine: 15 a prize, and 13 a prize or 2500."""
+    others = dict(outcome_distribution(press_your_luck(FEBRUARY, choices="best")).others)
+    assert sum(others.values()) == Fraction(1, 54) * (1 + 1 + Fraction(7, 9))
+    prize = Effect(PAYS, 10)
+    for units in (2, 3, 4):
+        assert others[prize, Effect(PAYS, units, 1)] == Fraction(1, 18 * 3 * 3)
 
 
 # Canonical form, hash and differences

@@ -205,7 +205,7 @@ def test_the_amounts_kept_are_nearly_the_best_there_are(path: Any, unit: int) ->
     for again in (False, True):
         kind: dict[Fraction, Fraction] = {}
         for leaf in of.leaves():
-            if leaf.slide.kind != "whammy" and leaf.slide.spin == again:
+            if leaf.slide.kind != "whammy" and leaf.slide.spins == again:
                 amount = Fraction(of.dollars(leaf.slide), unit)
                 kind[amount] = kind.get(amount, Fraction(0)) + leaf.chance
         each: Amounts = tuple(sorted(kind.items()))
@@ -310,6 +310,8 @@ def test_amounts_plus_a_spin_that_are_less_than_a_unit_on_average_are_refused() 
     assert fewest((), amounts) is None and coarsened((), amounts, 9) is None
 
 
-def test_a_board_with_slides_that_are_not_solved_is_refused_for_them() -> None:
-    with pytest.raises(LuckbaseError, match="the solver does not take 'double"):
-        outcome_distribution(press_your_luck(FEBRUARY.with_stem("1985-02-double"), outcomes="6"))
+def test_few_outcomes_can_not_be_mixed_with_slides_that_are_no_money() -> None:
+    with pytest.raises(LuckbaseError, match="outcomes: 6 can not be mixed with 'double"):
+        press_your_luck(FEBRUARY.with_stem("1985-02-double"), outcomes="6")
+    with pytest.raises(LuckbaseError, match="outcomes: 6 can not be mixed with choices = 'best'"):
+        press_your_luck(FEBRUARY, outcomes="6", choices="best")

@@ -170,11 +170,43 @@ def test_a_cycle_that_can_be_kept_up_for_ever_is_refused_with_its_state() -> Non
     assert refused(given_, describe="state {}!".format).startswith("state 1! lies on a cycle that")
 
 
-def test_choices_of_many_players_or_of_no_constant_sum_are_refused() -> None:
-    many = arrays(CHOICE, [0], [1.0, 0.0])
-    many["rewards"] = np.zeros((3, 3))
-    many["known_lower"] = many["known_upper"] = np.zeros((2, 3))
-    assert "state 0 lies on a cycle with a choice in it, in a game of 3 players" in refused(many)
+def three_players(states: Any, actors: list[int], payoffs: list[list[float]]) -> dict[str, Any]:
+    """As `arrays`, of three players who are paid nothing on the way."""
+    many = arrays(states, actors, [0.0] * len(payoffs))
+    many["rewards"] = np.zeros((len(many["weights"]), 3))
+    many["known_lower"] = many["known_upper"] = np.array(payoffs)
+    return many
+
+
+def test_several_players_have_what_their_best_replies_settle_on() -> None:
+    """Player 0 leaves at once for .5, or goes to player 1, who goes back half the time or leaves
+    with what is good for themselves, .9, and gives player 0 .2: so player 0 leaves at once."""
+    states = [
+        [[(1.0, 0.0, -1)], [(0.5, 0.0, 1), (0.5, 0.0, -2)]],
+        [[(0.5, 0.0, 0), (0.5, 0.0, -3)], [(1.0, 0.0, -2)]],
+    ]
+    known = [[0.5, 0.1, 0.4], [0.2, 0.3, 0.5], [0.1, 0.9, 0.0]]
+    found = solved(three_players(states, [0, 1], known))
+    np.testing.assert_allclose(found.lower, [[0.5, 0.1, 0.4], [0.3, 0.5, 0.2]], atol=1e-12)
+    assert (found.lower <= found.upper).all() and found.gap < 1e-9
+
+
+def test_several_players_whose_best_replies_settle_on_two_things_are_refused() -> None:
+    """Either may leave, or hand on at a chance of a tenth that all is lost. Where player 1 hands on,
+    player 0 leaves, and where they leave, player 0 hands on: both are equilibria."""
+    lost = (0.1, 0.0, -3)
+    states = [[[(1.0, 0.0, -1)], [(0.9, 0.0, 1), lost]], [[(1.0, 0.0, -2)], [(0.9, 0.0, 0), lost]]]
+    known = [[0.5, 0.5, 0.0], [0.6, 0.4, 0.0], [0.0, 0.0, 1.0]]
+    said = refused(three_players(states, [0, 1], known))
+    assert "state 0 lies on a cycle with a choice in it, where the players' best" in said
+    given_ = three_players(states, [0, 1], known)
+    given_["known_upper"] = given_["known_upper"] + 1e-9  # bounds that best replies know nothing of
+    known[1] = [0.1, 0.4, 0.5]
+    assert solved(three_players(states, [0, 1], known)).lower[0, 0] == pytest.approx(0.5)
+    assert "do not settle on one payoff" in refused(given_)
+
+
+def test_choices_of_no_constant_sum_are_refused() -> None:
     general = arrays(CHOICE, [0], [1.0, 0.0])
     general["known_lower"] = general["known_upper"] = np.array([[1.0, 0.0], [0.0, 0.5]])
     assert "have no constant sum" in refused(general)
