@@ -192,8 +192,8 @@ def test_several_players_have_what_their_best_replies_settle_on() -> None:
 
 
 def test_several_players_whose_best_replies_settle_on_two_things_are_refused() -> None:
-    """Either may leave, or hand on at a chance of a tenth that all is lost. Where player 1 hands on,
-    player 0 leaves, and where they leave, player 0 hands on: both are equilibria."""
+    """Either may leave, or hand on at a chance of a tenth that all is lost. Where player 1 hands
+    on, player 0 leaves, and where they leave, player 0 hands on: both are equilibria."""
     lost = (0.1, 0.0, -3)
     states = [[[(1.0, 0.0, -1)], [(0.9, 0.0, 1), lost]], [[(1.0, 0.0, -2)], [(0.9, 0.0, 0), lost]]]
     known = [[0.5, 0.5, 0.0], [0.6, 0.4, 0.0], [0.0, 0.0, 1.0]]
