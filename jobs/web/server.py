@@ -21,7 +21,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -37,6 +37,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from luckbase.jobs.web import filter, http, play, states, tables, train
 from luckbase.jobs.web.http import ApiRequest, QueryParams, TableParams
 from luckbase.jobs.web.states import Rows
+from luckbase.jobs.web.tables import field_texts
 from luckbase.solver.errors import LuckbaseError
 from luckbase.solver.result import IfAny, Result, adapter
 
@@ -228,7 +229,8 @@ def make_app(
     explorer = Explorer(tables)
 
     async def openapi(request: Request) -> Response:
-        return http.reply(request, http.encode(described()))
+        texts = await explorer.in_thread(field_texts, explorer.tables)
+        return http.reply(request, http.encode(described(texts)))
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -334,9 +336,9 @@ class Refusal(Result):
     field: IfAny[str] = None
 
 
-@cache
-def described() -> dict[str, Any]:
-    """The OpenAPI document."""
+@lru_cache(8)
+def described(texts: tuple[tuple[str, str], ...] = ()) -> dict[str, Any]:
+    """The OpenAPI document; texts: the fields of the games that are served, and what they are."""
     gives = [*(view.gives for view in VIEWS if view.gives), Refusal]
     takes = [view.takes for view in VIEWS if view.takes]
     of_kind, defined = TypeAdapter.json_schemas(
@@ -345,7 +347,11 @@ def described() -> dict[str, Any]:
         ref_template=REFERENCE,
     )
     schemas = {kind: schema for (kind, _), schema in of_kind.items()}
-    paths = {view.path: {view.method.lower(): _operation(view, schemas)} for view in VIEWS}
+    fields = {
+        "type": "object", "additionalProperties": {"type": "string"},
+        "properties": {name: {"type": "string", "description": text} for name, text in texts},
+    }  # fmt: skip
+    paths = {view.path: {view.method.lower(): _operation(view, schemas, fields)} for view in VIEWS}
     parts, used = defined["$defs"], set[str]()
     new = _references(paths)
     while new:
@@ -364,8 +370,9 @@ def _references(form: object) -> set[str]:
     return set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(form)))
 
 
-def _operation(view: View, schemas: dict[Any, Any]) -> dict[str, Any]:
-    """The operation of an address. schemas: of answers and bodies, by their classes."""
+def _operation(view: View, schemas: dict[Any, Any], fields: dict[str, Any]) -> dict[str, Any]:
+    """The operation of an address. schemas: of answers and bodies, by their classes; fields: of a
+    state."""
     rows = {kind: {"schema": {"type": "string"}} for kind in states.SENT_TYPES.values()}
     wrong = _json(schemas[Refusal])
     answers = {
@@ -377,7 +384,7 @@ def _operation(view: View, schemas: dict[Any, Any]) -> dict[str, Any]:
     refusals = WRONG | WRONG_BODY if view.max_bytes else WRONG
     answers |= {code: {"description": says, "content": wrong} for code, says in refusals.items()}
     operation = {
-        "summary": view.summary, "description": view.about, "parameters": _parameters(view),
+        "summary": view.summary, "description": view.about, "parameters": _parameters(view, fields),
         "responses": answers,
     }  # fmt: skip
     if view.takes:
@@ -387,7 +394,7 @@ def _operation(view: View, schemas: dict[Any, Any]) -> dict[str, Any]:
     return operation
 
 
-def _parameters(view: View) -> list[dict[str, Any]]:
+def _parameters(view: View, fields: dict[str, Any]) -> list[dict[str, Any]]:
     named: list[dict[str, Any]] = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         for name in ("id", "name") if f"{{{name}}}" in view.path
@@ -402,7 +409,6 @@ def _parameters(view: View) -> list[dict[str, Any]]:
              "description": own.pop("description"), "schema": own, "example": example}
         )  # fmt: skip
     if view.params.model_config.get("extra") == "allow":
-        fields = {"type": "object", "additionalProperties": {"type": "string"}}
         named.append({"name": "fields", "in": "query", "style": "form", "explode": True,
                       "description": FIELDS, "schema": fields})  # fmt: skip
     return named

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -180,6 +181,20 @@ def info(listed: TableSummary, table: StoredTable) -> TableInfo:
         full=any(part.name == TIERS for part in table.parts),
         board_file={"name": game.board.name, **canonical(game.board)},
     )  # fmt: skip
+
+
+def field_texts(pool: TablePool) -> tuple[tuple[str, str], ...]:
+    """The fields of the games that are served, by name, and what each is in which game."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for id in pool.smallest():
+        with suppress(LuckbaseError), pool.open(id) as table:
+            title = registry.described(table.game.board.game)[0]
+            for field in table.game.fields:
+                found.setdefault(field.name, {}).setdefault(field.help, []).append(title)
+    return tuple(
+        (name, " ".join(f"{', '.join(titles)}: {text}" for text, titles in texts.items()))
+        for name, texts in found.items()
+    )
 
 
 def option_help(board: Board) -> dict[str, str]:

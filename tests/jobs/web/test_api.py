@@ -458,6 +458,21 @@ def test_what_is_not_described_is_in_no_answer(client: TestClient) -> None:
 
 def test_the_description_says_every_address_and_each_of_its_parameters(client: TestClient) -> None:
     said = client.get("/openapi.json").json()
+    fields = [
+        each["schema"]["properties"]
+        for path in said["paths"].values()
+        for verb in path.values()
+        for each in verb["parameters"]
+        if each["name"] == "fields"
+    ]
+    assert len(fields) > 4 and all(
+        "earned and may play" in each["earned"]["description"] for each in fields
+    )
+    assert fields[0]["mine"]["description"] == (
+        "Goofspiel: Cards in the hand of player 1. Pig, Skunk: Points banked by the player up."
+    )
+    for each in fields:
+        each.clear()
     assert said == json.loads(json.dumps(described()))
     routes = {
         (route.path, method.lower())
