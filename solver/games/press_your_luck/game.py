@@ -300,6 +300,7 @@ def fields(board: PressYourLuckBoard, offers: int) -> list[Field]:
     offer = Field(
         "offer",
         high=offers,
+        sample="0",
         help="Which of the board's lists of slides the player up spun and takes one of; 0: none.",
     )
     width, bits = 8, 5  # a game's questions give 20 spins
@@ -326,14 +327,15 @@ def action_name(takes: Sequence[str], action: int) -> str:
     return "play" if action == PLAY else f"pass to {action}"
 
 
-def effect_name(effect: Effect, unit: int) -> str:
-    """What a person calls what a slide does."""
+def effect_name(effect: Effect, unit: int, more: str = "") -> str:
+    """What a person calls what a slide does; more: behind an amount."""
     names = {
-        PAYS: f"${effect.units * unit:,}", WHAMMY: "whammy", DOUBLES: "the score again",
+        PAYS: f"${effect.units * unit:,}{more}", WHAMMY: "whammy", DOUBLES: "the score again",
         LOSES: "a whammy less", MAY_LOSE: "a whammy less",
     }  # fmt: skip
-    more = ("", " and a spin", f" and {effect.spins} spins")[min(effect.spins, 2)]
-    return names[effect.kind] + more
+    return (
+        names[effect.kind] + ("", " and a spin", f" and {effect.spins} spins")[min(effect.spins, 2)]
+    )
 
 
 def canonical(most: int, merges: bool, states: Ints, refuse: Refuse) -> Ints:
@@ -366,7 +368,8 @@ def canonical(most: int, merges: bool, states: Ints, refuse: Refuse) -> Ints:
 
 
 NO_TIERS = (
-    "has slides that no full table takes yet; luckbase solve --from searches what lies below states"
+    "has slides that no full table takes yet; run: luckbase solve with --from, to search what lies "
+    "below a state"
 )
 SPINS = 20
 """Spins left that are told apart; beyond, they are one group."""

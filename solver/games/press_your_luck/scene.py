@@ -18,21 +18,26 @@ import numpy as np
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Drawing
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.press_your_luck.board import Leaf, PressYourLuckBoard, Slide
+from luckbase.solver.games.press_your_luck.board import (
+    Leaf,
+    PressYourLuckBoard,
+    Slide,
+    outcome_distribution,
+)
 from luckbase.solver.games.press_your_luck.game import (
     FIELDS,
     MAX_WHAMMIES,
-    MONEY,
-    OUTCOMES,
+    OFFER,
     PASSED,
     PLAY,
     PLAYERS,
-    UNITS,
+    TAKE,
     WHAMMIES,
+    effect_name,
     player_up,
     spin,
 )
-from luckbase.solver.games.press_your_luck.outcomes import PAYS, WHAMMY
+from luckbase.solver.games.press_your_luck.outcomes import MAY_LOSE, PAYS, WHAMMY, Effect
 from luckbase.solver.scene import (
     BAD,
     GONE,
@@ -57,6 +62,8 @@ RING = (
     *((0, y) for y in reversed(range(1, DOWN - 1))),
 )  # fmt: skip
 """The place of each square in the board, clockwise from the top left."""
+SHOWN = [3] * 18
+"""Slides on each square of a board that is drawn as the show's; others are lists of outcomes."""
 DESK, DESK_HIGH = 134.0, 240.0
 OUTCOME_HIGH, MAX_SHOWN = 52.0, 18
 """A desk and a box of an outcome, in units; outcomes that are shown."""
@@ -163,18 +170,20 @@ def _pieces(
 def _around(board: PressYourLuckBoard) -> tuple[tuple[Shape, ...], float, float]:
     """What stands around the desks, where these begin, and how high all of it is."""
     leaves = board.leaves()
-    if board.squares is None:
+    if board.squares is None or [*map(len, board.squares)] != SHOWN:
         shapes = tuple(_outcomes(board, sorted(leaves, key=lambda leaf: -leaf.chance)))
         top = max(shape.y for shape in shapes) + OUTCOME_HIGH + 14
         return shapes, top, top + DESK_HIGH + 4
     chances = {leaf.at: float(leaf.chance) for leaf in leaves}
+    known = board.rules.choices == "random"  # else it depends on who is up
     found: list[Shape] = []
     for n, slides in enumerate(board.squares, start=1):
         x, y = RING[n - 1][0] * WIDE, RING[n - 1][1] * HIGH
         found.append(Box("square", x + 2, y + 2, WIDE - 4, HIGH - 4))
         found.append(Words(str(n), x + 7, y + 11, 10, "start", role=QUIET))
         for k, slide in enumerate(slides):
-            about = f"square {n}: {slide}{_chance(chances.get(('squares', str(n), k)))}"
+            chance = _chance(chances.get(("squares", str(n), k)))
+            about = f"square {n}: {slide}{chance if known or slide.moves else ''}"
             label = _label(slide)
             found.append(Box("slide", x + 4, y + 17 + 23 * k, WIDE - 8, 21, (label,),
                              _role(slide), fitting(label, WIDE - 8, 13), about))  # fmt: skip
@@ -201,8 +210,10 @@ def _chance(chance: float | None) -> str:
 
 
 def _label(slide: Slide) -> str:
-    amount = f"${slide.number:,}{' + spin' * slide.spin}"
-    return amount if slide.kind == "money" else str(slide)
+    dollars = slide.kind.startswith("money")
+    return (
+        f"${slide.number:,}{str(slide).removeprefix(str(slide.number))}" if dollars else str(slide)
+    )
 
 
 def _role(slide: Slide) -> str:
@@ -210,40 +221,48 @@ def _role(slide: Slide) -> str:
         return BAD
     if slide.moves:
         return QUIET
-    return GOOD if slide.spin else ""
+    return GOOD if slide.spins else ""
 
 
 # --- what a spin brings --------------------------------------------------------------------------
 
 
 def spin_names(game: Game, state: Ints, action: int, children: Ints) -> list[str | None]:
-    """What each of the states (n, fields) is called that an action leads to from a state
-    (fields,)."""
+    """What each of the states (n, fields) is called that an action leads to from a state (fields,);
+    what is taken of an offer has the action's name."""
+    if action >= TAKE:
+        return [None] * len(children)
     if action != PLAY:
         passed = children[:, PASSED + action - 1] - state[PASSED + action - 1]
         return [f"player {action} gets {many(spins, 'spin')}" for spins in passed.tolist()]
-    ints, up, after = game.numbers.ints, player_up(state), np.empty(FIELDS, np.int64)
-    leading: dict[bytes, list[int]] = {}
-    for outcome in range(-1, int(ints[OUTCOMES])):
-        pays = PAYS, ints[UNITS + outcome], int(outcome >= ints[MONEY])
-        spin(ints, state, up, (WHAMMY, 0, 0) if outcome < 0 else pays, after)
-        leading.setdefault(after.tobytes(), []).append(outcome)
+    assert isinstance(game.board, PressYourLuckBoard)
+    ints, unit, up = game.numbers.ints, game.board.solve.score_unit, player_up(state)
+    most, leading = ints[MAX_WHAMMIES], dict[bytes, list[tuple[Effect, ...]]]()
+    outcomes = outcome_distribution(game.board)
+    plain = [Effect(WHAMMY), *(Effect(PAYS, units) for units, _ in outcomes.money),
+             *(Effect(PAYS, units, 1) for units, _ in outcomes.spin)]  # fmt: skip
+    for offer, effects in enumerate([(each,) for each in plain] + [e for e, _ in outcomes.others]):
+        after = state.copy()
+        left = [e for e in effects if e.kind != MAY_LOSE or state[WHAMMIES + up] > 0]
+        if len(left) > 1:
+            after[OFFER] = offer - len(plain) + 1
+        else:
+            spin(ints, state, up, tuple(left[0]), after)
+        leading.setdefault(after.tobytes(), []).append(tuple(left))
     return [
-        _spin_name(game, leading[np.ascontiguousarray(child).tobytes()])
-        + ", and out" * int(child[WHAMMIES + up] == ints[MAX_WHAMMIES])
+        _spin_name(leading[np.ascontiguousarray(child).tobytes()], unit)
+        + ", and out" * int(child[WHAMMIES + up] == most)
         for child in children
     ]
 
 
-def _spin_name(game: Game, outcomes: list[int]) -> str:
+def _spin_name(outcomes: list[tuple[Effect, ...]], unit: int) -> str:
     """What those outcomes are called together that lead to one state: nothing won as well as a
     whammy, or, at the cap, an amount and all above it."""
-    assert isinstance(game.board, PressYourLuckBoard)
-    ints, unit = game.numbers.ints.tolist(), game.board.solve.score_unit
-    more = " or more" if outcomes[0] >= 0 and len(outcomes) > 1 else ""
-    names = [
-        "whammy" if outcome < 0
-        else f"${ints[UNITS + outcome] * unit:,}{more}" + " and a spin" * (outcome >= ints[MONEY])
-        for outcome in outcomes
-    ]  # fmt: skip
-    return names[0] if more else " or ".join(names)
+    names = [" or ".join(effect_name(each, unit) for each in effects) for effects in outcomes]
+    if len(outcomes[0]) > 1:
+        return f"a choice of {names[0]}"
+    if len(names) > 1 and all(effects[0].kind == PAYS for effects in outcomes):
+        least = min(outcomes)[0]
+        return effect_name(least, unit, " or more")
+    return " or ".join(dict.fromkeys(names))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from luckbase.cluster.table.table import Table, search_in_memory
@@ -121,7 +121,7 @@ def searched(game: Game, state: tuple[tuple[int, ...], ...]) -> tuple[Table, Int
     return search_in_memory(game, start, 300_000), start
 
 
-@settings(max_examples=25)
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(boards())
 def test_random_boards_are_as_the_reference_has_them(made: Made) -> None:
     """The payoffs of the state."""
