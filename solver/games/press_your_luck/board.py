@@ -35,7 +35,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -105,7 +105,7 @@ class Slide:
             text = f"to {', '.join(map(str, self.squares))}"
         else:
             text = f"{self.kind} {self.number}" if self.number else self.kind
-        return text + ("", " + spin", f" + {self.spins} spins")[min(self.spins, 2)]
+        return text + ("", " + spin", f" + {many(self.spins, 'spin')}")[min(self.spins, 2)]
 
     @property
     def moves(self) -> bool:
@@ -158,7 +158,7 @@ def _leading(text: str, written: object, at: Location) -> Slide | None:
     if found := re.fullmatch(r"to ([0-9]{1,2}(?: ?, ?[0-9]{1,2})*)", text):
         numbers = [int(word) for word in found[1].split(",")]
         if len({*numbers}) < len(numbers):
-            raise mistake(f"{show(written)} names a square twice", *at)
+            raise mistake(f"{show(written)} names the same square twice", *at)
         return Slide("to", squares=tuple(sorted(numbers)))
     return None
 
@@ -459,7 +459,7 @@ class PressYourLuckBoard(Board):
         """Refuse slides that bring several spins where these could grow for ever."""
         for leaf in leaves:
             if leaf.slide.spins > 1 and self.rules.spin_cap is None:
-                said = f"is missing, and {self.place(leaf.at)} brings {leaf.slide.spins} spins"
+                said = f"is missing, and {self.place(leaf.at)} brings more than one spin"
                 raise mistake(
                     f"{said}; write spin_cap = 10, or another number", "rules", "spin_cap"
                 )
@@ -468,7 +468,7 @@ class PressYourLuckBoard(Board):
         """Refuse few outcomes, which keep means of money, beside what is none."""
         if self.solve.outcomes == "all":
             return
-        said = f"{show(self.solve.outcomes)} can not be mixed with"
+        said = f"{show(self.solve.outcomes)} cannot be mixed with"
         if self.rules.choices == "best":
             raise mistake(f"{said} choices = 'best'; write outcomes = 'all'", "solve", "outcomes")
         for leaf in leaves:
@@ -563,9 +563,14 @@ def _landings(squares: Squares, places: Places) -> Mapping[tuple[Slide, ...], Fr
                 todo.append((tuple(rest), seen, (*slides, slide), weight))
                 continue
             offered = _offered(("squares", str(square), i), square, slide, squares, places)
-            offered.sort(key=lambda n, at=square: (n - at) % len(squares))
+            offered = sorted(offered, key=partial(_clockwise, square, len(squares)))
             todo.append(((*offered, *rest), seen, slides, weight))
     return found
+
+
+def _clockwise(square: int, count: int, other: int) -> int:
+    """How many squares lie from one to the other."""
+    return (other - square) % count
 
 
 def _offered(
@@ -579,14 +584,14 @@ def _offered(
     key = "corners" if slide.kind == "pick a corner" else slide.kind.replace(" ", "_")
     if slide.kind == "to":
         if slide.squares[-1] > count:
-            raise mistake(f"'{slide}' leads to no square; they are 1 to {count}", *at)
+            raise mistake(f"'{slide}' leads to no square; expected 1 to {count}", *at)
         return list(slide.squares)
     named = {"corners": places.corners, "big_bucks": places.big_bucks, "across": places.across}[key]
     offered = [named] if isinstance(named, int) else [n for n in named or () if n != square]
     if not offered:
         raise mistake(f"'{slide}' leads nowhere; give {key} in [places]", *at)
     if max(offered) > count:
-        raise mistake(f"{max(offered)} is no square; they are 1 to {count}", "places", key)
+        raise mistake(f"{max(offered)} is not a square; expected 1 to {count}", "places", key)
     return offered
 
 
@@ -628,12 +633,12 @@ def outcome_distribution(board: PressYourLuckBoard) -> Outcomes:
         return Outcomes(whammy, money, spin, tuple(sorted(others.items())))
     paid = board.paid(board.leaves())
     if isinstance(board.solve.outcomes, int):
-        money, spin = (in_units(each, *grid) for each in paid)
-        coarse = coarsened(money, spin, board.solve.outcomes - (whammy > 0))
+        amounts = [in_units(each, *grid) for each in paid]
+        coarse = coarsened(amounts[0], amounts[1], board.solve.outcomes - (whammy > 0))
         assert coarse is not None, "the model has checked it"
         return Outcomes(whammy, coarse[0].kept, coarse[1].kept)
-    paid = [[mean_amount(each)] if each else [] for each in paid]
-    return Outcomes(whammy, *(rounded(each, *grid) for each in paid))
+    means = [[mean_amount(each)] if each else [] for each in paid]
+    return Outcomes(whammy, rounded(means[0], *grid), rounded(means[1], *grid))
 
 
 def _effects(board: PressYourLuckBoard, slide: Slide) -> Iterator[Effect]:

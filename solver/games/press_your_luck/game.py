@@ -42,7 +42,7 @@ from functools import partial
 
 import numba as nb
 import numpy as np
-from numba.types import UniTuple
+from numba import types
 
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
@@ -125,7 +125,7 @@ def share_the_win(state, max_whammies, payoff):
         payoff[i] = 1.0 / winners if wins else 0.0
 
 
-@njit(nb.void(nb.int64[::1], nb.int64[::1], nb.int64, UniTuple(nb.int64, 3), nb.int64[::1]))
+@njit(nb.void(nb.int64[::1], nb.int64[::1], nb.int64, types.UniTuple(nb.int64, 3), nb.int64[::1]))
 def spin(ints, state, up, effect, child):  # noqa: C901  # the rules, in the order in which they are told
     """Write the state after a spin of `up` that has come to an effect (kind, units, spins)."""
     kind, units, brings = effect
@@ -334,7 +334,8 @@ def effect_name(effect: Effect, unit: int, more: str = "") -> str:
         LOSES: "a whammy less", MAY_LOSE: "a whammy less",
     }  # fmt: skip
     return (
-        names[effect.kind] + ("", " and a spin", f" and {effect.spins} spins")[min(effect.spins, 2)]
+        names[effect.kind]
+        + ("", " and a spin", f" and {many(effect.spins, 'spin')}")[min(effect.spins, 2)]
     )
 
 

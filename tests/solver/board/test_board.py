@@ -109,7 +109,7 @@ def test_tiny_is_its_three_outcomes() -> None:
 def test_outcomes_are_ascending_and_sum_to_one(path: Path, three: str) -> None:
     """Of every board that is here and solved."""
     if path.stem.endswith("-double") and three == "three":
-        with pytest.raises(OptionError, match="'three' can not be mixed with 'double"):
+        with pytest.raises(OptionError, match="'three' cannot be mixed with 'double"):
             press_your_luck(path, outcomes=three)
         return
     outcomes = outcome_distribution(press_your_luck(path, outcomes=three))

@@ -311,7 +311,7 @@ def test_amounts_plus_a_spin_that_are_less_than_a_unit_on_average_are_refused() 
 
 
 def test_few_outcomes_can_not_be_mixed_with_slides_that_are_no_money() -> None:
-    with pytest.raises(LuckbaseError, match="outcomes: 6 can not be mixed with 'double"):
+    with pytest.raises(LuckbaseError, match="outcomes: 6 cannot be mixed with 'double"):
         press_your_luck(FEBRUARY.with_stem("1985-02-double"), outcomes="6")
-    with pytest.raises(LuckbaseError, match="outcomes: 6 can not be mixed with choices = 'best'"):
+    with pytest.raises(LuckbaseError, match="outcomes: 6 cannot be mixed with choices = 'best'"):
         press_your_luck(FEBRUARY, outcomes="6", choices="best")

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 from luckbase.cluster.table.table import Table, search_in_memory
 from luckbase.solver import load_game
 from luckbase.solver.board.file import board_from_canonical
-from luckbase.solver.errors import BoardError
+from luckbase.solver.errors import BoardError, StateError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
-from tests.reference.press_your_luck_slides import Slides
-from tests.solver.board.board_files import FEBRUARY, press_your_luck
+from tests.reference.press_your_luck_slides import Slides, Unsettled
+from tests.solver.board.board_files import BOARDS, FEBRUARY, press_your_luck
 
 UNIT = 1000
 PAYING = [
@@ -43,19 +43,20 @@ def as_reference(slide: object, square: int, count: int, prize: int, corners: li
     spins = 0 if not plus else 1 if back == "spin" else int(back.split()[0])
     moves = {
         "move one": [square - 1, square + 1], "go back 1": [square - 1], "advance 2": [square + 2],
-        "pick a corner": [n for n in corners if n != square],
+        "pick a corner": [n for n in corners if n != square], "go back 2": [square - 2],
+        "big bucks": [3],
     }  # fmt: skip
     if text in moves:
         return ("to", tuple(dict.fromkeys(n % count for n in moves[text])))
     if text.startswith("to "):
         return ("to", tuple(int(n) - 1 for n in text[3:].split(",")))
     if text.endswith("or lose a whammy"):
-        return ("or lose", int(base.split()[0]) // UNIT)
+        return ("or lose", (2 * int(base.split()[0]) + UNIT) // (2 * UNIT))
     if base == "double":
         return ("double", spins)
     if base in ("whammy", "lose a whammy"):
         return (base,)
-    return ("money", prize if base == "prize" else int(base) // UNIT, spins)
+    return ("money", prize if base == "prize" else (2 * int(base) + UNIT) // (2 * UNIT), spins)
 
 
 def gives_back(slide: Any) -> bool:
@@ -124,9 +125,39 @@ def searched(game: Game, state: tuple[tuple[int, ...], ...]) -> tuple[Table, Int
 @settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(boards())
 def test_random_boards_are_as_the_reference_has_them(made: Made) -> None:
-    """The payoffs of the state."""
-    table, start = searched(made.game, made.state)
-    np.testing.assert_allclose(table.probe(start)[0], made.reference.value(*made.state), atol=1e-9)
+    """The payoffs of the state; on few of them best replies do not settle, which may be seen from
+    one first guess and not from another."""
+    try:
+        table, start = searched(made.game, made.state)
+        value = made.reference.value(*made.state)
+    except (StateError, Unsettled) as error:
+        assert isinstance(error, Unsettled) or "best replies do not settle" in str(error)
+        event("unsettled")
+        return
+    np.testing.assert_allclose(table.probe(start)[0], value, atol=1e-9)
+
+
+@pytest.mark.parametrize("choices", ["best", "random"])
+@pytest.mark.parametrize("name", ["1984-06-double", "1985-02-double"])
+def test_the_boards_of_the_show_settle_and_are_as_the_reference_has_them(
+    name: str, choices: str
+) -> None:
+    """In steps of $1,000 up to $4,000, from states with players at nothing, level, at the cap."""
+    corners, options = [0, 5, 9, 14], {"score_unit": "1000", "score_cap": "4000"}
+    board = press_your_luck(BOARDS / f"{name}.toml", choices=choices, **options)
+    assert board.squares is not None
+    squares = tuple(
+        tuple(as_reference(slide, n, 18, 3, corners) for slide in slides)
+        for n, slides in enumerate(board.squares)
+    )
+    reference = Slides(squares, 4, choices)
+    game = load_game(board)
+    for state in (
+        ((0, 0, 0), (0, 0, 1), (0, 0, 0), (0, 0, 1)), ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 3, 3)),
+        ((4, 4, 4), (0, 1, 0), (0, 0, 0), (2, 0, 0)), ((0, 1, 0), (0, 2, 0), (0, 0, 0), (3, 2, 0)),
+    ):  # fmt: skip
+        table, start = searched(game, state)
+        np.testing.assert_allclose(table.probe(start)[0], reference.value(*state), atol=1e-9)
 
 
 @pytest.mark.parametrize(
