@@ -158,7 +158,7 @@ def _leading(text: str, written: object, at: Location) -> Slide | None:
     if found := re.fullmatch(r"to ([0-9]{1,2}(?: ?, ?[0-9]{1,2})*)", text):
         numbers = [int(word) for word in found[1].split(",")]
         if len({*numbers}) < len(numbers):
-            raise mistake(f"{show(written)} names the same square twice", *at)
+            raise mistake(f"{show(written)} has one square twice", *at)
         return Slide("to", squares=tuple(sorted(numbers)))
     return None
 
