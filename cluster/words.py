@@ -109,9 +109,11 @@ def check_folder(results: str | os.PathLike[str], where: str = "results") -> Non
         raise OptionError(f"{where}: '{said[:60]}' is a URI; write a folder, such as results")
 
 
-def cost(number: float) -> str:
+def cost(number: float, chance: bool = False) -> str:
     """What a decision costs: six digits after the point, or as 1.2e-08 where those would not show
-    it."""
+    it; of a chance in percentage points, ``28.1521 pp``."""
+    if chance:
+        return f"{100 * number:.4f} pp" if number >= 1e-6 else f"{100 * number:.1e} pp"
     return f"{number:.6f}" if number >= 1e-6 else f"{number:.1e}"
 
 

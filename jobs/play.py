@@ -69,7 +69,7 @@ def play(
         terminal.print_to_fit(f"payoffs are from {played.table.source}")
         terminal.print_to_fit(f"write {played.help}")
         _converse(played)
-    _report(played.decisions)
+    _report(played.decisions, played.game.pays_chances)
 
 
 def _settings_of(board: Board, settings: list[str] | None) -> Iterator[str]:
@@ -107,18 +107,18 @@ def _converse(played: Play) -> None:
             terminal.print_to_fit(said)
 
 
-def _report(decisions: list[Decision]) -> None:
-    """What each decision cost, and all of them."""
+def _report(decisions: list[Decision], chance: bool) -> None:
+    """What each decision cost, and all of them. chance: payoffs are chances."""
     count = words.many(len(decisions), "decision")
     total = sum(decision.cost for decision in decisions)
     if not total:
         print(f"no mistakes in {count}" if decisions else "nothing was yours to decide")
         return
     rows = [
-        (words.fields(d.state), d.action, d.best, words.cost(d.cost) if d.cost else "")
+        (words.fields(d.state), d.action, d.best, words.cost(d.cost, chance) if d.cost else "")
         for d in decisions
     ]
     print()
     terminal.print_table("", ("your decisions", "you", "best", "cost"), rows, sys.stdout)
     wrong = sum(decision.cost > 0 for decision in decisions)
-    print(f"{count}, {wrong} not the best; they cost {words.cost(total)} in all")
+    print(f"{count}, {wrong} not the best; they cost {words.cost(total, chance)} in all")

@@ -300,7 +300,10 @@ class Play:
     def _hints(self, offers: Sequence[Offer]) -> list[str]:
         """What each choice is worth and costs; where both choose at once its chance."""
         at_once, width = self.matrix_game, max(len(offer.action) for offer in offers)
-        said = [f"costs {words.cost(offer.cost)}" if offer.cost else "best" for offer in offers]
+        chance = self.game.pays_chances
+        said = [
+            f"costs {words.cost(offer.cost, chance)}" if offer.cost else "best" for offer in offers
+        ]
         values = [f"{offer.value:z.6f}" for offer in offers]
         rows = [f"    {offer.action:{width}}  " for offer in offers]
         if at_once is None:
@@ -341,7 +344,7 @@ class Play:
 
     def _result(self) -> str:
         """Who has won, or what everybody gets."""
-        if self.game.payoff_range == (0.0, 1.0) and not self.game.pays:
+        if self.game.pays_chances:
             won = np.flatnonzero(self.returns == 1.0)
             if len(won):
                 return "you win" if won[0] == self.person else f"{self.seats[won[0]].name} wins"

@@ -122,7 +122,7 @@ def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Co
         only[larger] = max(0, rows[larger] - tally.states)
     game = second.game
     return Comparison(
-        payoff_name=game.payoff_name, chance=game.payoff_range == (0.0, 1.0) and not game.pays,
+        payoff_name=game.payoff_name, chance=game.pays_chances,
         states=tally.states, missing=tally.missing + unknown,
         missing_of="first" if larger else "second", tolerance=slack, reachable=some,
         only=(only[0], only[1]), unfinished=(_unfinished(first), _unfinished(second)),

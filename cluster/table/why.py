@@ -250,8 +250,7 @@ def why(table: Lookup, there: Moves) -> tuple[Claim, ...]:
 
 def _claims(table: Lookup, there: Moves) -> Iterator[Claim]:
     answer, game = there.answer, table.game
-    chance = game.payoff_range == (0.0, 1.0) and not game.pays
-    payoffs = Payoffs(game.payoff_name, chance)
+    payoffs = Payoffs(game.payoff_name, game.pays_chances)
     if there.over:
         return
     if answer.strategies is not None:

@@ -123,8 +123,12 @@ class Game:
         """What a payoff is, for people."""
         if self.rules.payoff_name:
             return self.rules.payoff_name
-        chance = self.payoff_range == (0.0, 1.0) and not self.pays
-        return "chance to win" if chance else "payoff"
+        return "chance to win" if self.pays_chances else "payoff"
+
+    @property
+    def pays_chances(self) -> bool:
+        """Whether payoffs are chances, whose differences people read in pp: percentage points."""
+        return self.payoff_range == (0.0, 1.0) and not self.pays
 
     @cached_property
     def payoff_span(self) -> Floats:

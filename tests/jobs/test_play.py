@@ -149,7 +149,7 @@ def test_in_one_round_to_stick_at_once_costs_the_whole_game(played: Command) -> 
     words = [ROUNDS, "--set", "rounds=1", "--set", "cut=300", "--seed", "1"]
     code, out, _ = played(*words, lines=["s"])
     assert code == 0 and "player 2 (optimal) wins" in out
-    assert "1 decision, 1 not the best; they cost 0.281521 in all" in out
+    assert "1 decision, 1 not the best; they cost 28.1521 pp in all" in out
 
 
 @pytest.mark.parametrize(("file", "value"), [(PIG, PIG_GOES_FIRST), (SKUNK, SKUNK_GOES_FIRST)])
