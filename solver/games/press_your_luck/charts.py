@@ -138,7 +138,7 @@ class LuckCharts(Charts):
         chosen = self._settings(request, "own", spins=self.every, several="all")
         leads = leads_of(self.game, lookup, chosen, request.error)
         unsure = sum(int(lead.choice.unsure.sum()) for lead in leads)
-        note = "a lead is my score less the rival's, who gets the spins; play from one to the other"
+        note = "a lead is one's own score less the rival's, who gets the spins; in between, play"
         if unsure:
             note += f"; too close to call, so that play is said: {many(unsure, 'lead')}"
         return Listing(lead_lines(leads), LEAD_COLUMNS, tuple(map(_lead_row, leads)), note)
