@@ -231,7 +231,7 @@ def test_a_scripted_game_of_pig_from_a_pipe() -> None:
         "Pig, one die, first to 20, seed 3: you are player 1 against player 2 (hold-at-5)"
     )
     assert "'what' is not one of these; write a name" in done.stdout
-    assert re.search(r"^    hold  0\.\d{6}  costs 0\.\d{6}$", done.stdout, re.MULTILINE)
+    assert re.search(r"^    hold  0\.\d{6}  costs \d+\.\d{4} pp$", done.stdout, re.MULTILINE)
     assert re.search(r"^    roll  0\.\d{6}  best$", done.stdout, re.MULTILINE)
     assert "player 2 (hold-at-5) is up: mine=0 yours=" in done.stdout
     assert re.search(r"^  hold: mine \d+ -> \d+, turn \d+ -> 0$", done.stdout, re.MULTILINE)
