@@ -3,8 +3,8 @@ action costs and why.
 
 States are drawn evenly from the rows of the table; where nobody decides in any, as where a table
 has its rows before a card is turned, chance moves on once. Of those in which a player has a choice
-the first is taken, in the order of the seed, whose margin is of the difficulty: what the cheapest
-mistake costs.
+the first that was drawn is taken whose margin is of the difficulty: what the cheapest mistake
+costs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import CHANCE, DECISION, SIMULTANEOUS
 from luckbase.solver.result import Flat, Result
 from luckbase.solver.search.expand import expand
-from luckbase.solver.sentences import nearest
+from luckbase.solver.sentences import many, nearest
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.table import StoredTable, Table
@@ -91,7 +91,7 @@ def train_view(table: StoredTable, request: ApiRequest[TrainParams]) -> TrainVie
                     return found
     kind = "is a decision" if difficulty == "any" else f"is a {difficulty} decision"
     raise MissingTableError(
-        f"difficulty: none of {looked} states that were drawn {kind}; take another one, or another "
+        f"difficulty: none of {many(looked, 'state')} that were drawn {kind}; take another one, or another "
         "seed"
     )
 

@@ -235,7 +235,7 @@ def test_a_scripted_game_of_pig_from_a_pipe() -> None:
     assert re.search(r"^    roll  0\.\d{6}  best$", done.stdout, re.MULTILINE)
     assert "player 2 (hold-at-5) is up: mine=0 yours=" in done.stdout
     assert re.search(r"^  hold: mine \d+ -> \d+, turn \d+ -> 0$", done.stdout, re.MULTILINE)
-    assert re.search(r"\d+ decisions, \d+ not the best; they cost \d\.\d+ in all", lines[-1])
+    assert re.search(r"\d+ decisions, \d+ not the best; they cost \d+\.\d+ pp in all", lines[-1])
 
 
 @pytest.mark.parametrize("file", [JACKPOT, PIG, SKUNK])
