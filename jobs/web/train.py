@@ -91,8 +91,8 @@ def train_view(table: StoredTable, request: ApiRequest[TrainParams]) -> TrainVie
                     return found
     kind = "is a decision" if difficulty == "any" else f"is a {difficulty} decision"
     raise MissingTableError(
-        f"difficulty: none of {many(looked, 'state')} that were drawn {kind}; take another one, or another "
-        "seed"
+        f"difficulty: none of {many(looked, 'state')} that were drawn {kind}; take another "
+        "one, or another seed"
     )
 
 
