@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import socket
 import sys
 import threading
@@ -145,6 +146,8 @@ def run(pool: TablePool, listener: socket.socket, host: str, page: str | None) -
     if page is not None and (screen or not sys.platform.startswith("linux")):
         threading.Timer(0.3, webbrowser.open, [page]).start()
     server = uvicorn.Server(config)
+    if callable(signal.getsignal(signal.SIGHUP)):  # ours, which would end it with a traceback
+        signal.signal(signal.SIGHUP, server.handle_exit)  # as it does with SIGTERM
     try:
         with listener:
             server.run(sockets=[listener])

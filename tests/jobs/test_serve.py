@@ -43,13 +43,16 @@ def pig(table_of: object) -> Path:
     return table_of(BOARDS / "pig/tiny.toml")  # type: ignore[operator, no-any-return]
 
 
-def test_it_says_its_address_answers_and_ends_with_ctrl_c(pig: Path) -> None:
+@pytest.mark.parametrize("ends", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_it_says_its_address_answers_and_ends_with_a_signal(
+    ends: signal.Signals, pig: Path
+) -> None:
     with served(str(pig), "--port", "0") as (process, said):
         found = re.search(r"^1 table at (http://127\.0\.0\.1:[0-9]+/) \(Ctrl\+C ends it\)", said)
         assert found, said
         with urlopen(f"{found[1]}api/tables", timeout=30) as reply:
             assert json.loads(reply.read())["tables"][0]["game"] == "pig"
-        process.send_signal(signal.SIGINT)
+        process.send_signal(ends)
         assert process.wait(20) == 0
         assert process.stderr is not None and process.stderr.read() == ""
 
