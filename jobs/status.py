@@ -38,7 +38,8 @@ def status(
 ) -> int:
     """Say which tables are complete, partial, stale or damaged, and why.
 
-    Exit code 1 if not all are complete and fresh."""
+    Files are looked at by name and size alone: verify reads their bytes. Exit code 1 if not all are
+    complete and fresh."""
     options.read_results(results or "results")
     set_options = options.read_settings(settings)
     statuses = luckbase.status(*(tables or []), results=results, settings=set_options)

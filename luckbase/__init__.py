@@ -292,9 +292,9 @@ def status(
     *names: str, results: str | os.PathLike[str] | None = None, settings: Mapping[str, str] = {}
 ) -> list[Status]:
     """What is complete, partial, stale, damaged or missing, and why: of tables by directory, board
-    file, folder of board files or job file, of all under `results` if none is named. settings:
-    options of the board files, as text. results: if not given, where a job file says, or
-    "results"."""
+    file, folder of board files or job file, of all under `results` if none is named. Files are
+    looked at by name and size alone; `Table.verify` reads their bytes. settings: options of the
+    board files, as text. results: if not given, where a job file says, or "results"."""
     from luckbase.cluster.batch.run import statuses
 
     return statuses(names, None if results is None else Path(results), settings)

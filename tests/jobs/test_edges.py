@@ -264,3 +264,18 @@ def test_a_list_needs_no_extra(
     for words in (["chart", str(pig)], ["chart", str(pig), "--what", "hold"], ["status", str(pig)]):
         assert run(words) == 0
     assert "(0,0)" in capsys.readouterr().out
+
+
+def test_status_looks_at_names_and_sizes_and_verify_reads_every_byte(
+    pig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "pig/tiny" / pig.name
+    shutil.copytree(pig, table)
+    (file,) = table.glob("tiers/*.parquet")
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    assert run(["status", str(table)]) == 0 and "complete" in capsys.readouterr().out
+    assert run(["verify", str(table)]) == 1
+    file.write_bytes(content[:-1])
+    assert run(["status", str(table)]) == 1 and "damaged" in capsys.readouterr().out

@@ -1,0 +1,96 @@
+"""A cycle through states in which both players choose at once: no solve covers it, but where one
+player's policy is fixed the other's choice is one of their own, and payoffs are exact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import luckbase
+from luckbase.game import Board, Field, Rules, lead, over, register, simultaneous, transition
+from luckbase.solver.board import registry
+from luckbase.solver.game.rules import JOINT
+
+BOTH, FIRST, SECOND = 0.3, 1.0, 0.9
+"""What player 1 gets where both draw, they alone, player 2 alone."""
+
+
+@transition
+def duel(board, state, edges):  # type: ignore[no-untyped-def]
+    """Both wait or draw; while both wait, the clock goes round."""
+    clock, result = state
+    if result == 1:
+        return over(edges, BOTH, 1 - BOTH)
+    if result == 2:
+        return over(edges, FIRST, 1 - FIRST)
+    if result == 3:
+        return over(edges, SECOND, 1 - SECOND)
+    for mine in range(2):
+        for yours in range(2):
+            child = lead(edges, state, mine * JOINT + yours, 1.0)
+            if mine + yours == 0:
+                child[0] = (clock + 1) % 3
+            else:
+                child[0], child[1] = 0, 1 if mine == yours else 2 if mine else 3
+    return simultaneous(edges)
+
+
+class Duel(Board):
+    pass
+
+
+@pytest.fixture
+def board(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
+    monkeypatch.setattr(registry, "entries", dict(registry.entries))
+    register("duel", Duel, lambda board: Rules(
+        fields=[Field("clock", high=2), Field("result", high=3)], players=2, transition=duel,
+        numbers=(), max_edges=4, actions=("wait", "draw"), start={}, simultaneous=True,
+    ))  # fmt: skip
+    path = tmp_path / "duel.toml"
+    path.write_text('game = "duel"\n')
+    yield luckbase.load_board(path)
+
+
+def draws(chance: float) -> Callable[..., list[float]]:
+    """An agent that draws with this chance, whatever the clock says."""
+    return lambda game, player, state, actions: [1 - chance, chance]
+
+
+@pytest.mark.parametrize("theirs", [0.05, 0.2, 0.5, 1.0])
+def test_a_best_response_to_a_fixed_policy_is_exact(board: Any, theirs: float) -> None:
+    """To wait for ever pays what player 2 leaves when they draw; to draw at once, the rest."""
+    at_once = (1 - theirs) * FIRST + theirs * BOTH
+    value = luckbase.evaluate(board, ["best-response", draws(theirs)]).value
+    assert value[0] == pytest.approx(max(SECOND, at_once), abs=1e-12)
+    assert sum(value) == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize("mine", [0.1, 0.6])
+def test_the_second_player_responds_as_well(board: Any, mine: float) -> None:
+    """Who waits for ever gets what player 1 leaves when they draw."""
+    wait, draw = 1 - FIRST, mine * (1 - BOTH) + (1 - mine) * (1 - SECOND)
+    value = luckbase.evaluate(board, [draws(mine), "best-response"]).value
+    assert value[1] == pytest.approx(max(wait, draw), abs=1e-12)
+
+
+@pytest.mark.parametrize(("mine", "theirs"), [(0.3, 0.2), (0.01, 0.02), (1.0, 0.5)])
+def test_two_fixed_policies_have_the_payoff_of_their_chain(
+    board: Any, mine: float, theirs: float
+) -> None:
+    ends = {BOTH: mine * theirs, FIRST: mine * (1 - theirs), SECOND: (1 - mine) * theirs}
+    right = sum(pay * chance for pay, chance in ends.items()) / sum(ends.values())
+    agents = [draws(mine), draws(theirs)]
+    assert luckbase.evaluate(board, agents).value[0] == pytest.approx(right, abs=1e-12)
+    played = luckbase.simulate(board, agents, games=20_000, seed=1)
+    assert abs(played.mean[0] - right) < 4 * played.error[0]
+
+
+def test_where_both_are_free_or_nobody_ever_draws_it_is_refused_in_a_sentence(board: Any) -> None:
+    both = "clock=0 result=0 lies on a cycle and both players choose there at once; such cycles are"
+    with pytest.raises(luckbase.errors.StateError, match=both):
+        luckbase.evaluate(board, "best-response")
+    with pytest.raises(luckbase.errors.StateError, match="clock=0 result=0 lies"):
+        luckbase.evaluate(board, draws(0.0))
