@@ -5,7 +5,7 @@ import * as api from "./api.js";
 import { fill, h, newId } from "./dom.js";
 import { exportBar } from "./export.js";
 import { capital, count, Payoffs } from "./format.js";
-import { sortedTable } from "./listing.js";
+import { drawnTable, sortedTable } from "./listing.js";
 
 const MOST = 50;
 const WIDE = matchMedia("(min-width: 60rem)");
@@ -142,12 +142,16 @@ function rows(table, got) {
     if (k === 0) return h("a", { href: address.of(table.id, "state", row.query), "aria-label": `Open row ${cell}: ${row.text}` }, "open");
     return shown[k - 1].show?.(row) ?? cell ?? "";
   };
+  const alike = same.length ? `In all of these: ${same.map((column) => `${column.name} ${column.value(got.rows[0])}`).join(", ")}.` : "";
   const more = got.count > got.rows.length || !got.complete;
   return [
     h("p.counted", null, said, got.count > got.rows.length ? ` The first ${got.rows.length} are shown.` : ""),
-    same.length ? h("p.about", null, `In all of these: ${same.map((column) => `${column.name} ${column.value(got.rows[0])}`).join(", ")}.`) : null,
+    alike ? h("p.about", null, alike) : null,
     got.rows.length ? sortedTable(["row", ...shown.map((column) => column.name)], lines, show, "The rows") : null,
-    exportBar({ name: `${table.game}-filter`, rows: got.rows.length ? () => [columns.map((column) => column.name), ...got.rows.map((row) => columns.map((column) => column.value(row)))] : null }),
+    exportBar({
+      name: `${table.game}-filter`, title: got.where || "Every row", about: `${said} ${alike}`,
+      rows: got.rows.length ? () => [columns.map((column) => column.name), ...got.rows.map((row) => columns.map((column) => column.value(row)))] : null,
+      picture: got.rows.length ? (width) => drawnTable(width, shown.map((column) => column.name), lines.map((line) => line.slice(1))) : null }),
     more ? h("p.about", null, "All of them, into a file: ", h("code", null, `luckbase export results/${table.path_name} "${got.where.replaceAll('"', "'")}" --out rows.csv`)) : null,
   ];
 }

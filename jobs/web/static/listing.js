@@ -1,8 +1,9 @@
 // Lists as tables whose heads sort them: a game's list, and the rows that a filter finds.
-import { fill, h } from "./dom.js";
+import { fill, h, s } from "./dom.js";
 import { capital } from "./format.js";
+import { breadth } from "./pen.js";
 
-const FEW = 200, FEW_LONG = 2, LONG = 5;
+const FEW = 200, FEW_LONG = 2, LONG = 5, LINE = 26;
 
 export const plain = (value) => (value === null ? "none" : Number(value.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 6 }));
 
@@ -12,7 +13,7 @@ export function listing(got, shows) {
   const heads = got.columns.map((name) => name.replaceAll("_", " "));
   const table = crossed ?? (got.rows.length <= FEW_LONG && heads.length > LONG ? turned(heads, got.rows, shows) : null) ?? sortedTable(heads, got.rows, written, shows);
   const element = h("div.heat", null, got.note ? h("p.about", null, capital(got.note)) : null, table);
-  return { element, leave() {}, kept: { rows: () => [got.columns, ...got.rows] } };
+  return { element, leave() {}, kept: { rows: () => [got.columns, ...got.rows], picture: (width) => drawnTable(width, heads, got.rows) } };
 }
 
 /** A number for each pair of two columns, as a table across; null where the list is none of that. */
@@ -34,6 +35,18 @@ function turned(heads, rows, label) {
 
 const written = (cell) => (typeof cell === "number" ? plain(cell) : cell);
 
+/** Heads and the first rows as a picture, as wide as they need. */
+export function drawnTable(width, heads, rows) {
+  const lines = [heads, ...rows.slice(0, FEW).map((row) => row.map((cell) => String(written(cell) ?? "")))];
+  const wide = heads.map((_, k) => Math.max(...lines.map((line) => breadth(line[k], "600 13px"))) + 20);
+  const ends = wide.map((_, k) => wide.slice(0, k + 1).reduce((a, b) => a + b, 0));
+  const numeric = heads.map((_, k) => rows.every((row) => typeof row[k] === "number" || empty(row[k])));
+  const cell = (text, line, k) => s("text", {
+    x: numeric[k] ? ends[k] - 10 : ends[k] - wide[k] + 10, y: 18 + LINE * line, "text-anchor": numeric[k] ? "end" : "start", class: line ? "cell" : "what" }, text);
+  return s("svg", { class: "curves", viewBox: `0 0 ${Math.max(width, ends.at(-1))} ${LINE * lines.length + 6}` },
+    lines.map((line, i) => [line.map((text, k) => cell(text, i, k)), s("line", { class: "rule", x1: 0, x2: ends.at(-1), y1: LINE * (i + 1), y2: LINE * (i + 1) })]));
+}
+
 function region(label, table) {
   return h("div.scroll", { tabindex: "0", role: "region", "aria-label": label }, table);
 }
@@ -42,7 +55,7 @@ function region(label, table) {
  * all. rows: lists of numbers and texts; show(cell, row, k): what stands for one. */
 export function sortedTable(heads, rows, show, label) {
   const body = h("tbody");
-  const numeric = heads.map((_, k) => rows.every((row) => typeof row[k] === "number" || row[k] === null));
+  const numeric = heads.map((_, k) => rows.every((row) => typeof row[k] === "number" || empty(row[k])));
   let [by, up, all] = [null, true, rows.length <= FEW];
   const more = h("button", { type: "button", onclick: () => { all = true; draw(); } }, `Show all ${rows.length.toLocaleString("en")} rows`);
   const buttons = heads.map((head, k) => h("button.sort", {
@@ -63,8 +76,10 @@ export function sortedTable(heads, rows, show, label) {
   return h("div", null, region(label, h("table.listed", null, h("thead", null, h("tr", null, cells)), body)), more);
 }
 
+const empty = (cell) => cell === null || cell === "";
+
 /** Numbers by size, nothing last, texts as people sort them. */
 function compare(a, b) {
-  if (a === null || b === null) return (a === null) - (b === null);
+  if (empty(a) || empty(b)) return empty(a) - empty(b);
   return typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
 }
