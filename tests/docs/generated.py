@@ -194,6 +194,7 @@ def example_of(values: list[Any], usual: Any) -> str:
     """Another value than the usual one: of a large number twice or half of it, else the next."""
     if not isinstance(usual, bool | str):
         (whole,) = (each for each in values if isinstance(each, range))
+        usual = whole[-1] if usual is None else usual
         near = (usual * 2, usual // 2) if usual >= 10 else (usual + 1, usual - 1)
         return str(next(each for each in near if each in whole))
     other = next(each for each in values if each != usual)
