@@ -21,7 +21,6 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck.board import (
     Leaf,
     PressYourLuckBoard,
-    Slide,
     outcome_distribution,
 )
 from luckbase.solver.games.press_your_luck.game import (
@@ -38,6 +37,7 @@ from luckbase.solver.games.press_your_luck.game import (
     spin,
 )
 from luckbase.solver.games.press_your_luck.outcomes import MAY_LOSE, PAYS, WHAMMY, Effect
+from luckbase.solver.games.press_your_luck.slides import Slide
 from luckbase.solver.scene import (
     BAD,
     GONE,
