@@ -144,7 +144,7 @@ def find_table(name: str, results: Path, settings: dict[str, str]) -> Found:
 
 def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -> str:
     said = f"{name}: no table of this board" + f" with {words.fields(settings)}" * bool(settings)
-    others, asks = list[str](), ""
+    others, asks = list[str](), list[str]()
     for path in tables_of(board, results):
         try:
             head = read_head(Folder(path), path)
@@ -156,19 +156,21 @@ def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -
         if head.rules_version != version:
             differ.append(f"rules version {head.rules_version}, now {version}")
         # what the other table has, from the differences of its board to the one asked for
-        asks = asks or _setting_that_asks(board, differ)
+        asks += filter(None, [_settings_that_ask(board, differ)])
         has = [re.sub(r"was (.*), now (.*)", r"\2 instead of \1", each) for each in differ]
         others.append(f"{path} ({', '.join(has[:4])}{', …' * (len(has) > 4)})")
     there = f"; there is {'; '.join(others[:5])}" if others else f" under {results}"
     makes = board_command(name, settings, board.game, results)
-    return f"{said}{there}{asks}; run: {makes}"
+    nearest = f"; to ask the nearest, add {min(asks, key=len)}" if asks else ""
+    return f"{said}{there}{nearest}; run: {makes}"
 
 
-def _setting_that_asks(board: Board, differ: Sequence[str]) -> str:
-    """A clause: with which options a board means another table; "" where none do."""
+def _settings_that_ask(board: Board, differ: Sequence[str]) -> str:
+    """The options with which a board means another table, as they are typed; "" where a difference
+    is no option."""
     found = [re.fullmatch(r"(?:.*, )?(\w+): was .*, now '?(.*?)'?", each) for each in differ]
     each = [setting(one[1], one[2]) for one in found if one and one[1] in board.options()]
-    return f"; to ask that one add {' '.join(each)}" if len(each) == len(found) > 0 else ""
+    return " ".join(each) if len(each) == len(found) else ""
 
 
 def why_stale(ledger: Ledger, *, absent_is_stale: bool = True) -> list[str]:

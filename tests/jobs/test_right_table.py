@@ -69,7 +69,7 @@ def test_rules_that_were_not_solved_are_refused_naming_those_that_were(
     assert "no table of this board with tied_pass=next" in err
     assert "(tied_pass: 'passer' instead of 'next')" in err
     assert "score_unit: 1000 instead of 500" in err
-    assert "; to ask that one add --set " in err
+    assert "; to ask the nearest, add --set tied_pass=passer; run: " in err
     assert f"luckbase solve {TINY} --set tied_pass=next" in err
 
 
