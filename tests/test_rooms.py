@@ -163,6 +163,35 @@ def _names_in(path: Path) -> Iterator[str]:
             yield from (node.module or "", *(alias.name for alias in node.names))
 
 
+FLOWS = {
+    "cluster.run.tiers": "check charts scene matrix_game.simplex game.faults search.stages",
+    "cluster.search.solve": "check charts scene search.stages search.sweep search.explore",
+    "cluster.table.lookup": "check charts scene matrix_game.simplex search.game_graph",
+}
+"""Where a solve, a small search and a question begin, and what of `solver` they do without."""
+
+
+def loaded(start: str, modules: dict[str, Path]) -> set[str]:
+    """The modules that are loaded where one is imported, itself too: by what stands at the top."""
+    found, waiting = set[str](), [start]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            for node in parsed(modules[name]).body:
+                if isinstance(node, ast.ImportFrom) and node.module:
+                    inner = [f"{node.module}.{alias.name}" for alias in node.names]
+                    waiting += {node.module, *inner} & modules.keys()
+    return found
+
+
+@pytest.mark.parametrize("start", FLOWS)
+def test_a_flow_loads_what_it_runs(start: str) -> None:
+    found = loaded(f"luckbase.{start}", modules())
+    assert f"luckbase.{start}" in found and "luckbase.solver.game.game" in found
+    assert found.isdisjoint(f"luckbase.solver.{name}" for name in FLOWS[start].split())
+
+
 @pytest.mark.parametrize("name", ["solver", "cluster", "jobs"])
 def test_the_rule_catches_a_forbidden_import(name: str, tmp_path: Path) -> None:
     path = tmp_path / "wrong.py"
