@@ -242,11 +242,12 @@ def _examples(game: Game, file: str, results: Path, ledger: Ledger | None) -> It
         said = board_command(file, settings, game.board.game, results, f"luckbase {name}")
         return " ".join([said, *filter(None, more)])
 
+    full, solvable = False, True
     try:
         full = has_full_table(game)
-    except OptionError:  # agents can be evaluated, and played against
-        pass
-    else:
+    except OptionError:  # what lies below a state can be solved, or agents evaluated
+        solvable = root is None
+    if solvable:
         below = ledger is not None and ledger.furthest is None
         yield command("solve", f"--from {state}" if below or not (full or start == "") else "")
         yield command("query", state)
@@ -266,7 +267,8 @@ def _worth_asking(game: Game, ledger: Ledger | None) -> Mapping[str, Any]:
     """A state that a table answers, in words: where its search began, or an instructive one."""
     layout, root = game.get(Layout), game.start()
     if ledger is not None and ledger.furthest is None and (goal := ledger.origin) and goal.roots:
-        return goal.roots.start[0]
+        start = goal.roots.start[0]
+        return {name: start[name] for name in game.fields.names if name in start}
     known = all(each.sample for each in game.fields) and (layout is not None or root is not None)
     state: dict[str, Any] = {each.name: sample(each) for each in game.fields}
     if known and (layout is None or layout.why_outside(game.parse(state)) is None):

@@ -92,7 +92,7 @@ def info(
     print("\nA state, field by field")
     _print_pairs((each.name, _field_text(each)) for each in found.fields)
     print("\nOptions: --set NAME=VALUE, or in a copy of the board file")
-    _print_pairs((f"{each.name}={each.value}", _option_text(each)) for each in found.options)
+    _print_pairs((_option_name(each), _option_text(each)) for each in found.options)
     if found.charts:
         print("\nCharts: luckbase chart, --what NAME")
         _print_pairs((each.name, f"{_upper(each.shows)}. {each.reading}") for each in found.charts)
@@ -164,6 +164,10 @@ def _field_text(of: FieldInfo) -> str:
         bounds = f" {of.min} to {of.max}{step}."
     left_out = "" if of.default is None or of.blank else f" If left out: {of.default}."
     return f"{of.help}{bounds}{left_out} Example: {of.name}={of.example}"
+
+
+def _option_name(of: OptionInfo) -> str:
+    return of.name if of.value is None else f"{of.name}={of.value}"
 
 
 def _option_text(of: OptionInfo) -> str:

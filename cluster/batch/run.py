@@ -41,7 +41,7 @@ from luckbase.cluster.table.ledger import RESULTS, TIERS, board_command, table_d
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_game
 from luckbase.solver.board.file import path_of
-from luckbase.solver.errors import LuckbaseError, MissingTableError, TableError
+from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError, TableError
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import ANY_TYPE, AsText, Flat, PythonOnly, Result, Rounded
@@ -394,7 +394,11 @@ def _for_request(
         return status
     game = load_game(request.board)
     own = table_directory(results, game)
-    if not has_full_table(game) or not own.is_dir() or not own.samefile(status.table):
+    try:
+        whole = has_full_table(game)
+    except OptionError:  # it is solved below states alone
+        return status
+    if not whole or not own.is_dir() or not own.samefile(status.table):
         return status
     (due,) = plan_boards([replace(request, solve_options={})], None, Options(results=results))
     if due.state == "complete":
