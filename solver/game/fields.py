@@ -321,6 +321,11 @@ class Fields(Sequence[Field]):
     def __len__(self) -> int:
         return len(self._fields)
 
+    def __repr__(self) -> str:
+        """A line a field: as a person might write it, and what it is."""
+        wide = max((len(field.example) for field in self), default=0)
+        return "\n".join(f"{field.example:{wide}}  {field.help}".rstrip() for field in self)
+
     @property
     def example(self) -> str:
         """The fields that must be said as a person might write them."""

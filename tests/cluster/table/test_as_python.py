@@ -158,6 +158,10 @@ def test_of_those_who_choose_at_once_an_action_is_player_1s() -> None:
 
 def test_its_fields_and_the_charts_that_can_be_made_of_it(table: luckbase.Table) -> None:
     assert table.fields.names == ("scores", "earned", "passed", "whammies")
+    lines = repr(table.fields).splitlines()
+    assert len(lines) == 4 and all(
+        field.help in line for field, line in zip(table.fields, lines, strict=True)
+    )
     names = [chart.name for chart in table.charts]
     full = table.full is not None
     assert names == (["lead", "leads", "decide", "by-lead", "by-spins"] if full else ["by-spins"])
@@ -256,7 +260,8 @@ USES: dict[str, Callable[[Any], Any]] = {
     "t[state]": lambda t: t[SOME], "ask": lambda t: t.ask(SOME), "in": lambda t: SOME in t,
     "iter": lambda t: next(iter(t)), "len": len, "with": lambda t: t.__enter__(),
     "ask_all": lambda t: next(t.ask_all([SOME])), "values": lambda t: t.values([SOME]),
-    "moves": lambda t: t.moves(SOME), "scene": lambda t: t.scene(SOME),
+    "moves": lambda t: t.moves(SOME), "why": lambda t: t.why(SOME),
+    "scene": lambda t: t.scene(SOME),
     "to_arrow": lambda t: t.to_arrow(), "to_pandas": lambda t: t.to_pandas(),
     "export": lambda t: t.export("x.csv"), "verify": lambda t: t.verify(),
     "diff": lambda t: t.diff(t), "chart": lambda t: t.chart(), "charts": lambda t: t.charts,
