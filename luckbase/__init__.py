@@ -18,7 +18,7 @@ All of luckbase is on this page; what the command line does, a function here doe
                                                ``t.values(frame)``, ``t.to_pandas()``,
                                                ``t.export(file)``, ``t.verify()``,
                                                ``t.diff(other)``, ``t.chart()``, ``t.agent()``,
-                                               ``t.play()``
+                                               ``t.play()``, ``t.why(state)``
 `evaluate`, `matrix`, `simulate`               what a profile of agents is worth
 `play`, `graph`                                a person's game; a drawing of how agents play
 `report`                                       a table in one file, to send to somebody
