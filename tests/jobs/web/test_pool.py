@@ -65,7 +65,7 @@ def test_a_table_that_is_deleted_is_gone(copied: Path, client: TestClient) -> No
     state_of(client, id)
     shutil.rmtree(copied / "pig")
     reply = client.get(f"/api/tables/{id}/state?mine=1&yours=1")
-    assert reply.status_code == 404 and "no table here" in reply.json()["error"]
+    assert reply.status_code == 404 and "unknown table" in reply.json()["error"]
     assert [table["game"] for table in client.get("/api/tables").json()["tables"]] == ["skunk"]
 
 
