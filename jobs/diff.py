@@ -36,10 +36,10 @@ def diff(
     groups: Annotated[int, Help("Print the N groups that cost most in all.", "N", 0)] = 12,
     worst: Annotated[int, Help("Print the N decisions that cost most.", "N", 0)] = 10,
     tolerance: Annotated[
-        float | None, Help("Payoffs closer than this agree; the tables' precision", "X", 0)
+        float | None, Help("Payoffs closer than this count as equal.", "X", 0)
     ] = None,
     sample: Annotated[int | None, Help("Compare N states only, drawn evenly.", "N", 1)] = None,
-    seed: Annotated[int, Help("Which states are drawn.", "N", 0)] = 0,
+    seed: Annotated[int, Help("Seed of the sample.", "N", 0)] = 0,
     settings: options.Settings = None,
     set_second: Annotated[
         list[str] | None, Help("As --set, for the second board only.", "NAME=VALUE")

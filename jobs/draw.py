@@ -30,12 +30,12 @@ def chart(
     table: options.TableName,
     fields: Annotated[
         list[str] | None,
-        options.Argument("Only these lines, or what the picture is of.", "[FIELD=VALUE...]"),
+        options.Argument("Only the lines with these values, or what to draw.", "[FIELD=VALUE...]"),
     ] = None,
     what: Annotated[
         str | None, Help("Which of the game's charts; the first if not given.", "NAME")
     ] = None,
-    reachable: Annotated[bool, Help("Without what no play by the chart comes to.")] = False,
+    reachable: Annotated[bool, Help("Leave out what never comes up in play by the chart.")] = False,
     as_csv: Annotated[bool, Help("Print CSV; of a picture, its numbers.")] = False,
     out: Annotated[str, Help("A .txt, .csv, .png, .svg or .pdf; - is stdout.", "FILE")] = "-",
     settings: options.Settings = None,
@@ -157,7 +157,7 @@ def _rendered(picture: graphviz.Digraph, suffix: str, out: str) -> bytes:
 )
 def report(
     table: options.TableName,
-    out: Annotated[str, Help("Where it is written.", "FILE.html")],
+    out: Annotated[str, Help("The file to write.", "FILE.html")],
     sample: Annotated[
         int | None, Help(f"Rows to verify ({options.SAMPLE}); 0: do not verify.", "N", 0)
     ] = None,

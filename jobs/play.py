@@ -35,14 +35,14 @@ def play(
     seat: Annotated[
         int | None, Help("Which player you are; who is up first if not given.", "PLAYER", 1)
     ] = None,
-    seed: Annotated[int | None, Help("Of the random numbers; any if not given.", "S", 0)] = None,
+    seed: Annotated[int | None, Help("Seed of the random numbers.", "S", 0)] = None,
     start: options.From = None,
     settings: options.Settings = None,
     hints: Annotated[
         bool, Help("Show what each action is worth before every decision.")
     ] = False,
     max_states: Annotated[
-        int, Help("States that a search for their worth may meet.", "N", 1)
+        int, Help("The most states that a search for payoffs may find.", "N", 1)
     ] = 20_000_000,
     results: options.Results = Path("results"),
 ) -> None:  # fmt: skip

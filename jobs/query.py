@@ -36,7 +36,7 @@ def query(
         bool, Help("In a batch, every action's payoffs, the margin, who acts.")
     ] = False,
     max_states: Annotated[
-        int, Help("States that a search above the frontier may meet.", "N", 1)
+        int, Help("The most states that a search above the table may find.", "N", 1)
     ] = 20_000_000,
     settings: options.Settings = None,
     strict: options.Strict = False,

@@ -60,7 +60,7 @@ def solve(
     results: options.ResultsOrJob = None,
     memory: options.Memory = None,
     dry_run: Annotated[bool, Help("Say what would be solved, why and how long; no more.")] = False,
-    watch: Annotated[bool, Help("Go on: solve again what is saved, until Ctrl+C.")] = False,
+    watch: Annotated[bool, Help("Keep running: solve a board again when it is saved.")] = False,
     as_json: options.Json = False,
     **how: Any,
 ) -> int:  # fmt: skip

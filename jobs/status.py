@@ -102,7 +102,7 @@ def verify(
         int | None, Help(f"Rows to recompute from the rules ({options.SAMPLE}).", "N", 0)
     ] = None,
     every: Annotated[bool, Help("Recompute every row.")] = False,
-    seed: Annotated[int, Help("Which rows are drawn.", "N", 0)] = 0,
+    seed: Annotated[int, Help("Seed of the sample.", "N", 0)] = 0,
     settings: options.Settings = None,
     results: options.Results = Path("results"),
     as_json: options.Json = False,

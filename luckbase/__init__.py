@@ -171,7 +171,7 @@ def info(
 
 def plan(
     board: Board | str | os.PathLike[str], start: Any = None, *,
-    workers: Annotated[int | None, Help("Shards at once; all cores if not given.", "N", 1)] = None,
+    workers: Annotated[int | None, Help("Pieces solved at once; else one a core.", "N", 1)] = None,
     memory: int | None = None, results: str | os.PathLike[str] = "results",
 ) -> Planned | PlannedSearch:  # fmt: skip
     """What a solve will take: of the full table, by level; of a search, how many states it meets.
@@ -307,7 +307,7 @@ def evaluate(  # noqa: PLR0913  # what the command has
     moves: Annotated[int, Help("The N moves that cost the agents most.", "N", 0)] = 0,
     exact: Annotated[bool, Help("The value as a fraction (small one-player boards).")] = False,
     facts: Annotated[bool, Help("What else the game says of the agents.")] = False,
-    max_states: Annotated[int, Help("States that the agents may come to.", "N", 1)] = 20_000_000,
+    max_states: Annotated[int, Help("The most states agents may come to.", "N", 1)] = 20_000_000,
     results: str | os.PathLike[str] = "results",
 ) -> Evaluated:  # fmt: skip
     """The exact payoffs of a profile of agents from a state, or the game's start.
@@ -345,8 +345,8 @@ def matrix(
 
 def simulate(
     board: Board | str | os.PathLike[str], agents: str | Sequence[Any] = "optimal",
-    games: Annotated[int, Help("Plays.", "N", 1)] = 1_000_000, start: Any = None, *,
-    seed: Annotated[int, Help("Of the random numbers.", "S", 0)] = 0,
+    games: Annotated[int, Help("Games to play.", "N", 1)] = 1_000_000, start: Any = None, *,
+    seed: Annotated[int, Help("Seed of the random numbers.", "S", 0)] = 0,
     max_states: Annotated[int, Help("States to expand before playing.", "N", 1)] = 1_000_000,
     results: str | os.PathLike[str] = "results",
 ) -> Simulated:  # fmt: skip
@@ -385,7 +385,7 @@ def graph(  # noqa: PLR0913  # what the command has
     board: Board | str | os.PathLike[str], agents: str | Sequence[Any] = "optimal",
     start: Any = None, *,
     every: Annotated[bool, Help("Every position, those that no play comes to as well.")] = False,
-    layers: Annotated[bool, Help("Positions in a box a layer.")] = False,
+    layers: Annotated[bool, Help("Draw a box around each layer.")] = False,
     labels: Annotated[str, Help(f"What edges say: {', '.join(LABELS)}.", "KIND")] = "chances",
     ends: Annotated[bool, Help("In a one-player game, lost games as well.")] = False,
     max_nodes: Annotated[int, Help("Positions that a drawing may have.", "N", 1)] = 2000,

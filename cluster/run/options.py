@@ -33,9 +33,9 @@ class Options:
     memory: int | None = None
     """Bytes that shards in flight may need; a share of what is free if not given."""
     using: Annotated[Place | None, Help("A table at which a search may end.", "TABLE")] = None
-    max_states: Annotated[int | None, Help("States that a search may meet.", "N", 1)] = None
-    workers: Annotated[int | None, Help("Shards at once; all cores if not given.", "N", 1)] = None
-    address: Annotated[str | None, Help("A Ray cluster, or local: one here.", "ADDR")] = None
+    max_states: Annotated[int | None, Help("The most states of a search.", "N", 1)] = None
+    workers: Annotated[int | None, Help("Pieces solved at once; else one a core.", "N", 1)] = None
+    address: Annotated[str | None, Help("A Ray cluster; local starts one here.", "ADDR")] = None
     margin: Annotated[bool, Help("Store what the second best action would cost.")] = False
     force: Annotated[bool, Help("Solve all of it again.")] = False
     check: Annotated[bool, Help("Read every byte first; solve again what has changed.")] = False
