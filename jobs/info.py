@@ -28,7 +28,7 @@ NAME = 24
 
 @options.command(
     "luckbase boards",
-    "luckbase boards --copy NAME --out mine.toml",
+    "luckbase boards --copy pig/race --out mine.toml",
 )
 def boards(
     copy: Annotated[str | None, Help("Write this board to a file, to edit.", "NAME")] = None,
