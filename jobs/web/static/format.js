@@ -26,7 +26,7 @@ export class Payoffs {
     return this.chance ? `${fixed(100 * value, 2)}%` : fixed(value, 4);
   }
 
-  /** A difference, with its sign. */
+  /** A difference, with its sign: of chances in percentage points, +4.71 pp. */
   change(value) {
     if (value === null || value === undefined) return "–";
     const sign = value > 0 ? "+" : value < 0 ? MINUS : "±";
@@ -35,19 +35,14 @@ export class Payoffs {
 
   /** What an edge pays: +4. */
   paid(value) {
-    return value ? this.change(value).replace(/\.?0+(%?)$/, "$1") : "0";
+    return value ? this.change(value).replace(/\.?0+( pp)?$/, "$1") : "0";
   }
 
   /** How large a difference is; small ones as 1.2e-8. */
   size(value) {
-    const [size, decimals, unit] = this.chance ? [Math.abs(100 * value), 2, "%"] : [Math.abs(value), 4, ""];
+    const [size, decimals, unit] = this.chance ? [Math.abs(100 * value), 2, " pp"] : [Math.abs(value), 4, ""];
     if (size === 0) return `0${unit}`;
     return size >= 0.5 * 10 ** -decimals ? size.toFixed(decimals) + unit : `${size.toExponential(1)}${unit}`;
-  }
-
-  /** What a decision costs: 4.71 pp. */
-  cost(value) {
-    return this.size(value).replace("%", " pp");
   }
 }
 

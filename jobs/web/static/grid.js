@@ -231,7 +231,7 @@ async function gridMap(here, chosen) {
   const cells = other && !best ? minus(other, got) : best ? got.best : got.cells;
   const plain = colours(table).find(([name]) => name === chosen.colour)?.[1] ?? chosen.colour;
   const what = other && !best ? `${plain}: ${apartFrom(rival, table)} less ${apartFrom(table, rival)}` : plain;
-  const number = best ? (k) => names[k] : other ? (value) => payoffs.change(value) : (value) => payoffs.text(value);
+  const number = best ? (k) => names[k] : (value) => (other ? payoffs.change(value) : chosen.colour === "margin" ? payoffs.size(value) : payoffs.text(value));
   const own = (i, j) => `${data.x.label} = ${got.x.values[i]}, ${data.y.label} = ${got.y.values[j]}`;
   const tell = (i, j) => {
     if (cells[i][j] === null) return `${own(i, j)}: ${got.best?.[i]?.[j] === null ? "no such state in this table" : other && !best && got.cells[i][j] !== null ? `no such state on ${apartFrom(rival, table)}` : "nothing to choose"}`;
@@ -241,7 +241,7 @@ async function gridMap(here, chosen) {
   };
   const most = Math.max(...span(cells).map(Math.abs)) || 1e-12;
   const scale = best ? namedScale(names, "nothing to choose")
-    : other ? scaleOf(apart, [-most, most], (value) => payoffs.change(value)) : scaleOf(viridis, span(cells), (value) => payoffs.text(value));
+    : other ? scaleOf(apart, [-most, most], number) : scaleOf(viridis, span(cells), number);
   const data = { x: axis(table, got.x), y: axis(table, got.y), cells, edges: best ? null : got.best, name: what, names: [got.x.name, got.y.name, chosen.colour], flat: best, text: (i, j) => (cells[i][j] === null ? "" : number(cells[i][j])) };
   const held = got.cells;
   const state = (i, j) => cellState(table, chosen.base, [got.x.name, got.x.values[i]], [got.y.name, got.y.values[j]]);

@@ -160,7 +160,7 @@ function hand(table, payoffs, game, got, current) {
 
 function hinted(payoffs, hint) {
   return h("span.hinted", null, hint.value === null || hint.value === undefined ? null : payoffs.show(hint.value), hint.chance === undefined ? null : ` chance ${hint.chance.toFixed(3)}`,
-    " ", hint.cost > 0 ? `costs ${payoffs.cost(hint.cost)}` : h("span.badge.good", null, "best"));
+    " ", hint.cost > 0 ? `costs ${payoffs.size(hint.cost)}` : h("span.badge.good", null, "best"));
 }
 
 // --- afterwards -----------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ function after(table, payoffs, got) {
   if (!decisions.length) return h("section", { "aria-label": "Your decisions" }, h("p.lead", null, "Nothing was yours to decide."));
   const wrong = decisions.filter((decision) => decision.cost > 0);
   const total = got.cost ?? wrong.reduce((sum, decision) => sum + decision.cost, 0);
-  const head = wrong.length ? `${wrong.length} of ${decisions.length} not the best; they cost ${payoffs.cost(total)} in all.` : `No mistake in ${decisions.length} decision${decisions.length > 1 ? "s" : ""}.`;
+  const head = wrong.length ? `${wrong.length} of ${decisions.length} not the best; they cost ${payoffs.size(total)} in all.` : `No mistake in ${decisions.length} decision${decisions.length > 1 ? "s" : ""}.`;
   const most = Math.max(...decisions.map((decision) => decision.cost), 1e-12);
   return h("section", { "aria-label": "Your decisions" }, h("h2", null, "What your decisions cost"), h("p.lead", null, head),
     h("div.scroll", null, h("table.decisions", null,
@@ -183,5 +183,5 @@ function after(table, payoffs, got) {
 function costly(payoffs, cost, most) {
   const piece = h("span.worse");
   piece.style.setProperty("--long", String(cost / most));
-  return h("span.costly", null, h("span.track", { "aria-hidden": true }, piece), payoffs.cost(cost));
+  return h("span.costly", null, h("span.track", { "aria-hidden": true }, piece), payoffs.size(cost));
 }

@@ -107,13 +107,13 @@ function goal(table, got) {
 function verdict({ table, got }, chosen) {
   const payoffs = new Payoffs(table);
   const best = got.choices.filter((each) => each.best).map((each) => each.action);
-  const line = chosen.best ? `Right: ${chosen.action}` : `${capital(chosen.action)} costs ${payoffs.cost(chosen.cost)}`;
+  const line = chosen.best ? `Right: ${chosen.action}` : `${capital(chosen.action)} costs ${payoffs.size(chosen.cost)}`;
   const order = [...got.choices].sort((a, b) => a.cost - b.cost);
   const chances = order.some((each) => each.chance !== undefined);
   return [
     head(line),
     h("p.lead", null, chosen.best
-      ? best.length > 1 ? `As good: ${best.filter((each) => each !== chosen.action).join(", ")}.` : `The next best costs ${payoffs.cost(got.margin)}.`
+      ? best.length > 1 ? `As good: ${best.filter((each) => each !== chosen.action).join(", ")}.` : `The next best costs ${payoffs.size(got.margin)}.`
       : `Best: ${best.join(" or ")}.`),
     h("div.why", null, got.why.map((sentence) => h("p", null, sentence))),
     h("table.decisions", null, h("caption.unseen", null, "What each action is worth"),
@@ -121,7 +121,7 @@ function verdict({ table, got }, chosen) {
       h("tbody", null, order.map((each) => h("tr", { "aria-current": each === chosen ? "true" : null },
         h("th", { scope: "row" }, each.action, each === chosen ? h("span.badge", { class: `badge ${each.best ? "good" : "old"}` }, "you") : null),
         h("td.n", null, payoffs.show(each.value)), chances ? h("td.n", null, `${(100 * each.chance).toFixed(1)}%`) : null,
-        h("td.n", null, each.cost ? payoffs.cost(each.cost) : "–"))))),
+        h("td.n", null, each.cost ? payoffs.size(each.cost) : "–"))))),
   ];
 }
 
@@ -158,6 +158,6 @@ function tally({ table, score }) {
   const part = (name, value) => h("div", null, h("dt", null, name), h("dd", null, value));
   return fill(score, h("dl.facts", null,
     part(all.length === 1 ? "decision" : "decisions", String(all.length)), part("right", `${Math.round((100 * right) / all.length)}%`),
-    part("cost in all", cost ? payoffs.cost(cost) : "nothing"), part("cost of one", cost ? payoffs.cost(cost / all.length) : "nothing")),
+    part("cost in all", cost ? payoffs.size(cost) : "nothing"), part("cost of one", cost ? payoffs.size(cost / all.length) : "nothing")),
   h("button", { type: "button", onclick: () => { keep(table.id, []); tally({ table, score }); document.getElementById("main").focus(); } }, "Start again"));
 }

@@ -224,7 +224,7 @@ def test_a_game_is_played_to_its_end_and_its_decisions_priced(
         own, values = answer["to_act"] - 1, {a["action"]: a["value"] for a in answer["actions"]}
         cost = answer["value"][own] - values[row.locator("td").first.inner_text()][own]
         shown = row.locator("td").last.inner_text()
-        assert (0 if shown == "none" else float(shown.rstrip(" %p"))) == pytest.approx(
+        assert (0 if shown == "none" else float(shown.removesuffix(" pp"))) == pytest.approx(
             100 * cost, abs=0.0051
         )
 

@@ -59,7 +59,7 @@ def test_a_cell_says_the_number_of_the_state_that_it_opens(
     page.mouse.up()
     expect(page.locator(".split")).to_be_visible()
     answer = queried(tables[game], visitor.fields())
-    shown = re.search(r"([\d.]+)%", said)
+    shown = re.search(r"([\d.]+)( pp|%)", said)
     wanted = answer["margin"] if "margin" in said else answer["value"]["value_2" in GRIDS[game]]
     assert shown is not None and float(shown[1]) == pytest.approx(100 * wanted, abs=0.0051)
     if "best: " in said:
@@ -350,10 +350,10 @@ def test_two_tables_side_by_side(
     change = 100 * (two["value"][0] - one["value"][0])
     assert abs(change) > 0.01
     expect(row.locator(".swinging .n")).to_have_text(
-        f"{'+' if change > 0 else '−'}{abs(change):.2f}%"
+        f"{'+' if change > 0 else '−'}{abs(change):.2f} pp"
     )
     page.get_by_role("link", name="See the difference as a map").click()
-    expect(page.locator(".legend")).to_contain_text("%")
+    expect(page.locator(".legend")).to_contain_text("pp")
     point_at(page, 0.2, 0.5)
     expect(page.locator(".readout")).to_contain_text(re.compile("[+−±0]"))
 
@@ -385,7 +385,7 @@ def test_differences_of_tables_with_other_steps_are_those_of_their_answers(
     asked = dict(parse_qsl(state))
     one, two = (queried(tables[name], asked)["value"][1] for name in ways)
     assert one != two
-    shown = re.search(r"([+−±])([\d.]+)(e-\d+)?%", page.locator(".readout span").inner_text())
+    shown = re.search(r"([+−±])([\d.]+)(e-\d+)? pp", page.locator(".readout span").inner_text())
     assert shown is not None
     change = float(shown[2] + (shown[3] or "")) * (-1 if shown[1] == "−" else 1)
     assert change == pytest.approx(100 * (two - one), abs=0.0051)
@@ -511,7 +511,7 @@ def test_a_ready_search_finds_rows_that_open(
     answer = queried(tables["press-your-luck"], visitor.fields())
     assert answer["best"] == "pass to 3" and answer["to_act"] == 2
     assert answer["state"]["scores"][1] < answer["state"]["scores"][2]
-    better = float(shown[heads.index("better")].rstrip("%"))
+    better = float(shown[heads.index("better")].removesuffix(" pp"))
     assert better == pytest.approx(100 * answer["margin"], abs=0.0051)
 
 
