@@ -150,6 +150,16 @@ def test_why_stands_under_the_answer(visitor: Visitor, address: Callable[..., st
     assert said and page.locator(".why p").all_text_contents() == said
 
 
+def test_differences_of_chances_are_percentage_points(
+    visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
+) -> None:
+    page = visitor.go(address("press-your-luck"))
+    answer = queried(tables["press-your-luck"], visitor.fields())
+    expect(page.locator(".verdict .lead")).to_contain_text(f"{100 * answer['margin']:.2f} pp")
+    gains = page.locator(".swinging .n").all_inner_texts()
+    assert gains and all(each.endswith(" pp") or each == "±0" for each in gains)
+
+
 def test_amounts_that_are_no_slide_are_explained(
     visitor: Visitor, address: Callable[..., str]
 ) -> None:
