@@ -104,6 +104,12 @@ def check_luck(table: Table, state: State, claim: Luck) -> None:
         assert named.value is not None
         change = named.value[player] + named.reward[player] - there.answer.value[player]
         assert change == pytest.approx(claim.losses[0].low, abs=1e-9)
+        lost = [
+            each.chance * (each.value[player] + each.reward[player] - there.answer.value[player])
+            for each in outcomes
+            if each.value
+        ]
+        assert named.chance * change == pytest.approx(min(lost), abs=1e-9)
 
 
 def check_sure(table: Table, state: State, claim: Sure) -> None:
@@ -173,6 +179,11 @@ def check_turn(table: Table, state: State, claim: Turn) -> None:
         return max(first - claim.here, claim.here - last, 0)
 
     assert claim.first is not None and claim.last is not None
+    say, text = claim.turning.say, str(claim)
+    inner = claim.first > claim.low, claim.last < claim.high
+    assert f"from {say(claim.first)}" in text if inner[0] or not any(inner) else "from" not in text
+    assert ("up to" in text) == (inner == (False, True))
+    assert say(claim.last) in text or not inner[1]
     assert far(claim.first, claim.last) == min(far(span[0], span[-1]) for span in spans)
 
 
