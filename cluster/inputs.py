@@ -202,6 +202,22 @@ def tables_by_name(board: Board, results: Path) -> Iterator[Opener]:
         yield opener
 
 
+@contextmanager
+def playing(
+    board: Board | str | os.PathLike[str], agents: str | Sequence[Any], start: Any,
+    results: str | os.PathLike[str],
+) -> Iterator[tuple[Game, Ints, Opener]]:  # fmt: skip
+    """The game of a board, the canonical state (fields,) where plays begin, and what opens the
+    tables that are agents. Raises OptionError for an agent that there is not, then as `start_of`.
+    """
+    from luckbase.cluster.play.agents import check
+
+    game = game_of(board)
+    with tables_by_name(game.board, Path(results)) as opener:
+        check(game, agents, opener)
+        yield game, start_of(game, start), opener
+
+
 def new_play(game: Game, start: Any, results: Path, max_states: int, how: PlayOptions) -> Play:
     """A person's game on a board, priced by what can be had soonest; the play closes what is opened
     for it. Raises as `soonest` and

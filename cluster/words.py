@@ -109,6 +109,11 @@ def check_folder(results: str | os.PathLike[str], where: str = "results") -> Non
         raise OptionError(f"{where}: '{said[:60]}' is a URI; write a folder, such as results")
 
 
+def within(error: float, each: str = "") -> str:
+    """How far numbers may be off: ``within 3.0e-08``; ``exact`` where they are not."""
+    return f"{each}within {error:.1e}" if error else "exact"
+
+
 def cost(number: float, chance: bool = False) -> str:
     """What a decision costs: six digits after the point, or as 1.2e-08 where those would not show
     it; of a chance in percentage points, ``28.1521 pp``."""

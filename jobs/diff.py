@@ -101,7 +101,8 @@ def _draw(where: str, suffix: str, found: Comparison, names: Sequence[Any]) -> N
     if boards[0] == boards[1]:
         boards = [f"{name.board} ({name.solve_id})" for name in names]
     drawn = draw(found.picture.heatmap(f"{boards[1]} in place of {boards[0]}"), suffix)
-    terminal.say(f"{where}: where decisions moved, {terminal.write_file(where, drawn)}")
+    size = words.size(terminal.write_file(where, drawn))
+    terminal.say(f"{where}: where decisions moved, {size}")
 
 
 def _print(found: Comparison, names: Sequence[Any], groups: int) -> None:
@@ -116,7 +117,7 @@ def _print(found: Comparison, names: Sequence[Any], groups: int) -> None:
     sides = ("first are not in the second", "second are not in the first")
     said += [f"{n:,} of the {side}" for side, n in zip(sides, found.only, strict=True)
              if n is not None]  # fmt: skip
-    print(f"{', '.join(said)}; payoffs closer than {found.tolerance:.1e} agree")
+    terminal.print_to_fit(f"{', '.join(said)}; payoffs closer than {found.tolerance:.1e} agree")
     print(f"payoffs of {words.many(found.payoffs, 'state')} differ", end="")
     print(f", by {found.amount(found.largest)} at most" * bool(found.payoffs))
     moved = [group for group in found.groups if group.changed]

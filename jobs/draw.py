@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     import graphviz
 
     from luckbase.solver.charts import Chart, Kind
+    from luckbase.solver.game.game import Game
 
 
 @options.command(
-    "luckbase chart pig/race",
+    "luckbase chart pig/race --list",
     "luckbase chart pig/race --what hold --out hold.png",
 )
 def chart(
@@ -38,35 +39,71 @@ def chart(
     reachable: Annotated[bool, Help("Leave out what never comes up in play by the chart.")] = False,
     as_csv: Annotated[bool, Help("Print CSV; of a picture, its numbers.")] = False,
     out: Annotated[str, Help("A .txt, .csv, .png, .svg or .pdf; - is stdout.", "FILE")] = "-",
+    listed: Annotated[bool, Help("List the charts: what each shows, and how to read it.")] = False,
     settings: options.Settings = None,
     strict: options.Strict = False,
     results: options.Results = Path("results"),
+    as_json: options.Json = False,
 ) -> None:
     """Print or draw a table at a glance: when to hold, chances to win.
 
-    A game has its charts by name, lists and pictures; a wrong name for --what lists them. A
-    picture is printed as text, as wide as the terminal, or drawn into a file."""
+    A game has its charts by name, lists and pictures: --list. A picture is printed as text, as
+    wide as the terminal, or drawn into a file."""
     from luckbase.solver.charts import Listing
     from luckbase.solver.game.capabilities import Charts, choose_chart
 
-    if Path(table).is_file():  # a game that has no charts says so, solved or not
-        from luckbase.solver import load_game
-
-        load_game(options.board_of(table, settings)).need(Charts)
+    options.check_one(as_csv=as_csv, as_json=as_json)
+    if listed or Path(table).is_file():  # a game that has no charts says so, solved or not
+        game = _game_of(table, settings)
+        kinds = game.need(Charts).kinds
+    if listed:
+        _print_kinds(game.board.name, kinds, as_json)
+        return
     with options.open_found(table, results, settings, strict) as opened:
         kind = choose_chart(opened.game, what)
         opened.check_chart(kind)
         suffix = _suffix(kind, opened.game.need(Charts).kinds, as_csv, out)
         made = opened.chart(kind.name, options.read_fields(fields or []), reachable=reachable)
         origin = opened.origin
-    if isinstance(made, Listing):
-        terminal.say(made.note)
-    terminal.say(f"from {origin}")
-    if out == "-":
-        sys.stdout.write(_written(made, suffix, sys.stdout).decode())
+    if not as_json:
+        note = made.note if isinstance(made, Listing) else ""
+        terminal.say("\n".join(filter(None, [note, f"from {origin}"])))
+    if out != "-":
+        written = terminal.write_file(out, _written(made, suffix))
+        _say_written(as_json, f"{out}: {kind.shows}", out, written, origin, kind)
+    elif as_json:
+        terminal.print_json(origin, {"name": kind.name, "shows": kind.shows}, made)
     else:
-        size = terminal.write_file(out, _written(made, suffix))
-        terminal.say(f"{out}: {kind.shows}, {size}")
+        sys.stdout.write(_written(made, suffix, sys.stdout).decode())
+
+
+def _game_of(table: str, settings: list[str] | None) -> Game:
+    """The game of a board file, or of a table's directory."""
+    from luckbase.solver import load_game
+
+    if not Path(table).is_dir():
+        return load_game(options.board_of(table, settings))
+    with luckbase.open(table) as opened:
+        return opened.game
+
+
+def _print_kinds(board: str, kinds: Sequence[Kind], as_json: bool) -> None:
+    """The charts of a board: what each shows, and how to read it."""
+    if as_json:
+        terminal.print_json({"board": board, "charts": [kind.as_json() for kind in kinds]})
+        return
+    for kind in kinds:
+        more = " (a picture)" if kind.picture else ""
+        terminal.print_entry(kind.name, f"{kind.shows}{more}")
+        terminal.print_entry("", kind.reading)
+
+
+def _say_written(as_json: bool, text: str, out: str, size: int, *more: Any) -> None:
+    """That a file was written: a sentence for people, or what there is to say of it as JSON."""
+    if as_json:
+        terminal.print_json(*more, {"file": out, "bytes": size})
+    else:
+        terminal.say(f"{text}, {words.size(size)}")
 
 
 def _suffix(kind: Kind, kinds: Sequence[Kind], as_csv: bool, out: str) -> str:
@@ -113,6 +150,7 @@ def graph(
     settings: options.Settings = None,
     results: options.Results = Path("results"),
     out: Annotated[str, Help("A .dot, .svg, .png or .pdf; - is DOT on stdout.", "FILE")] = "-",
+    as_json: options.Json = False,
     **how: Any,
 ) -> None:
     """Draw how agents play as a graph (DOT): positions and moves.
@@ -126,12 +164,17 @@ def graph(
     suffix = ".dot" if out == "-" else options.check_ending("--out", out, endings)
     read, root = options.board_of(board, settings), options.read_start(start, more)
     drawn = luckbase.graph(read, agents, root, results=results, **how)
-    if out == "-":
+    about = {"board": drawn.game.board.name, "agents": drawn.agents}
+    if out != "-":
+        written = terminal.write_file(out, _rendered(drawn.dot, suffix, out))
+        counts = {"nodes": len(drawn.diagram.nodes), "edges": len(drawn.diagram.edges)}
+        text = f"{out}: {words.many(counts['nodes'], 'position')}, "
+        text += words.many(counts["edges"], "edge")
+        _say_written(as_json, text, out, written, about, counts)
+    elif as_json:
+        terminal.print_json(about, drawn.diagram)
+    else:
         print(drawn.dot.source, end="")
-        return
-    terminal.write_file(out, _rendered(drawn.dot, suffix, out))
-    nodes = words.many(len(drawn.diagram.nodes), "position")
-    terminal.say(f"{nodes}, {words.many(len(drawn.diagram.edges), 'edge')}: {out}")
 
 
 def _rendered(picture: graphviz.Digraph, suffix: str, out: str) -> bytes:
@@ -165,6 +208,7 @@ def report(
     settings: options.Settings = None,
     strict: options.Strict = False,
     results: options.Results = Path("results"),
+    as_json: options.Json = False,
 ) -> int:
     """Write a page in one file to send: board, summary, charts, verdict.
 
@@ -177,14 +221,17 @@ def report(
     if not where.parent.is_dir():
         raise OptionError(f"--out: {where.parent} is not a folder; make it first")
     with options.open_found(table, results, settings, strict) as opened:
-        made = luckbase.report(opened, rows)
+        made, origin = luckbase.report(opened, rows), opened.origin
     verdict = "not verified"
     if made.verdict is not None and made.verdict.ok:
-        checked = made.verdict.residuals
-        verdict = words.agree(checked.rows if checked else 0)
+        found = made.verdict.residuals
+        verdict = words.agree(found.rows if found else 0)
     elif made.verdict is not None:
         verdict = f"faults were found: {made.verdict.faults[0]}"
-    size, charts = words.size(made.save(where)), words.many(len(made.charts), "chart")
-    terminal.say(f"{out}: {size}, {charts}, {verdict}")
-    print(out)
+    text = f"{out}: {words.many(len(made.charts), 'chart')}, {verdict}"
+    checked = {} if made.verdict is None else made.verdict.as_json()
+    about = {"charts": made.charts, "verdict": checked or None}
+    _say_written(as_json, text, out, made.save(where), origin, about)
+    if not as_json:
+        print(out)
     return 0 if made.ok else 1

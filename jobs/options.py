@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.table import StoredTable
     from luckbase.solver.board.model import Board
 
-FLAGS = {"as_json": "--json", "as_csv": "--csv", "settings": "--set"}
+FLAGS = {"as_json": "--json", "as_csv": "--csv", "settings": "--set", "listed": "--list"}
 """Options that are not named as their parameters."""
 PICTURES = (".png", ".svg", ".pdf")
 """Endings of files that a picture is drawn into."""
@@ -113,6 +113,8 @@ def read_results(text: str | Path) -> Path:
         existing = existing.parent
     if not existing.is_dir():
         raise OptionError(f"--results: {existing} is a file; write a folder, such as results")
+    if not os.statvfs(existing).f_blocks:  # /proc, /sys
+        raise OptionError(f"--results: {existing} keeps no files; write a folder, such as results")
     return path
 
 
@@ -228,9 +230,15 @@ def read_memory(text: str | None) -> int | None:
 def read_sample(sample: int | None, every: bool) -> int | None:
     """The rows that are verified, None for all, of ``--sample`` and ``--all``. Raises
     OptionError."""
-    if every and sample is not None:
-        raise OptionError("--sample and --all: give one of them")
+    check_one(sample=sample is not None, every=every)
     return None if every else SAMPLE if sample is None else sample
+
+
+def check_one(**flags: object) -> None:
+    """Raises OptionError where more than one of these options is there."""
+    typed = [FLAGS.get(name, flag(name)) for name, value in flags.items() if value]
+    if len(typed) > 1:
+        raise OptionError(f"{' and '.join(typed)}: write one of them")
 
 
 def check_ending(option: str, name: str, endings: Sequence[str]) -> str:

@@ -355,7 +355,8 @@ def text(picture: Heatmap | Curves, width: int | None = None, colour: bool = Fal
     width: `PIPED` if not given; no less than `MIN_WIDTH`. colour: with escape sequences.
     """
     columns = max(width or PIPED, MIN_WIDTH) - MARGIN
-    lines = [picture.title, picture.about, "", picture.y_label]
+    head = (part for said in (picture.title, picture.about) for part in wrap(said, columns))
+    lines = [*head, "", picture.y_label]
     if isinstance(picture, Heatmap):
         lines += _heatmap_text(picture, columns, _coloured if colour else str)
     else:
@@ -386,8 +387,10 @@ def _heatmap_text(picture: Heatmap, columns: int, paint: Callable[[str], str]) -
         cells[_bins(words.y, up, rows)][at : at + len(said)] = said
     yield from _framed(cells, across, up, picture.x_label, True)
     bounds = [f"{x:,.0f}" if high - low >= 10 else f"{x:.3g}" for x in np.linspace(low, high, 11)]
-    key = "  ".join(f"{paint(str(k))} {bounds[k]}" for k in range(10))
-    yield from ("", f"{picture.colour_label}, from:", f"  {key}  to {bounds[10]}")
+    key = [f"{paint(str(k))} {bounds[k]}" for k in range(10)] + [f"to {bounds[10]}"]
+    wide = 4 * len(key) + sum(map(len, bounds)) > columns + MARGIN
+    yield from ("", f"{picture.colour_label}, from:")
+    yield from ("  " + "  ".join(part) for part in ((key[:5], key[5:]) if wide else (key,)))
     yield from (f"  # {line.label}" for line in picture.lines)
     yield from ["  . none"] * int((blank & ~none).any())
 
@@ -407,7 +410,8 @@ def _curves_text(picture: Curves, columns: int, rows: int = 21) -> Iterator[str]
         xs, ys = fine[~np.isnan(heights)], heights[~np.isnan(heights)]
         cells[_bins(ys, up, rows), _bins(xs, across, columns)] = letter
     yield from _framed(cells, across, up, picture.x_label, False)
-    yield from ("", "  " + "   ".join(f"{letter} {curve.label}" for letter, curve in named))
+    key = "   ".join(f"{letter} {curve.label}" for letter, curve in named)
+    yield from ("", *wrap(key, columns + MARGIN, initial_indent="  ", subsequent_indent="  "))
     yield from dict.fromkeys(f"  : {' '.join(band.text.split())}" for band in picture.bands)
 
 
@@ -419,7 +423,10 @@ def _framed(cells: Any, across: Span, up: Span, name: str, whole: bool) -> Itera
         yield f"{labels.get(k, ''):>{MARGIN - 2}} |" + "".join(cells[k])
     line = ""
     for x in _ticks(across, columns // 8, True):
-        line = line.ljust(_bins(x, across, columns)) + f"{x:,.0f}"
+        label = f"{x:,.0f}"
+        at = min(int(_bins(x, across, columns)), columns - len(label))
+        if at > len(line) or not line:
+            line = line.ljust(at) + label
     yield f"{'+':>{MARGIN}}" + "-" * columns
     yield from (" " * MARGIN + line, " " * MARGIN + name)
 

@@ -98,8 +98,7 @@ def _print(answer: Answer, payoff_name: str, reasons: list[str]) -> None:
     terminal.print_table("", [payoff_name, *heads[1:]], rows, sys.stdout)
     for sentence in reasons:
         terminal.print_to_fit(sentence)
-    print(f"each within {answer.error:.1e}, from the {answer.source}")
-    print(f"answered by {answer.origin}")
+    print(answer.footline.replace("; ", "\n", 1))
 
 
 @options.command(

@@ -44,6 +44,7 @@ def serve(
     ] = "127.0.0.1",
     settings: options.Settings = None,
     results: options.Results = Path("results"),
+    as_json: options.Json = False,
 ) -> None:
     """Explore tables in a browser, or ask them over HTTP as JSON.
 
@@ -58,7 +59,11 @@ def serve(
             "these tables"
         )
     address = address_of(listener)
-    terminal.say(f"{words.many(len(pool.listed()), 'table')} at {address} (Ctrl+C ends it)")
+    count = len(pool.listed())
+    if as_json:
+        terminal.print_json({"address": address, "tables": count})
+    else:
+        terminal.say(f"{words.many(count, 'table')} at {address} (Ctrl+C ends it)")
     run(pool, listener, host, None if no_open else address)
 
 

@@ -52,8 +52,9 @@ class _Call:
 def solve(
     boards: Annotated[
         list[str],
-        options.Argument("Board files, folders of them, or job files (boards by night).",
-                         "BOARD..."),
+        options.Argument("Board files, folders of them, or job files (boards by night); then, with "
+                         "FIELD=VALUE, solve what lies below that state, as with --from.",
+                         "BOARD... [FIELD=VALUE...]"),
     ],
     settings: options.Settings = None,
     start: options.From = None,
@@ -74,7 +75,7 @@ def solve(
     from luckbase.cluster.inputs import is_many
 
     # What stands after --from a=1 ends up among the boards.
-    fields = [word for word in boards if start is not None and "=" in word]
+    fields = [word for word in boards if "=" in word and not Path(word).exists()]
     names = [word for word in boards if word not in fields]
     if not names:
         raise OptionError("solve: name a board file, a folder of them or a job file")
@@ -234,7 +235,7 @@ def _say_search(solved: SolvedSearch) -> None:
     precision = ledger.precision(solved.goal.part)
     decided = precision == ledger.error(solved.goal.part)
     where = "" if decided else " where every decision below is certain, and some are not"
-    say(f"  accuracy     payoffs within {precision:.1e}{where}")
+    say(f"  accuracy     payoffs {words.within(precision)}{where}")
 
 
 def _say_size(solved: SolvedSearch | SolvedTiers, digits: int, more: str = "") -> None:
@@ -268,7 +269,7 @@ def _say_tiers(solved: SolvedTiers) -> None:
         f"{kernel / 1e6:.0f} M states/s a core in the kernel"
     )
     _say_size(solved, 2)
-    say(f"  accuracy     payoffs within {ledger.error('tiers'):.1e}")
+    say(f"  accuracy     payoffs {words.within(ledger.error('tiers'))}")
     if solved.tally:
         counted = (f"{name} {number:.3g}" for name, number in solved.tally.items())
         say(f"  counted      {', '.join(counted)}")
@@ -290,7 +291,7 @@ def _opening_questions(solved: Solved, path: Path) -> None:
     terminal.print_table(f"A few questions{what}:", heads, rows, sys.stderr)
     question = words.fields(answers[0].state)
     table = shlex.quote(terminal.shown(solved.table))
-    say(f"Ask anything: {words.program()} query {table} {question}")
+    say(f"Ask anything: {words.program()} query {table} {question}", whole=True)
 
 
 # --- what became of many boards ------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,16 +13,22 @@ import luckbase
 from luckbase.cluster import words
 from luckbase.cluster.words import Help
 from luckbase.jobs import options, terminal
+from luckbase.solver.errors import OptionError
+from luckbase.solver.sentences import shorten
 
 if TYPE_CHECKING:
     from luckbase import Spare, Status
 
+SORTS: dict[str, Any] = {
+    "name": None, "size": attrgetter("bytes"), "date": lambda of: of.date or "",
+    "states": attrgetter("states"),
+}  # fmt: skip
 CLEAN_WORDS = {"unasked": "not needed", "protected": "kept", "asked": "needed",
                "running": "being solved", "removed": "removed"}  # fmt: skip
 
 
 @options.command(
-    "luckbase status",
+    "luckbase status --sort size",
     "luckbase status pig/race",
 )
 def status(
@@ -32,6 +39,9 @@ def status(
             "TABLE...",
         ),
     ] = None,
+    sort: Annotated[
+        str, Help("By name, or the largest or newest first: size, date, states.", "KEY")
+    ] = "name",
     settings: options.Settings = None,
     results: options.ResultsOrJob = None,
     as_json: options.Json = False,
@@ -40,16 +50,20 @@ def status(
 
     Files are looked at by name and size alone: verify reads their bytes. Exit code 1 if not all are
     complete and fresh."""
+    if sort not in SORTS:
+        raise OptionError(f"--sort: '{shorten(sort, 30)}'; expected {', '.join(SORTS)}")
     options.read_results(results or "results")
     set_options = options.read_settings(settings)
     statuses = luckbase.status(*(tables or []), results=results, settings=set_options)
+    if SORTS[sort] is not None:
+        statuses.sort(key=SORTS[sort], reverse=True)
     for each in statuses:
         if as_json:
             terminal.print_json(each)
         else:
             _print_status(each)
-    if not statuses and not as_json:
-        print(f"no tables under {results or 'results'}")
+    if not as_json:
+        _print_total(statuses, results)
     return 0 if all(each.state == "complete" for each in statuses) else 1
 
 
@@ -57,15 +71,27 @@ def _print_status(of: Status) -> None:
     line = f"{of.state:9s} {of.table}"
     for name, value in of.options.items():
         line += f" {name}={str(value).lower() if isinstance(value, bool) else value}"
+    terminal.print_to_fit(line)
     if of.state not in ("missing", "refused"):
+        date = "" if of.date is None else f", {of.date[:16].replace('T', ' ')}"
         some = "" if of.tiers == of.tiers_in_all else f"{of.tiers} of "
-        files = f"{some}{words.many(of.tiers_in_all, 'tier')}, " if of.tiers_in_all else ""
-        below = f"below {words.many(of.roots, 'root')}, " if of.roots else ""
+        files = f", {some}{words.many(of.tiers_in_all, 'tier')}" if of.tiers_in_all else ""
+        below = f", below {words.many(of.roots, 'root')}" if of.roots else ""
         size = f"{words.counted(of.states, 'state')}, {words.size(of.bytes)}"
-        line += f"  {files}{below}{size}"
-    print(line)
+        print(f"          {size}{date}{files}{below}")
     for reason in [*_running(of.running or {}), *of.why]:
         print(f"          {reason}")
+
+
+def _print_total(statuses: Sequence[Status], results: Path | None) -> None:
+    """How large all tables are together."""
+    if not statuses:
+        print(f"no tables under {results or 'results'}")
+    there = [each for each in statuses if each.state != "missing"]
+    if len(there) > 1:
+        states = words.counted(sum(each.states for each in there), "state")
+        size = words.size(sum(each.bytes for each in there))
+        print(f"\n          {words.many(len(there), 'table')}: {states}, {size}")
 
 
 def _running(said: dict[str, Any]) -> Iterator[str]:
@@ -127,11 +153,12 @@ def verify(
         print(f"fault: {fault}")
     if found.faults:
         return 1
-    print(f"{origin}: {words.many(found.files, 'file')} as written, {words.size(ledger.bytes)}")
+    files = f"{words.many(found.files, 'file')} as written, {words.size(ledger.bytes)}"
+    terminal.print_to_fit(f"{origin}: {files}")
     checked = found.residuals
     if checked is not None and checked.rows:
         at = words.fields(checked.state)
-        print(
+        terminal.print_to_fit(
             f"{words.agree(checked.rows)}: worst residual {checked.worst:.2e} at "
             f"{at}, where {checked.bound:.2e} is allowed, mean {checked.mean:.2e}, stored to "
             f"{precision:.1e}"

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from luckbase.cluster.words import count, counted, duration, many, size
+from luckbase.cluster.words import count, counted, duration, many
 from luckbase.jobs import process
 from luckbase.solver.errors import SearchLimitError
 
@@ -37,9 +37,9 @@ OFF_A_TERMINAL = 160
 """Columns of a table in a file or a pipe; one that needs more takes more."""
 
 
-def say(text: str = "") -> None:
-    """A line for people."""
-    print(text, file=sys.stderr)
+def say(text: str = "", whole: bool = False) -> None:
+    """A line for people; whole: it is never broken, as what can be typed again is not."""
+    print(text if whole else to_fit(text, sys.stderr), file=sys.stderr)
 
 
 def print_json(*parts: Any) -> None:
@@ -50,13 +50,13 @@ def print_json(*parts: Any) -> None:
     print(json.dumps(said), flush=True)
 
 
-def write_file(path: str, content: bytes) -> str:
-    """Write a file, all of it or nothing; returns its size in words."""
+def write_file(path: str, content: bytes) -> int:
+    """Write a file, all of it or nothing; returns its bytes."""
     from luckbase.cluster.table.frames import whole_file
 
     with whole_file(path) as file:
         file.write(content)
-    return size(len(content))
+    return len(content)
 
 
 def shown(path: Path) -> str:
@@ -107,6 +107,13 @@ def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]],
 def print_to_fit(text: str, end: str = "\n") -> None:
     """Lines of text on stdout, with breaks where a terminal would put them into a number."""
     print(to_fit(text, sys.stdout), end=end, flush=end != "\n")
+
+
+def print_entry(head: str, text: str, wide: int = 10) -> None:
+    """A word and what is to be said of it, on stdout: beside it, on as many lines as it takes."""
+    room = (width(sys.stdout) or OFF_A_TERMINAL) - wide - 1
+    first, *rest = broken(text, room) or [""]
+    print(f"{head:{wide}} {first}", *(f"{'':{wide}} {line}" for line in rest), sep="\n")
 
 
 def to_fit(text: str, out: Any) -> str:

@@ -320,13 +320,12 @@ def evaluate(  # noqa: PLR0913  # what the command has
     `results`), functions ``choose(game, player, state, actions)``, or open tables. Raises
     OptionError, SearchLimitError beyond `max_states`.
     """
-    from luckbase.cluster.inputs import game_of, start_of, tables_by_name
+    from luckbase.cluster.inputs import playing
     from luckbase.cluster.play.evaluate import EvaluateOptions, evaluated
 
-    game = game_of(board)
     options = EvaluateOptions(gain, moves, exact, facts, max_states)
-    with tables_by_name(game.board, Path(results)) as opener:
-        return evaluated(game, start_of(game, start), agents, options, opener)
+    with playing(board, agents, start, results) as (game, root, opener):
+        return evaluated(game, root, agents, options, opener)
 
 
 def matrix(
@@ -335,12 +334,11 @@ def matrix(
 ) -> Matrix:  # fmt: skip
     """Each agent against each, in a game of two: `Matrix.array` is float64 (agents, agents), player
     1's payoffs. agents, results: as of `evaluate`. Raises OptionError for another game."""
-    from luckbase.cluster.inputs import game_of, start_of, tables_by_name
+    from luckbase.cluster.inputs import playing
     from luckbase.cluster.play.evaluate import matrix_of
 
-    game = game_of(board)
-    with tables_by_name(game.board, Path(results)) as opener:
-        return matrix_of(game, start_of(game, start), agents, opener)
+    with playing(board, agents, start, results) as (game, root, opener):
+        return matrix_of(game, root, agents, opener)
 
 
 def simulate(
@@ -353,12 +351,10 @@ def simulate(
     """Play games of a profile of agents: mean payoffs with standard errors, the same for the same
     seed. agents, results: as of `evaluate`. States beyond `max_states` are expanded on the way.
     Raises OptionError."""
-    from luckbase.cluster.inputs import game_of, start_of, tables_by_name
+    from luckbase.cluster.inputs import playing
     from luckbase.cluster.play.evaluate import simulated
 
-    game = game_of(board)
-    root = None if start is None else start_of(game, start)
-    with tables_by_name(game.board, Path(results)) as opener:
+    with playing(board, agents, start, results) as (game, root, opener):
         return simulated(game, root, agents, games, seed, max_states, opener)
 
 
@@ -395,13 +391,12 @@ def graph(  # noqa: PLR0913  # what the command has
     `graphviz.Digraph`, which a notebook shows.
 
     agents, results: as of `evaluate`. Raises OptionError."""
-    from luckbase.cluster.inputs import game_of, start_of, tables_by_name
+    from luckbase.cluster.inputs import playing
     from luckbase.cluster.play.draw import DrawingOptions, draw_play
 
-    game = game_of(board)
     how = DrawingOptions(every, labels, layers, ends, max_nodes)
-    with tables_by_name(game.board, Path(results)) as opener:
-        return draw_play(game, start_of(game, start), agents, how, opener)
+    with playing(board, agents, start, results) as (game, root, opener):
+        return draw_play(game, root, agents, how, opener)
 
 
 def report(

@@ -5,6 +5,7 @@ What is a sentence of the command line's is one of Python's too, and there nobod
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -19,6 +20,8 @@ FIELD = "FIELD=VALUE: a field's name, = and what it is"
 CLOSE = 0.75
 """How alike words are (`difflib`) for one to be a slip of the other: four letters with two swapped
 are, ``turns`` and ``yours`` are not."""
+FEW = 6
+"""Names that differ in a number alone are said one by one, up to so many."""
 
 
 @contextmanager
@@ -88,15 +91,26 @@ def many(number: int, thing: str, things: str = "") -> str:
 def nearest(word: str, known: Iterable[str], otherwise: str = "expected one of: ") -> str:
     """A clause on what was meant: "did you mean 'a' or 'b'?", or else all that is known."""
     known = [name for name in known if name != word]
-    lower = {name.lower(): name for name in known}
+    lower, several = {name.lower(): name for name in known}, families(known)
     same = lower.get(word.lower())
     if same is not None:
         return f"did you mean {same!r}? Capitals and small letters differ"
     close = get_close_matches(word[:100].lower(), lower, n=3, cutoff=CLOSE)
-    close = close or [name for name in lower if len(word) > 2 and name.startswith(word.lower())][:3]
-    if close:
-        return f"did you mean {' or '.join(repr(lower[name]) for name in close)}?"
-    return otherwise + ", ".join(known)
+    found = [lower[name] for name in close]
+    if not found and len(word) > 2:
+        found = [name for name in several if name.lower().startswith(word.lower())][:3]
+    if found:
+        form = families(found, 0)[0]
+        such = f" (as {form})" if form in several and form not in found else ""
+        return f"did you mean {' or '.join(map(repr, found))}{such}?"
+    return otherwise + ", ".join(several)
+
+
+def families(names: Sequence[str], few: int = FEW) -> list[str]:
+    """Names, and of more than a few that differ in a number alone one: ``hold-at-K``."""
+    forms = {name: re.sub(r"\d+", "K", name) for name in names}
+    sizes = Counter(forms.values())
+    return list(dict.fromkeys(form if sizes[form] > few else n for n, form in forms.items()))
 
 
 def fields(state: Mapping[str, Any], between: str = " ") -> str:

@@ -75,6 +75,13 @@ def _one_each(
     return each * count if len(each) == 1 else each
 
 
+def check(game: Game, agents: str | Sequence[AgentLike], opener: Opener) -> None:
+    """Raises OptionError for an agent that there is not, unless their number is wrong as well."""
+    each = split(agents)
+    for agent in each if len(each) in (1, game.players) else ():
+        _player(game, agent, opener, "agents")
+
+
 def for_players(
     game: Game, agents: str | Sequence[AgentLike], opener: Opener = no_tables
 ) -> tuple[list[str], list[str | Agent | Policy]]:

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from luckbase.cluster import words
 from luckbase.cluster.play.agents import AgentLike, Opener, for_players, no_tables
@@ -23,6 +24,7 @@ from luckbase.solver.game.capabilities import drawing as drawing_of
 from luckbase.solver.game.game import Game
 from luckbase.solver.policy.chain import Chain, explore_profile
 from luckbase.solver.policy.evaluate import deciders_of
+from luckbase.solver.result import OrNull, Result
 from luckbase.solver.sentences import many, option
 
 if TYPE_CHECKING:
@@ -30,14 +32,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Node:
+class Node(Result):
     """A position, or an end of the game."""
 
-    fields: dict[str, Any]
-    """None for an end."""
+    fields: Annotated[OrNull[dict[str, Any]], Field(serialization_alias="state")]
+    """Empty for an end."""
     reach: float
     """How often plays come there."""
-    payoffs: tuple[float, ...]
+    payoffs: Annotated[tuple[float, ...], Field(serialization_alias="value")]
     """Of what follows."""
     layer: int
     """The fewest edges from a root."""
@@ -45,8 +47,8 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Edge:
-    """From node to node, by what action, with what chance."""
+class Edge(Result):
+    """From node to node, counted from 0, by what action, with what chance."""
 
     source: int
     target: int
@@ -55,7 +57,7 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class Diagram:
+class Diagram(Result):
     """Nodes by layer, the root first; edges by source, then target."""
 
     nodes: list[Node]

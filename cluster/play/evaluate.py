@@ -17,7 +17,7 @@ from luckbase.cluster.play.agents import AgentLike, Opener, for_players, name_of
 from luckbase.cluster.table.ledger import Origin, origin_of
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Floats, Ints
-from luckbase.solver.game.capabilities import ClosedForms, first_state
+from luckbase.solver.game.capabilities import ClosedForms
 from luckbase.solver.game.game import Game
 from luckbase.solver.policy.evaluate import (
     BEST_RESPONSE,
@@ -236,18 +236,17 @@ class Simulated(Result):
 
 
 def simulated(
-    game: Game, start: Ints | None, agents: str | Sequence[AgentLike], games: int, seed: int = 0,
+    game: Game, root: Ints, agents: str | Sequence[AgentLike], games: int, seed: int = 0,
     max_states: int = MAX_STATES, opener: Opener = no_tables,
 ) -> Simulated:  # fmt: skip
-    """Play games of a profile from a canonical state (fields,), or the game's start; so many states
-    may be expanded beforehand.
+    """Play games of a profile from a canonical state (fields,); so many states may be expanded
+    beforehand.
 
     Raises OptionError where a game is too large to solve on the way, StateError where a play may
     never end.
     """
-    root = first_state(game) if start is None else start
     names, profile = for_players(game, agents, opener)
-    known = start is None and all(isinstance(agent, str) for agent in split(agents))
+    known = _is_start(game, root) and all(isinstance(agent, str) for agent in split(agents))
     forms = game.get(ClosedForms) if known else None
     exact = None if forms is None else forms.value(names)
     try:

@@ -389,6 +389,7 @@ def begin(
     game, seat = detailed(game), how.get("seat")
     if seat is not None and not 1 <= seat <= game.players:
         raise OptionError(f"{option('seat')}: there is no player {seat}; write 1 to {game.players}")
+    others = opponents(game, how.get("against"), how.get("opener", no_tables))
     if start is None:
         root = first_state(game)
     else:
@@ -397,7 +398,6 @@ def begin(
         seat = max(int(expand(game, root.reshape(1, -1)).actors[0]), 0) + 1
     if start is not None:
         root = view_of(game).as_seen_by(seat - 1, root)
-    others = opponents(game, how.get("against"), how.get("opener", no_tables))
     seats = [
         Seat(f"player {i + 1 + (i + 1 >= seat)} ({name})", decide)
         for i, (name, decide) in enumerate(others)

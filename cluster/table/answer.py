@@ -145,7 +145,8 @@ class Answer(Result):
     @property
     def footline(self) -> str:
         """How good the numbers are and what answered, in a line."""
-        return f"each within {self.error:.1e}, from the {self.source}; answered by {self.origin}"
+        each = words.within(self.error, "each ")
+        return f"{each}, from the {self.source}; answered by {self.origin}"
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """As text: the heads of the columns, and rows: the payoffs of the state and of each action;

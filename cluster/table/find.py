@@ -20,6 +20,7 @@ from luckbase.cluster import words
 from luckbase.cluster.table import RUNNING, Condition
 from luckbase.cluster.table.folder import (
     HEAD,
+    LINES,
     check_identity,
     damaged_files,
     read_head,
@@ -240,9 +241,10 @@ class Status(Result):
     state: complete, partial, stale or damaged; refused of a table whose game is not known here; of
     a board that has no table missing, of one that cannot be read refused: then `table` is its
     file. options: not at the game's defaults.
-    title: of the board, where its file is still there.
-    tiers: files of the full table, of `tiers_in_all`. roots: of searches. why: sentences, with
-    what would help. error: the bound on a payoff's. running: what a solve that runs says of itself
+    title: of the board, where its file is still there. tiers: files of the full table, of
+    `tiers_in_all`. roots: of searches. date: when something was committed to it last, in ISO 8601;
+    None where nothing was. why: sentences, with what would help.
+    error: the bound on a payoff's. running: what a solve that runs says of itself
     (`cluster.run.watch`).
     """
 
@@ -258,6 +260,7 @@ class Status(Result):
     why: tuple[str, ...] = ()
     running: dict[str, Any] | None = None
     title: PythonOnly[str] = ""
+    date: str | None = None
 
     def _repr_html_(self) -> str:
         """The status in a notebook."""
@@ -265,7 +268,8 @@ class Status(Result):
         rows = [("options", words.fields(self.options)), ("states", f"{self.states:,}"),
                 ("full table", files * bool(self.tiers_in_all)),
                 ("roots of searches", f"{self.roots:,}" * bool(self.roots)),
-                ("size", words.size(self.bytes)), ("why", "; ".join(self.why))]  # fmt: skip
+                ("size", words.size(self.bytes)), ("date", self.date or ""),
+                ("why", "; ".join(self.why))]  # fmt: skip
         return html_facts(f"{self.state}: {self.table}", rows)
 
 
@@ -301,16 +305,20 @@ def status_of(path: Path) -> Status:
     except UnknownGameError as error:
         return Status(
             str(path), "refused", {}, states=ledger.rows, bytes=ledger.bytes, why=(str(error),),
-            running=running(path),
+            running=running(path), date=_changed_at(path),
         )  # fmt: skip
     except TableError as error:
-        return Status(str(path), "damaged", {}, why=(str(error),), running=running(path))
+        return Status(
+            str(path), "damaged", {}, why=(str(error),), running=running(path),
+            date=_changed_at(path),
+        )  # fmt: skip
     state, why = _state(ledger, stale, bad, results_of(path))
     return Status(
         str(path), state, shown | ({"margin": True} if ledger.margin else {}),
         len(ledger.of_part(TIERS)), 0 if goal is None else goal.files,
         len({json.dumps(start) for g in ledger.goals if g.roots for start in g.roots.start}),
         ledger.rows, ledger.bytes, ledger.error(), tuple(why), running(path), title_of(ledger),
+        _changed_at(path),
     )  # fmt: skip
 
 
@@ -321,6 +329,14 @@ def title_of(ledger: Ledger) -> str:
         with suppress(LuckbaseError, OSError):
             return read_board(Path(origin.board_file), origin.settings).title
     return ""
+
+
+def _changed_at(path: Path) -> str | None:
+    """When the newest entry of the ledger was written."""
+    with suppress(OSError, ValueError):
+        newest = max(entry.stat().st_mtime for entry in (path / LINES).iterdir())
+        return datetime.fromtimestamp(newest).astimezone().isoformat(timespec="seconds")
+    return None
 
 
 def running(path: Path) -> dict[str, Any] | None:

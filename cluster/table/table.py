@@ -73,7 +73,7 @@ class Table(Lookup):
         if self._parts is None:
             return html_facts(f"a table of {self.game.board.game}, closed", [])
         rows = [("rules", str(self.origin)), ("states", f"{self.rows:,}"),
-                ("payoffs", f"{self.game.payoff_name}, each within {self.error:.1e}"),
+                ("payoffs", f"{self.game.payoff_name}, {words.within(self.error, 'each ')}"),
                 ("parts", ", ".join(f"{part.name} {part.rows:,}" for part in self.parts)),
                 ("fields", ", ".join(self.game.fields.names)), ("where", str(self.where)),
                 ("stale", "; ".join(self.origin.stale))]  # fmt: skip

@@ -408,18 +408,15 @@ def _along(
     states = np.repeat(numbers[None], len(line), axis=0)
     states[:, column] = line
     states, sound = game.known_states(game.fields.values(states))
-    edges = expand(game, states)
-    chooses = (
-        (edges.kinds == DECISION) & (edges.actors == actor) & (states[:, column] == line[sound])
-    )
-    states = np.ascontiguousarray(states[chooses])
-    best = table.stored_best(states)
-    known = [(k, name) for k, name in enumerate(best) if name is not None]
-    at = states[[k for k, _ in known], column]
+    names = table.stored_best(np.ascontiguousarray(states))
+    # What the table does not hold, somebody's own game need not know.
+    held = np.array([name is not None for name in names], bool) & (states[:, column] == line[sound])
+    edges = expand(game, np.ascontiguousarray(states[held]))
+    kept = np.flatnonzero(held)[(edges.kinds == DECISION) & (edges.actors == actor)]
+    at = states[kept, column]
     runs = np.cumsum(np.diff(at, prepend=at[:1]) > 1)  # without a gap
-    own = runs == (runs[at == here][0] if here in at else -1)
-    kept = [each for each, is_own in zip(known, own.tolist(), strict=True) if is_own]
-    return states[[k for k, _ in kept]], [name for _, name in kept]
+    kept = kept[runs == (runs[at == here][0] if here in at else -1)]
+    return states[kept], [str(names[k]) for k in kept.tolist()]
 
 
 def _turn(

@@ -156,9 +156,9 @@ PLAYS, LONGEST, PLAY_EDGES = 512, 400, 1 << 16
 
 @dataclass(frozen=True)
 class Estimate:
-    """About how many states lie below some roots, those that are over and the roots included."""
+    """About how many states lie below some roots, the roots included."""
 
-    states: int
+    states: int  # those that a table has; of an estimate some of them may be over
     how: str  # counted, formula or estimated
     at_least: bool  # there are more than so many, maybe many times as many
     keys: Keys  # uint64 (k,): some of them, of all levels
@@ -173,7 +173,8 @@ def estimate(game: Game, roots: Ints) -> Estimate:
     try:
         while explorer.deeper():
             pass
-        return Estimate(explorer.first[-1], "counted", False, explorer.keys)
+        states = int(np.count_nonzero(explorer.kinds != OVER))
+        return Estimate(states, "counted", False, explorer.keys)
     except SearchLimitError:
         keys, steps = plays(game, roots)
     keys, formula = np.union1d(keys, explorer.keys), hints(game).states_below

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -107,9 +108,30 @@ def test_text_and_batch_and_verify_say_what_answered(
 def test_status_prints_the_options_that_tell_tables_apart(both: Path, command: Command) -> None:
     code, out, _ = command("status", "--results", str(both))
     assert code == 0
-    first, second = sorted(out.splitlines(), key=lambda line: "third_place" in line)
-    assert "score_cap=3000 score_unit=500  20 tiers" in first
-    assert "score_unit=1000 third_place_spins=false" in second
+    lines = out.splitlines()
+    named = [line for line in lines if line.startswith("complete  ")]
+    first, second = sorted(named, key=lambda line: "third_place" in line)
+    assert first.endswith(" score_cap=3000 score_unit=500")
+    assert second.endswith(" score_unit=1000 third_place_spins=false")
+    below = lines[lines.index(first) + 1]
+    shape = r" {10}[\d,]+ states, [\d.]+ .B, \d{4}-\d\d-\d\d \d\d:\d\d, 20 tiers"
+    assert re.fullmatch(shape, below)
+    assert re.fullmatch(r" {10}2 tables: [\d,]+ states, [\d.]+ .B", lines[-1])
+
+
+def test_status_is_sorted_by_what_is_asked_for(both: Path, command: Command) -> None:
+    found = {}
+    for key in ("name", "size", "states", "date"):
+        code, out, _ = command("status", "--results", str(both), "--sort", key, "--json")
+        found[key] = [json.loads(line) for line in out.splitlines()]
+        assert code == 0 and len(found[key]) == 2
+    assert [one["table"] for one in found["name"]] == sorted(one["table"] for one in found["name"])
+    for key, field in (("size", "bytes"), ("states", "states"), ("date", "date")):
+        first, second = (one[field] for one in found[key])
+        assert first >= second
+    assert found["size"][0]["bytes"] > found["size"][1]["bytes"]
+    code, _, err = command("status", "--sort", "age")
+    assert code == 2 and "--sort: 'age'; expected name, size, date, states" in err
 
 
 def test_a_table_named_by_its_path_says_that_its_board_has_changed(
