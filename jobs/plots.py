@@ -366,7 +366,7 @@ def text(picture: Heatmap | Curves, width: int | None = None, colour: bool = Fal
 
 def _heatmap_text(picture: Heatmap, columns: int, paint: Callable[[str], str]) -> Iterator[str]:
     (n, m), across, up = picture.values.shape, _edges(picture.xs), _edges(picture.ys)
-    columns, rows = min(columns, 2 * n), min(m, MAX_ROWS)
+    room, columns, rows = columns + MARGIN, min(columns, 2 * n), min(m, MAX_ROWS)
     none = np.isnan(picture.values)
     blank = none if picture.blank is None else picture.blank | none
     numbers = picture.values[~blank]
@@ -388,7 +388,7 @@ def _heatmap_text(picture: Heatmap, columns: int, paint: Callable[[str], str]) -
     yield from _framed(cells, across, up, picture.x_label, True)
     bounds = [f"{x:,.0f}" if high - low >= 10 else f"{x:.3g}" for x in np.linspace(low, high, 11)]
     key = [f"{paint(str(k))} {bounds[k]}" for k in range(10)] + [f"to {bounds[10]}"]
-    wide = 4 * len(key) + sum(map(len, bounds)) > columns + MARGIN
+    wide = 4 * len(key) + sum(map(len, bounds)) > room
     yield from ("", f"{picture.colour_label}, from:")
     yield from ("  " + "  ".join(part) for part in ((key[:5], key[5:]) if wide else (key,)))
     yield from (f"  # {line.label}" for line in picture.lines)
