@@ -82,9 +82,11 @@ def test_a_comparison_lists_the_worst(table: luckbase.Table) -> None:
     with luckbase.open(PIG, in_memory=True, count="rolls") as other:
         found = table.diff(other, worst=2)
     text = text_of(found._repr_html_())
-    assert found.actions and all(sentence in text for sentence in found.sentences)
+    heads, cases = found.case_rows()
+    assert found.actions and cases and all(head in text for head in heads)
+    assert all(str(cell) in text for case in cases for cell in case)
     assert len(found.worst) == 2
-    assert all(f"{fields(one.state)} {one.cost:.7f}" in text for one in found.worst)
+    assert all(f"{fields(one.state)} {found.amount(one.cost)}" in text for one in found.worst)
 
 
 def test_an_answer_marks_the_best(table: luckbase.Table) -> None:

@@ -96,7 +96,7 @@ def test_query_answers_with_the_contracts_fields_in_their_order(
     answer = json.loads(out)
     assert list(answer) == [
         "board", "options", "solve_id", "stale", "state", "to_act", "value", "actions", "best",
-        "margin", "toss_up", "error", "source",
+        "margin", "toss_up", "error", "source", "why",
     ]  # fmt: skip
     assert (answer["board"], answer["stale"]) == ("tiny", [])
     assert answer["options"] == {"score_cap": 3000, "score_unit": 500}
@@ -148,7 +148,7 @@ def test_a_state_that_is_not_one_is_refused_in_one_sentence(
         (["solve", TINY, "--set", "frontier=1", "--set", "frontier=2"], "frontier is given twice"),
         (["status", "nowhere"], "no such table or board file"),
         (["solve", TINY, "--set", "fronteir=2"], "did you mean 'frontier'"),
-        (["solve", TINY, "--set", "choices=best"], "does not take 'best' yet"),
+        (["solve", TINY, "--set", "choices=worst"], "'worst' is not allowed"),
         (["solve", TINY, "--memory", "0.01", "--set", "frontier=6"], "memory: the largest tier"),
         (["solve", TINY, "--workers", "0"], "--workers"),
         (["solve", TINY, "--address", "127.0.0.1:9"], "nothing answers at 127.0.0.1:9"),

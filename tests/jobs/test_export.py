@@ -97,7 +97,9 @@ def test_a_batch_as_json_is_what_single_questions_print(
     single = []
     for scores, earned in ROWS:
         assert run(["query", table, f"scores={scores}", f"earned={earned}", "--json"]) == 0
-        single.append(capsys.readouterr().out.strip())
+        answer = json.loads(capsys.readouterr().out)
+        assert all(isinstance(sentence, str) for sentence in answer.pop("why"))  # of one state only
+        single.append(json.dumps(answer))
     assert lines == single
     out = tmp_path / "out.jsonl"
     assert run(["query", table, "--batch", batch, "--json", "--out", str(out)]) == 0

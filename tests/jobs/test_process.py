@@ -124,7 +124,7 @@ def test_a_shell_can_complete() -> None:
     done = subprocess.run(
         words, cwd=ROOT, env={**plain, **asked}, capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == ["solve", "status", "simulate", "serve"]
+    assert done.stdout.split() == ["solve", "simulate", "serve", "status"]
 
 
 def test_help_loads_nothing_heavy() -> None:

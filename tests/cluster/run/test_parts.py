@@ -133,7 +133,10 @@ def test_bids_are_named_by_the_persons_own_cards(whole: Path) -> None:
     [
         ({"mine": "1,2", "theirs": "1", "deck": "1,2"}, "theirs: 1 card, and mine has 2"),
         ({"mine": "1,1", "theirs": "1,2", "deck": "1,2"}, "mine: 1 is there twice"),
-        ({"mine": "1,2", "theirs": "1,2", "deck": "1,2", "upcard": "3"}, "3 is not in the deck"),
+        (
+            {"mine": "1,2", "theirs": "1,2", "deck": "1,2", "upcard": "3"},
+            "upcard: 3 is not in deck",
+        ),
         ({"mine": "1,8", "theirs": "1,2", "deck": "1,2"}, "mine: 8 is not a number from 1 to 7"),
     ],
 )

@@ -93,12 +93,14 @@ def test_a_cycle_that_may_never_end_is_refused_naming_a_state() -> None:
         Graph(passing).solve(start[None])
 
 
-def test_a_choice_on_a_cycle_of_three_players_is_refused() -> None:
-    """Press Your Luck has no such cycle: players at the cap choose nothing. A made-up one has."""
+def test_choices_on_a_cycle_of_three_players_are_solved_where_they_settle() -> None:
+    """Whatever they choose, the play ends, and player 1 has won; of tied actions the earliest."""
     from tests.solver.search.three_in_a_ring import ring
 
-    with pytest.raises(StateError, match="in a game of 3 players"):
-        Graph(ring()).solve(np.array([[0]]))
+    graph = Graph(ring())
+    graph.solve(np.array([[0]]))
+    assert graph.values[: len(graph.keys)] == pytest.approx(np.tile([1.0, 0.0, 0.0], (4, 1)))
+    assert sorted(graph.best[: len(graph.keys)]) == [-1, 0, 0, 0]
 
 
 def test_a_game_whose_states_all_come_back_is_one_piece_whatever_is_asked_for(

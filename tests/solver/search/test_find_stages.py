@@ -270,7 +270,8 @@ def found_wrong(laid: Laid, level: Level, spots: int = 1) -> str:
 
 
 def said(laid: Laid, spot: Spot) -> str:
-    return str(laid.game.describe(laid.states([spot])[0]))
+    words = laid.game.describe(laid.states([spot])[0])
+    return " ".join(f"{name}={value}" for name, value in words.items())
 
 
 def planted(shape: Shape, *edges: tuple[Spot, ...]) -> Laid:
