@@ -31,6 +31,8 @@ def pytest_configure(config: pytest.Config) -> None:
     workers inherit them."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as where it is started with "&"
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # as where it is started with nohup
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if hasattr(config, "workerinput"):
         return
     os.environ["LUCKBASE_TEST_RUN"] = str(os.getpid())

@@ -261,7 +261,7 @@ def test_a_fault_that_leaves_the_table_readable_stands_in_the_report(
     [
         (["--out", "r.pdf"], "--out: r.pdf: end it in .html"),
         (["--out", "nowhere/r.html"], "--out: nowhere is not a folder; make it first"),
-        (["--out", "r.html", "--all", "--sample", "3"], "--sample and --all: give one of them"),
+        (["--out", "r.html", "--all", "--sample", "3"], "--sample and --all: write one of them"),
     ],
 )
 def test_what_can_not_be_done_is_a_sentence(
