@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.sentences import FIELD, many, nearest, pairs, shorten
+from luckbase.solver.sentences import FIELD, many, nearest, pairs, setting, shorten
 
 MAX_VALUE = 10**9 - 1
 """The largest value of a field that says no other."""
@@ -297,10 +297,12 @@ class Refuse:
 
 
 class Fields(Sequence[Field]):
-    """The fields of a game's states, in their order."""
+    """The fields of a game's states, in their order; options: names that are its board's."""
 
-    def __init__(self, fields: Sequence[Field], game: str = "this game") -> None:
-        self._fields, self._game = tuple(fields), game
+    def __init__(
+        self, fields: Sequence[Field], game: str = "this game", options: Collection[str] = ()
+    ) -> None:
+        self._fields, self._game, self._options = tuple(fields), game, options
         each = [field for field in fields for _ in range(field.length)]
         self.names = tuple(field.name for field in fields)
         """The fields' names."""
@@ -341,6 +343,8 @@ class Fields(Sequence[Field]):
             if name not in known:
                 has = f"a state of {self._game} has "
                 meant = nearest(str(name), self.names, has)
+                if name in self._options and not meant.startswith("did you mean"):
+                    meant = f"it is an option: {setting(name, shorten(str(words[name]), 30))}"
                 raise StateError(f"unknown field '{shorten(str(name), 30)}'; {meant}")
         values: list[int] = []
         for field in self:

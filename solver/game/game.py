@@ -65,7 +65,7 @@ class Game:
 
     def __init__(self, board: Board, rules: Rules) -> None:
         self.board, self.rules = board, rules
-        self.fields = Fields(rules.fields, board.game)
+        self.fields = Fields(rules.fields, board.game, type(board).options())
         self._made: dict[type[Capability], Any] = {}
         self.transition, self.max_edges = rules.transition, rules.max_edges
         self.players = rules.players

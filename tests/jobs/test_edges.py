@@ -168,6 +168,8 @@ def test_what_was_meant_is_near_and_never_the_word_itself(word: str, clause: str
 def test_for_a_state_of_another_game_this_ones_fields_are_said(command: Command, pig: Path) -> None:
     _, _, err = command("query", str(pig), "scores=0,500,0")
     assert "unknown field 'scores'; a state of pig has mine, yours, turn, player" in err
+    code, _, err = command("solve", "pig/tiny", "goal=50")
+    assert code == 2 and "unknown field 'goal'; it is an option: --set goal=50" in err
 
 
 def test_an_answer_says_that_what_was_asked_is_said_otherwise(command: Command) -> None:
