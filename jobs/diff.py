@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from luckbase.cluster import words
 from luckbase.cluster.words import Help
 from luckbase.jobs import options, terminal
+from luckbase.solver.sentences import capital
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.comparison import Comparison
@@ -110,7 +111,7 @@ def _print(found: Comparison, names: Sequence[Any], groups: int) -> None:
         heads, cases = found.case_rows()
         terminal.print_table("", heads, cases, sys.stdout)
     for sentence in found.notes:
-        terminal.print_to_fit(f"{sentence[:1].upper()}{sentence[1:]}.")
+        terminal.print_to_fit(f"{capital(sentence)}.")
     print(f"{'' if not found.notes else chr(10)}first   {names[0]}\nsecond  {names[1]}")
     up = " that can come up" if found.reachable else ""
     said = [f"{words.many(found.states, 'state')} in both{up}"]

@@ -15,7 +15,7 @@ from luckbase.cluster import words
 from luckbase.cluster.words import Help
 from luckbase.jobs import options, terminal
 from luckbase.solver.errors import OptionError
-from luckbase.solver.sentences import nearest
+from luckbase.solver.sentences import capital, nearest
 
 if TYPE_CHECKING:
     from luckbase.cluster.info import FieldInfo, OptionInfo, TableAbout
@@ -95,7 +95,7 @@ def info(
     _print_pairs((_option_name(each), _option_text(each)) for each in found.options)
     if found.charts:
         print("\nCharts: luckbase chart, --what NAME")
-        _print_pairs((each.name, f"{_upper(each.shows)}. {each.reading}") for each in found.charts)
+        _print_pairs((each.name, f"{capital(each.shows)}. {each.reading}") for each in found.charts)
     print("", *_lines(f"Agents: {', '.join(_runs(found.agents))}, best-response"), sep="\n")
     print("\nTable")
     _print_pairs(_table_rows(found.table))
@@ -127,10 +127,6 @@ def _command_lines(command: str) -> list[str]:
     return [f" {line}" for line in lines]
 
 
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def _runs(names: Iterable[str]) -> Iterable[str]:
     """Names, those that differ in a number that counts up as one."""
     for stem, of_stem in groupby(names, lambda name: name.rstrip("0123456789")):
@@ -150,10 +146,6 @@ def _print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
         heads = [f"  {name}", *[""] * len(lines)]
         for head, line in zip(heads, lines, strict=False):
             print(f"{head:{column}}{line}".rstrip())
-
-
-def _sentence(shows: str, reading: str) -> str:
-    return f"{shows[0].upper()}{shows[1:]}. {reading}"
 
 
 def _field_text(of: FieldInfo) -> str:

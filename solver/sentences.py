@@ -88,6 +88,11 @@ def many(number: int, thing: str, things: str = "") -> str:
     return f"{number:,} {thing if number == 1 else things or f'{thing}s'}"
 
 
+def capital(text: str) -> str:
+    """A text with a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
 def nearest(word: str, known: Iterable[str], otherwise: str = "expected one of: ") -> str:
     """A clause on what was meant: "did you mean 'a' or 'b'?", or else all that is known."""
     known = [name for name in known if name != word]

@@ -30,6 +30,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups, TurningPoint
 from luckbase.solver.game.rules import DECISION
 from luckbase.solver.search.expand import expand
+from luckbase.solver.sentences import capital
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup
@@ -462,11 +463,6 @@ def _percent(value: float) -> str:
     if 0 < value < 0.0005 or 0.9995 < value < 1:
         return "under 0.1%" if value < 0.5 else "over 99.9%"
     return f"{100 * value:z.1f}%"
-
-
-def capital(text: str) -> str:
-    """With a capital first letter, also behind a quotation mark."""
-    return text[:1].upper() + text[1:]
 
 
 def listing(words: Sequence[str]) -> str:

@@ -37,7 +37,7 @@ from luckbase.jobs.web.pictures import svg
 from luckbase.solver.charts import Chart, Curves, Heatmap, Listing
 from luckbase.solver.errors import LuckbaseError, MissingTableError, need
 from luckbase.solver.game.capabilities import Charts, scene_of
-from luckbase.solver.sentences import html_table
+from luckbase.solver.sentences import capital, html_table
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.table import Table
@@ -370,7 +370,7 @@ def chart_section(of: ReportChart, command: str, detail: Detail) -> str:
         inner = _listing(of.chart, command, detail)
     else:
         inner = _figure(of.chart, of.picture, detail) + _numbers_table(of.chart, command, detail)
-    title = escape(of.shows[:1].upper() + of.shows[1:])
+    title = escape(capital(of.shows))
     return f'<section class="chart"><h3>{title}</h3>{inner}</section>'
 
 

@@ -22,7 +22,7 @@ from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.game.rules import Capability
-from luckbase.solver.sentences import on_command_line, option
+from luckbase.solver.sentences import fields, listed, on_command_line, option
 
 if TYPE_CHECKING:
     from luckbase.solver.charts import Chart, ChartRequest, Kind, Lookup, Search
@@ -406,14 +406,13 @@ def first_state(game: Game) -> Ints:
     known = [] if layout is None else list(islice(layout.opening_questions(), EXAMPLES))
     if found is not None or not known:
         return game.needed_start()
-    listed = []
+    examples = []
     for title, state in known:
-        words = {name: ",".join(map(str, np.ravel(value))) for name, value in state.items()}  # type: ignore[call-overload]
-        typed = " ".join(f"{name}={value}" for name, value in words.items())
-        listed.append(f"{on_command_line(typed, str(words))} ({title})")
+        in_python = str({name: listed(value) for name, value in state.items()})
+        examples.append(f"{on_command_line(fields(state), in_python)} ({title})")
     raise OptionError(
         f"board {game.board.name}: {game.board.game} has no state that every play starts in; say "
-        f"where to start, as {option('start')}{on_command_line(' ', '=')}{'; or '.join(listed)}"
+        f"where to start, as {option('start')}{on_command_line(' ', '=')}{'; or '.join(examples)}"
     )
 
 

@@ -82,17 +82,9 @@ class Threshold:
     of: str = ""
     at: str = "from"
 
-    def plain(self, number: int) -> str:
-        """The number without its unit: "$5,500"."""
-        return self.number.format(abs(number))
-
     def say(self, number: int) -> str:
         """The number in words: "$5,500 ahead"."""
-        return f"{self.plain(number)} {self.of}".rstrip()
-
-    def say_span(self, low: int, high: int) -> str:
-        """Two numbers in words: "$5,500 to $7,000 ahead"."""
-        return f"{self.plain(low)} to {self.say(high)}"
+        return f"{self.number.format(abs(number))} {self.of}".rstrip()
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,6 @@ from luckbase.solver.search.bellman import (
     SCRATCH_TYPE,
     UNDECIDED,
     Lotteries,
-    Scratch,
     action_value,
     action_values,
     decide,
@@ -261,17 +260,12 @@ def certify(equations: Equations, lower: Floats, upper: Floats) -> tuple[Floats,
     return found[0], found[1]
 
 
-@njit(_i(_EQUATIONS, _f2, _f, _f, _i1))
-def _reply(c, values, still, tie, chosen):
+@njit(_i(_EQUATIONS, _f2, _f, _f, SCRATCH_TYPE, _i1))
+def _reply(c, values, still, tie, scratch, chosen):
     """Sweeps of best replies over the first n of `values` (n + k, players), in place, until none
     moves by more than `still`; `chosen` (n,): where the actions taken begin. Returns how many."""
-    n, width = c.actors.size, 1
-    for x in range(n):
-        width = max(width, c.first[x + 1] - c.first[x])
-    scratch = Scratch(
-        np.empty((width, values.shape[1])), np.empty(width, np.int64), np.empty(values.shape[1])
-    )
-    edges, players = Lotteries(c.children, c.weights, c.actions, c.rewards), values.shape[1]
+    n, players = c.actors.size, values.shape[1]
+    edges = Lotteries(c.children, c.weights, c.actions, c.rewards)
     for sweep in range(MAX_REPLIES):
         change = 0.0
         for i in range(n):
@@ -292,16 +286,16 @@ def _equilibrium(
     describe: Callable[[int], str], where: str,
 ) -> FixedPoint:  # fmt: skip
     """The payoffs on which best replies settle (module docstring); where: a state, named."""
-    size = max(abs(bound) for bound in payoff_range)
+    size, players = max(abs(bound) for bound in payoff_range), c.rewards.shape[1]
+    owner = np.repeat(np.arange(c.size), np.diff(c.first))
+    scratch = scratch_of(int(np.diff(c.first).max()), players)
+    exact = np.array_equal(c.known_lower, c.known_upper)
     found: list[FixedPoint] = []
-    for guess in payoff_range:
-        values = np.full((c.size, c.rewards.shape[1]), guess)
-        values = np.concatenate([values, (c.known_lower + c.known_upper) / 2])
+    for guess in payoff_range if exact else ():
+        values = np.concatenate([np.full((c.size, players), guess), c.known_lower])
         chosen = np.empty(c.size, np.int64)
-        sweeps = _reply(c, values, 4 * _U * size, tie, chosen)
-        if sweeps >= MAX_REPLIES or np.any(c.known_lower != c.known_upper):
+        if _reply(c, values, 4 * _U * size, tie, scratch, chosen) >= MAX_REPLIES:
             break
-        owner = np.repeat(np.arange(c.size), np.diff(c.first))
         kept = c.actions == c.actions[chosen][owner]
         first = np.concatenate([[0], np.cumsum(np.bincount(owner[kept], minlength=c.size))])
         taken = Equations(
@@ -309,7 +303,7 @@ def _equilibrium(
             np.zeros_like(c.actors), c.known_lower, c.known_upper,
         )  # fmt: skip
         each = [_iterate(taken.seen_by(i), payoff_range, tolerance, describe)
-                for i in range(c.rewards.shape[1])]  # fmt: skip
+                for i in range(players)]  # fmt: skip
         found.append(FixedPoint(*(np.column_stack([s[side] for s in each]) for side in (0, 1))))
     if len(found) < 2 or np.abs(found[0].lower - found[1].lower).max() > tolerance + 1e-12 * size:
         raise StateError(

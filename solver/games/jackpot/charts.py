@@ -44,7 +44,7 @@ from luckbase.solver.games.jackpot.game import (
 from luckbase.solver.scene import CHANCE, GONE, Box, Die, Scene, Shape, Words, listed
 from luckbase.solver.search.bellman import evaluate
 from luckbase.solver.search.expand import expand
-from luckbase.solver.sentences import nearest
+from luckbase.solver.sentences import capital, nearest
 
 WHAT_TO_FLIP = "for every roll what to flip, what that is worth and what the next best costs"
 OPEN_TILES = ChartField("open", "The tiles that are open, as 1,2,3. All if you do not say.")
@@ -230,4 +230,4 @@ def _said(options: Options, open_tiles: list[int], faces: list[int]) -> tuple[st
         rolled = f"before the roll of {options.dice} dice" if options.dice > 1 else "before a roll"
     shut = [str(k) for k in range(1, options.tiles + 1) if k not in open_tiles]
     about = f"Open: {listed(list(map(str, open_tiles)))}. Shut: {listed(shut)}. "
-    return rolled, about + f"{rolled[0].upper()}{rolled[1:]}."
+    return rolled, about + f"{capital(rolled)}."

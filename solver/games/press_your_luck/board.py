@@ -34,7 +34,7 @@ fractions. `outcomes` makes of either what a spin can be in units of a score.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -402,36 +402,31 @@ def _landings(squares: Squares, places: Places) -> Mapping[tuple[Slide, ...], Fr
                 todo.append((tuple(rest), seen, (*slides, slide), weight))
                 continue
             offered = _offered(("squares", str(square), i), square, slide, squares, places)
-            offered = sorted(offered, key=partial(_clockwise, square, len(squares)))
             todo.append(((*offered, *rest), seen, slides, weight))
     return found
-
-
-def _clockwise(square: int, count: int, other: int) -> int:
-    """How many squares lie from one to the other."""
-    return (other - square) % count
 
 
 def _offered(
     at: Location, square: int, slide: Slide, squares: Squares, places: Places
 ) -> list[int]:
-    """The squares, from 1, that a slide that moves leads to."""
+    """The squares, from 1, that a slide that moves leads to, the first clockwise first."""
     count = len(squares)
     steps = {"go back": (-slide.number,), "advance": (slide.number,), "move one": (-1, 1)}
     if slide.kind in steps:
-        return list(dict.fromkeys((square + step - 1) % count + 1 for step in steps[slide.kind]))
-    key = "corners" if slide.kind == "pick a corner" else slide.kind.replace(" ", "_")
-    if slide.kind == "to":
-        if slide.squares[-1] > count:
+        offered = {(square + step - 1) % count + 1 for step in steps[slide.kind]}
+    elif slide.kind == "to":
+        offered = set(slide.squares)
+        if max(offered) > count:
             raise mistake(f"'{slide}' leads to no square; expected 1 to {count}", *at)
-        return list(slide.squares)
-    named = {"corners": places.corners, "big_bucks": places.big_bucks, "across": places.across}[key]
-    offered = [named] if isinstance(named, int) else [n for n in named or () if n != square]
-    if not offered:
-        raise mistake(f"'{slide}' leads nowhere; give {key} in [places]", *at)
-    if max(offered) > count:
-        raise mistake(f"{max(offered)} is not a square; expected 1 to {count}", "places", key)
-    return offered
+    else:
+        key = "corners" if slide.kind == "pick a corner" else slide.kind.replace(" ", "_")
+        named: int | tuple[int, ...] | None = getattr(places, key)
+        offered = {named} if isinstance(named, int) else {*(named or ())} - {square}
+        if not offered:
+            raise mistake(f"'{slide}' leads nowhere; give {key} in [places]", *at)
+        if max(offered) > count:
+            raise mistake(f"{max(offered)} is not a square; expected 1 to {count}", "places", key)
+    return sorted(offered, key=lambda n: (n - square) % count)
 
 
 def _order_of_travel(leads: dict[int, list[list[int]]]) -> list[int]:
