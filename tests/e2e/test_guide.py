@@ -1,4 +1,5 @@
-"""The page on clusters, word for word: by hand on hosts of this machine, and under Slurm."""
+"""The page on clusters, word for word: in one command, by hand on hosts of this machine, and under
+Slurm."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -17,17 +19,22 @@ from tests.e2e.test_hosts import DENSE, digests
 
 PAGE = ROOT / "docs/how-to/cluster.md"
 NO_SLURM = "needs slurmctld, slurmd and munged (Debian: slurm-wlm, munge)"
+DASHBOARD = ("aiohttp", "aiohttp_cors", "opencensus")
+NO_DASHBOARD = (
+    "needs the packages of Ray's dashboard: pip install -c constraints.txt 'ray[default]'"
+)
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 
 
-def blocks() -> list[str]:
-    """The blocks of commands of the page, but the installation."""
-    found = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+def blocks(heading: str) -> list[str]:
+    """The blocks of commands below a heading of the page, but the installation."""
+    part = PAGE.read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    found = re.findall(r"^```sh\n(.*?)^```$", part, re.MULTILINE | re.DOTALL)
     return [block for block in found if "pip install" not in block]
 
 
 def test_the_settings_of_the_page_are_those_of_the_tests() -> None:
-    for block in (blocks()[0], blocks()[-1]):
+    for block in (blocks("By hand")[0], blocks("By Slurm")[0]):
         assert dict(re.findall(r"\b(RAY_[a-z_]+ms|RAY_[a-z_]+threshold)=(\d+)", block)) == SHORTER
 
 
@@ -56,7 +63,7 @@ def script(hosts: Hosts, name: str, *texts: str, timeout: float = 120) -> str:
 
 @pytest.mark.slow
 def test_by_hand(hosts: Hosts, table_of: Callable[..., Path]) -> None:
-    settings, head, other, solve, stop, _ = blocks()
+    settings, head, other, solve, stop = blocks("By hand")
     script(hosts, "head", settings, head)
     script(hosts, "node1", settings, other)
     script(hosts, "node2", settings, other)
@@ -66,6 +73,34 @@ def test_by_hand(hosts: Hosts, table_of: Callable[..., Path]) -> None:
     assert digests(hosts.folder / "home/results") == digests(clean)
     for name in ("node1", "node2", "head"):
         script(hosts, name, stop)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not all(map(find_spec, DASHBOARD)), reason=NO_DASHBOARD)
+def test_in_one_command(on_disk: Path, table_of: Callable[..., Path]) -> None:
+    """Sent to the dashboard of a host that listens on its loopback address alone. The home folder
+    has the token and the boards; with another token nothing is sent."""
+    hosts, home = Hosts(on_disk), on_disk / "head/home"
+    job = blocks("In one command")[0]
+    try:
+        hosts.make("head", compiled=True, env={"FIRST": "127.0.0.1", "RESULTS": f"{on_disk}/job"})
+        (home / "boards").symlink_to(ROOT / "boards")
+        (home / ".ray").mkdir()
+        shutil.copy(on_disk / "token", home / ".ray/auth_token")
+        start = blocks("By hand")[1].splitlines()[1]
+        assert "--include-dashboard=false" in start
+        script(
+            hosts, "head", start.replace("--include-dashboard=false", '--dashboard-host="$FIRST"')
+        )
+        said = script(hosts, "head", job, timeout=300)
+        assert "succeeded" in said and "42.9 million states" in said
+        (home / ".ray/auth_token").write_text("f" * 48)
+        with pytest.raises(AssertionError, match="Invalid authentication token"):
+            script(hosts, "head", job)
+    finally:
+        hosts.down()
+    clean = table_of(ROOT / f"boards/{DENSE[0]}.toml", **DENSE[1])
+    assert digests(on_disk / "job") == digests(clean)
 
 
 @pytest.mark.slow
@@ -100,8 +135,8 @@ def test_by_slurm(hosts: Hosts, table_of: Callable[..., Path]) -> None:
         for name, host in zip(names, ("head", "node1", "node2"), strict=True):
             command = [*env, "slurmd", "-D", "-N", name]
             daemons.append(hosts.start(host, command, folder / f"{name}.log"))
-        script(hosts, "head", blocks()[1].splitlines()[0])  # the token
-        (home / "solve.sh").write_text(blocks()[-1])
+        script(hosts, "head", blocks("By hand")[1].splitlines()[0])  # the token
+        (home / "solve.sh").write_text(blocks("By Slurm")[0])
         began = time.monotonic()
         while True:
             send = f"cd && SLURM_CONF={conf} sbatch --wait solve.sh"

@@ -1,0 +1,98 @@
+"""The files of docs/cluster: their form, and what they say of this repository. None of them is run
+here."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import ray
+import yaml
+
+from luckbase.jobs.app import run
+from tests.places import ROOT
+
+FOLDER = ROOT / "docs/cluster"
+RAYJOB = json.loads((Path(__file__).parent / "rayjob.schema.json").read_text())
+RAY_UP = json.loads((Path(ray.__file__).parent / "autoscaler/ray-schema.json").read_text())
+
+
+def rayjob() -> Any:
+    """The `RayJob`, without the volume behind it."""
+    job, volume = yaml.safe_load_all((FOLDER / "rayjob.yaml").read_text())
+    mounts = job["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["volumes"]
+    assert volume["kind"] == "PersistentVolumeClaim"
+    assert mounts[0]["persistentVolumeClaim"]["claimName"] == volume["metadata"]["name"]
+    return job
+
+
+def ray_up() -> Any:
+    return yaml.safe_load((FOLDER / "ray-up.yaml").read_text())
+
+
+def test_the_rayjob_has_the_form_that_kuberay_publishes_and_a_slip_does_not() -> None:
+    job = rayjob()
+    jsonschema.validate(job, RAYJOB)
+    for path, slip in (
+        (("spec", "entrypiont"), "luckbase"),
+        (("spec", "rayClusterSpec", "authOptions", "mode"), "on"),
+        (("spec", "rayClusterSpec", "headGroupSpec", "rayStartParams", "num-cpus"), 1),
+        (("spec", "rayClusterSpec", "workerGroupSpecs", 0, "replica"), 4),
+    ):
+        wrong = copy.deepcopy(job)
+        place = wrong
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = slip
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, RAYJOB)
+
+
+def test_the_file_of_ray_up_has_the_form_that_ray_brings_and_a_slip_does_not() -> None:
+    said = ray_up()
+    jsonschema.validate(said, RAY_UP)
+    assert said["head_node_type"] in said["available_node_types"]
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**said, "max_worker": 4}, RAY_UP)
+
+
+def test_both_take_a_token_and_the_image_of_this_version() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    image, cluster = f"registry.example.com/luckbase:{version}", rayjob()["spec"]["rayClusterSpec"]
+    groups = [cluster["headGroupSpec"], *cluster["workerGroupSpecs"]]
+    images = [each["template"]["spec"]["containers"][0]["image"] for each in groups]
+    assert {*images, ray_up()["docker"]["image"]} == {image}
+    assert image in (FOLDER / "Dockerfile").read_text()
+    assert cluster["authOptions"] == {"mode": "token"}
+    assert "--env RAY_AUTH_MODE=token" in ray_up()["docker"]["run_options"]
+    assert "/home/ray/.ray/auth_token" in ray_up()["file_mounts"]
+    locked = re.findall(r"^ray==(\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+    assert locked == [cluster["rayVersion"]]
+
+
+def test_what_the_rayjob_starts_is_a_solve_of_a_board_that_luckbase_brings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program, *words = shlex.split(rayjob()["spec"]["entrypoint"])
+    assert program == "luckbase" and words[-4:] == ["--address", "auto", "--results", "/results"]
+    assert run([*words[:-4], "--results", str(tmp_path), "--dry-run"]) == 0
+    assert "1985-02" in capsys.readouterr().out
+
+
+def test_the_image_holds_all_that_the_package_is_made_of() -> None:
+    text = (FOLDER / "Dockerfile").read_text()
+    copied = {
+        word for line in re.findall(r"^COPY (.+) \S+$", text, re.MULTILINE) for word in line.split()
+    }
+    assert all((ROOT / name).exists() for name in copied)
+    linked = {link.resolve().name for link in (ROOT / "luckbase").iterdir() if link.is_symlink()}
+    assert (
+        linked | {"luckbase", "pyproject.toml", "README.md", "LICENSE", "constraints.txt"} == copied
+    )
