@@ -55,6 +55,10 @@ class SearchLimitError(RequestError):
     """A search met more states than it was allowed to."""
 
 
+class StoreError(RequestError):
+    """A place that a URI names does not do what was asked: no bucket, key, right or answer."""
+
+
 class ClosedTableError(RequestError):
     """The table was closed; another one, opened anew, answers."""
 

@@ -15,6 +15,7 @@ from hypothesis import settings
 from luckbase.cluster.machine import cores
 from tests import shared
 from tests.places import IN_MEMORY
+from tests.stores import BUCKET, Seaweed
 
 settings.register_profile("luckbase", deadline=None)
 settings.load_profile("luckbase")
@@ -96,3 +97,20 @@ def _no_word_of_compiling(request: pytest.FixtureRequest, monkeypatch: pytest.Mo
     if request.module.__name__ != "tests.jobs.test_process":
         monkeypatch.setattr("luckbase.jobs.process.MOMENT_SECONDS", float("inf"))
         monkeypatch.setattr("luckbase.jobs.terminal.A_MOMENT", float("inf"))
+
+
+@pytest.fixture(scope="session")
+def seaweed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seaweed]:
+    """An object store of this process; one that is killed and paused is a test's own."""
+    server = Seaweed(tmp_path_factory.mktemp("seaweed"))
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def bucket(seaweed: Seaweed, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A URI under which there is nothing yet, in a real store; its keys are in the environment."""
+    for name, value in seaweed.environment.items():
+        monkeypatch.setenv(name, value)
+    return f"s3://{BUCKET}/{secrets.token_hex(6)}"

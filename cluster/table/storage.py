@@ -1,4 +1,5 @@
-"""Where a table's bytes lie: put, read a range, list, delete. A folder does it; others may come.
+"""Where a table's bytes lie: put, read ranges, list, delete. A folder does it, memory, and what a
+URI names (`cluster.table.remote`): `place.storage_at` says which.
 
 Names are relative and written with ``/``. `put` is whole or not at all, and on the disk when it
 returns: the bytes are written beside their place under a name that no other attempt has, flushed
@@ -7,24 +8,41 @@ and renamed, and the folder is flushed.
 
 from __future__ import annotations
 
+import filecmp
+import hashlib
 import os
 import socket
 import stat
 import tempfile
+import threading
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from luckbase.solver.errors import CorruptTableError
 
+READ_ONLY = ("https", "http")
+"""URIs of these are written by nobody, nor listed."""
 _attempts = count()
+
+
+class Stored(NamedTuple):
+    """What a place says of an object: bytes, and when it was put there, in seconds since 1970 by
+    the place's own clock."""
+
+    size: int
+    put_at: float
 
 
 class Storage(ABC):
     """What a table asks of the place that it lies in."""
+
+    anywhere = False
+    """Whether every machine sees it by its name."""
 
     def put(self, name: str, content: bytes | Path) -> None:
         """Store an object; a Path, which must come from `temporary`, is moved."""
@@ -39,9 +57,33 @@ class Storage(ABC):
         """Bytes [start, stop) of an object. Raises FileNotFoundError, CorruptTableError where there
         are fewer."""
 
+    def read_ranges(self, name: str, spans: Sequence[tuple[int, int]]) -> list[bytes]:
+        """As `read` of several ranges [start, stop), in few requests."""
+        return [self.read(name, start, stop) for start, stop in spans]
+
     @abstractmethod
+    def put_if_absent(self, name: str, content: bytes | Path) -> bool:
+        """Store an object where there is none, as `put` does; whether it is there now with this
+        content. An answer that was lost is found out by reading back: so what must not be taken for
+        another's has a nonce in it."""
+
+    @abstractmethod
+    def put_if_match(self, name: str, content: bytes, tag: str) -> str | None:
+        """Replace an object that still has this tag; its new tag, None where it has another or is
+        not there. For a nonce see `put_if_absent`."""
+
+    @abstractmethod
+    def read_tagged(self, name: str) -> tuple[bytes, str]:
+        """All bytes of an object, and its tag: no other content of the name has it. Raises
+        FileNotFoundError."""
+
+    @abstractmethod
+    def details(self, prefix: str = "") -> dict[str, Stored]:
+        """The objects whose names begin so, in order of their names."""
+
     def list(self, prefix: str = "") -> dict[str, int]:
         """The objects whose names begin so, in order, with their sizes."""
+        return {name: stored.size for name, stored in self.details(prefix).items()}
 
     @abstractmethod
     def delete(self, name: str) -> None:
@@ -66,7 +108,10 @@ class Folder(Storage):
                 content = self.written(name, content)
             final.parent.mkdir(parents=True, exist_ok=True)
             os.replace(content, final)
-        for folder in {(self.path / name).parent: None for name in contents}:
+        self._flush_folders(contents)
+
+    def _flush_folders(self, names: Iterable[str]) -> None:
+        for folder in {(self.path / name).parent: None for name in names}:
             flush_folder(folder)
             # Once its own name too, and those of the folders above it, up to the table's: a folder
             # may be new where its neighbours are not.
@@ -96,8 +141,52 @@ class Folder(Storage):
                 at += len(pieces[-1])
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def list(self, prefix: str = "") -> dict[str, int]:
-        found: dict[str, int] = {}
+    def put_if_absent(self, name: str, content: bytes | Path) -> bool:
+        final = self.path / name
+        written = self.written(name, content) if isinstance(content, bytes) else content
+        final.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(written, final)
+        except FileExistsError:
+            return filecmp.cmp(written, final, shallow=False)
+        except OSError:  # a file system without links
+            with self._alone(name):
+                if final.exists():
+                    return filecmp.cmp(written, final, shallow=False)
+                self.put(name, written)
+                return True
+        finally:
+            written.unlink(missing_ok=True)
+        self._flush_folders([name])
+        return True
+
+    def put_if_match(self, name: str, content: bytes, tag: str) -> str | None:
+        with self._alone(name):
+            try:
+                if self.read_tagged(name)[1] != tag:
+                    return None
+            except FileNotFoundError:
+                return None
+            self.put(name, content)
+        return tag_of(content)
+
+    @contextmanager
+    def _alone(self, name: str) -> Iterator[None]:
+        """No other process of any host that sees the folder replaces this object meanwhile."""
+        import fcntl
+
+        lock = self.path / f"{name}.lock"
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        with lock.open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def read_tagged(self, name: str) -> tuple[bytes, str]:
+        content = self.read(name)
+        return content, tag_of(content)
+
+    def details(self, prefix: str = "") -> dict[str, Stored]:
+        found: dict[str, Stored] = {}
         for folder, inner, names in os.walk(self.path, onerror=_unless_gone):
             at = f"{folder}/".removeprefix(f"{self.path}/")
             below = [(each, f"{at}{each}/") for each in inner]
@@ -106,7 +195,8 @@ class Folder(Storage):
             for name in names:
                 if f"{at}{name}".startswith(prefix):
                     with suppress(FileNotFoundError):  # a solve that runs has just moved it
-                        found[f"{at}{name}"] = os.stat(f"{folder}/{name}").st_size
+                        about = os.stat(f"{folder}/{name}")
+                        found[f"{at}{name}"] = Stored(about.st_size, about.st_mtime)
         return dict(sorted(found.items()))
 
     def delete(self, name: str) -> None:
@@ -124,16 +214,49 @@ class Memory(Storage):
 
     def __init__(self, objects: Mapping[str, bytes] = {}) -> None:
         self.objects = dict(objects)
+        self._put_at: dict[str, float] = {}
+        self._changing = threading.Lock()
         self._files: list[IO[bytes]] = []
 
     def put_all(self, contents: Mapping[str, bytes | Path]) -> None:
         for name, content in contents.items():
             self.objects[name] = content if isinstance(content, bytes) else content.read_bytes()
+            self._put_at[name] = time.time()
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
         if name not in self.objects:
             raise FileNotFoundError(name)
-        return bytes(self.objects[name][start:stop])
+        content = bytes(self.objects[name][start:stop])
+        if stop is not None and len(content) < stop - start:
+            ends = f"ends at byte {start + len(content)} and should have {stop}"
+            raise CorruptTableError(f"{name}: {ends}")
+        return content
+
+    def put_if_absent(self, name: str, content: bytes | Path) -> bool:
+        raw = content if isinstance(content, bytes) else content.read_bytes()
+        with self._changing:
+            if name not in self.objects:
+                self.put(name, raw)
+            return self.objects[name] == raw
+
+    def put_if_match(self, name: str, content: bytes, tag: str) -> str | None:
+        with self._changing:
+            if name not in self.objects or tag_of(self.objects[name]) != tag:
+                return None
+            self.put(name, content)
+        return tag_of(content)
+
+    def read_tagged(self, name: str) -> tuple[bytes, str]:
+        content = self.read(name)
+        return content, tag_of(content)
+
+    def details(self, prefix: str = "") -> dict[str, Stored]:
+        found = {
+            name: Stored(len(content), self._put_at.get(name, 0.0))
+            for name, content in self.objects.items()
+            if name.startswith(prefix)
+        }
+        return dict(sorted(found.items()))
 
     def list(self, prefix: str = "") -> dict[str, int]:
         found = {name: len(at) for name, at in self.objects.items() if name.startswith(prefix)}
@@ -159,6 +282,11 @@ class Memory(Storage):
 def _unless_gone(error: OSError) -> None:
     if not isinstance(error, FileNotFoundError | NotADirectoryError):
         raise error
+
+
+def tag_of(content: bytes) -> str:
+    """The tag of an object in a place that has none of its own."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def attempt() -> str:

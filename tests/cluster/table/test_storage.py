@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.table.storage import Folder, Storage, attempt
+from luckbase.cluster.table.place import place_of, storage_at
+from luckbase.cluster.table.storage import Folder, Memory, Storage, attempt
 from luckbase.solver.errors import CorruptTableError
 from tests.places import ROOT
 
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
+
+
+def put_number(storage: Storage, name: str, number: int) -> bool:
+    return storage.put_if_absent(name, b"%d" % number)
 
 
 class StorageContract:
@@ -64,6 +72,56 @@ class StorageContract:
     def test_temporary_places_are_never_the_same(self, storage: Storage) -> None:
         assert len({storage.temporary("a/b") for _ in range(50)}) == 50
 
+    def test_several_ranges_are_read_at_once(self, storage: Storage) -> None:
+        storage.put("a", bytes(range(200)) * 2000)
+        spans = [(5, 7), (0, 1), (399_990, 400_000), (9, 9), (5, 7)]
+        assert storage.read_ranges("a", spans) == [
+            b"\5\6", b"\0", bytes(range(190, 200)), b"", b"\5\6"
+        ]  # fmt: skip
+        with pytest.raises(CorruptTableError, match="ends at byte 400000 and should have 400001"):
+            storage.read_ranges("a", [(0, 2), (399_990, 400_001)])
+        with pytest.raises(CorruptTableError):
+            storage.read_ranges("a", [(500_000, 500_001)])
+        with pytest.raises(FileNotFoundError):
+            storage.read_ranges("b", [(0, 1)])
+
+    def test_what_is_there_is_not_replaced_by_put_if_absent(self, storage: Storage) -> None:
+        assert storage.put_if_absent("a/x", b"one")
+        assert not storage.put_if_absent("a/x", b"two")
+        assert storage.put_if_absent("a/x", b"one")  # the same bytes: it is there
+        path = storage.temporary("a/y")
+        path.write_bytes(b"three")
+        assert storage.put_if_absent("a/y", path)
+        assert (storage.read("a/x"), storage.read("a/y")) == (b"one", b"three")
+        assert list(storage.list()) == ["a/x", "a/y"]
+
+    def test_of_many_that_put_one_name_one_has_put_it(self, storage: Storage) -> None:
+        for name in ("x", "y", "z"):
+            with ThreadPoolExecutor(8) as pool:
+                won = list(pool.map(partial(put_number, storage, name), range(8)))
+            assert won == [b"%d" % k == storage.read(name) for k in range(8)]
+
+    def test_what_was_changed_is_not_replaced_by_put_if_match(self, storage: Storage) -> None:
+        assert storage.put_if_match("a", b"1", "nothing") is None
+        storage.put("a", b"1")
+        content, tag = storage.read_tagged("a")
+        assert content == b"1"
+        new = storage.put_if_match("a", b"2", tag)
+        assert new not in (None, tag)
+        assert storage.put_if_match("a", b"3", tag) is None
+        assert storage.read_tagged("a") == (b"2", new)
+        with ThreadPoolExecutor(8) as pool:
+            won = list(pool.map(lambda k: storage.put_if_match("a", b"n%d" % k, new), range(8)))
+        assert sum(each is not None for each in won) == 1
+        with pytest.raises(FileNotFoundError):
+            storage.read_tagged("b")
+
+    def test_an_object_has_the_time_when_it_was_put(self, storage: Storage) -> None:
+        storage.put("a/x", b"123")
+        (stored,) = storage.details("a/").values()
+        assert stored.size == 3
+        assert abs(stored.put_at - time.time()) < 60
+
 
 class TestFolder(StorageContract):
     @pytest.fixture
@@ -87,6 +145,30 @@ class TestFolder(StorageContract):
 
     def test_an_attempt_names_its_host_and_process(self) -> None:
         assert f"-{os.getpid()}-" in attempt()
+
+
+class TestMemory(StorageContract):
+    @pytest.fixture
+    def storage(self, tmp_path: Path) -> Storage:
+        return Memory()
+
+    def test_a_file_is_moved_and_replaces_what_was_there(self, storage: Storage) -> None:
+        """Not moved: its place has no name."""
+
+    def test_temporary_places_are_never_the_same(self, storage: Storage) -> None:
+        assert len({storage.temporary("a/b") for _ in range(5)}) == 5
+
+
+class TestObjectsInMemory(StorageContract):
+    @pytest.fixture
+    def storage(self, tmp_path: Path) -> Storage:
+        return storage_at(place_of(f"memory://{tmp_path.name}/a/b"))
+
+
+class TestRealStore(StorageContract):
+    @pytest.fixture
+    def storage(self, bucket: str) -> Storage:
+        return storage_at(place_of(bucket))
 
 
 def in_memory(path: Path) -> bool:

@@ -1,0 +1,298 @@
+"""Tables in an object store, or on a web server: what `storage.Storage` asks, by obstore.
+
+Measured of it (0.12): a list goes by whole segments of names and leaves out the name itself; a
+range beyond the end comes back short, without an error; a put with a condition is one request that
+is not made again after a timeout and may have landed (it is read back: what it wrote, or another);
+a store may answer 409 with nothing there (it is tried again); a read of a bucket that is not there
+looks like one of an object that is not (what the answer says is looked at); without credentials it
+asks a metadata address of the cloud for them (`credentials`: only on a machine of that cloud); its
+threads do not live on in a forked process (`_check_process`). Its own retries give up after 2 s of
+a server that is away; here, of one that has answered before, after three minutes.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import obstore
+from obstore import exceptions
+from obstore.store import AzureStore, GCSStore, HTTPStore, MemoryStore, S3Store
+
+from luckbase.cluster.table import credentials
+from luckbase.cluster.table.storage import READ_ONLY, Storage, Stored, attempt
+from luckbase.solver.errors import CorruptTableError, StoreError
+
+Store = Any  # one of obstore's
+PARALLEL = 16
+"""Objects that are put at once."""
+COALESCE = 1 << 18
+"""Ranges with fewer bytes between them are read in one request."""
+PATIENT = {"tries": 60, "seconds": 180.0}
+FIRST = {"tries": 8, "seconds": 12.0}
+"""How often, and how long, a request is made again; before a store has answered at all."""
+_SAID = re.compile(r"<Code>(\w+)</Code>|\(code: (\w+)\)")
+_STATUS = re.compile(r"status code: (\d+)")
+_KEYS = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken",
+         "AuthenticationFailed", "InvalidAuthenticationInfo")  # fmt: skip
+_FULL = ("QuotaExceeded", "InsufficientStorage", "code: 507", "no space left", "StorageFull")
+_AWAY = ("error sending request", "timed out", "connection")
+_process = os.getpid()
+_answered: set[tuple[str, str]] = set()
+
+
+def _check_process() -> None:
+    if os.getpid() != _process:
+        raise StoreError(
+            "this process was forked from one that used a store, whose connections it has not; "
+            "start it by multiprocessing's spawn"
+        )
+
+
+@cache
+def _store(scheme: str, bucket: str, patient: bool, config: tuple[tuple[str, Any], ...]) -> Store:
+    """obstore's store, with its connections."""
+    again = PATIENT if patient else FIRST
+    backoff = {"init_backoff": timedelta(seconds=0.5), "max_backoff": timedelta(seconds=3)}
+    how: dict[str, Any] = {
+        "client_options": {"allow_http": True, "timeout": "60s", "connect_timeout": "5s"},
+        "retry_config": {"max_retries": again["tries"], "backoff": {**backoff, "base": 1.5},
+                         "retry_timeout": timedelta(seconds=again["seconds"])},
+    }  # fmt: skip
+    if scheme == "memory":
+        return MemoryStore()
+    if scheme in READ_ONLY:
+        return HTTPStore(f"{scheme}://{bucket}", **how)
+    kind = {"s3": S3Store, "gs": GCSStore, "az": AzureStore}[scheme]
+    return kind(bucket, **dict(config), **how)
+
+
+class Objects(Storage):
+    """Objects under a prefix of a bucket, or below a web address, which is only read."""
+
+    anywhere = True
+
+    def __init__(self, scheme: str, bucket: str, prefix: str = "") -> None:
+        """Raises StoreError where there are no credentials for it."""
+        self.scheme, self.bucket, self.prefix = scheme, bucket, prefix
+        self.where = "/".join(filter(None, [f"{scheme}://{bucket}", prefix]))
+        self._config = tuple(credentials.of(scheme).items())
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+
+    @classmethod
+    def at(cls, path: Path) -> Objects:
+        """What lies under a path that is a URI."""
+        scheme, bucket, *prefix = path.parts
+        return cls(scheme.rstrip(":"), bucket, "/".join(prefix))
+
+    @property
+    def _store(self) -> Store:
+        _check_process()
+        place = self.scheme, self.bucket
+        patient = self.scheme == "memory" or place in _answered  # of a memory there is one
+        return _store(*place, patient, self._config)
+
+    def _key(self, name: str) -> str:
+        return f"{self.prefix}/{name}" if self.prefix else name
+
+    @contextmanager
+    def _errors(self, name: str, does: str = "read") -> Iterator[None]:
+        """What obstore raises, as a sentence; FileNotFoundError only where the bucket is there."""
+        try:
+            yield
+        except (FileNotFoundError, exceptions.BaseError, ValueError) as error:
+            said = str(error)
+            if isinstance(error, FileNotFoundError) and "NoSuchBucket" not in said:
+                _answered.add((self.scheme, self.bucket))
+                where = f"{self.where}/{name}"
+                raise FileNotFoundError(errno.ENOENT, "is not there", where) from None
+            if any(word in said for word in ("code: 416", "InvalidRange", "StartTooLarge")):
+                raise CorruptTableError(f"{self.where}/{name}: is shorter than it was") from None
+            raise StoreError(f"{self.where}: {_reason(said, does)}") from error
+        _answered.add((self.scheme, self.bucket))
+
+    def _writes(self) -> None:
+        if self.scheme in READ_ONLY:
+            raise StoreError(
+                f"{self.where}: is only read; write to a folder, s3://, gs:// or az://"
+            )
+
+    # --- read ----------------------------------------------------------------------------------
+
+    def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
+        if stop is not None:
+            return self.read_ranges(name, [(start, stop)])[0]
+        with self._errors(name):
+            return bytes(obstore.get(self._store, self._key(name)).bytes())[start:]
+
+    def read_ranges(self, name: str, spans: Sequence[tuple[int, int]]) -> list[bytes]:
+        asked = [(start, stop) for start, stop in spans if start < stop]
+        with self._errors(name):
+            starts, stops = [start for start, _ in asked], [stop for _, stop in asked]
+            found = obstore.get_ranges(
+                self._store, self._key(name), starts=starts, ends=stops, coalesce=COALESCE
+            )
+            contents = dict(zip(asked, map(bytes, found), strict=True))
+        for (start, stop), content in contents.items():
+            if len(content) != stop - start:
+                ends = f"ends at byte {start + len(content)} and should have {stop}"
+                raise CorruptTableError(f"{self.where}/{name}: {ends}")
+        return [contents.get(span, b"") for span in spans]
+
+    def read_tagged(self, name: str) -> tuple[bytes, str]:
+        with self._errors(name):
+            found = obstore.get(self._store, self._key(name))
+            return bytes(found.bytes()), str(found.meta["e_tag"])
+
+    def has(self, name: str) -> bool:
+        """Whether there is an object of this name."""
+        try:
+            with self._errors(name):  # `head` would not say that there is no bucket
+                obstore.get(self._store, self._key(name))
+        except FileNotFoundError:
+            return False
+        return True
+
+    def details(self, prefix: str = "") -> dict[str, Stored]:
+        self._lists()
+        folder = self._key(prefix).rpartition("/")[0]
+        whole, mine = self._key(prefix), self._key("")
+        found = {}
+        with self._errors(prefix, "list"):
+            for page in obstore.list(self._store, folder or None):
+                for each in page:
+                    if each["path"].startswith(whole):
+                        stored = Stored(each["size"], each["last_modified"].timestamp())
+                        found[each["path"].removeprefix(mine)] = stored
+        return dict(sorted(found.items()))
+
+    def names(self) -> list[str]:
+        """The first segments of the names, each once."""
+        self._lists()
+        with self._errors("", "list"):
+            found = obstore.list_with_delimiter(self._store, self.prefix or None)
+        paths = [*found["common_prefixes"], *(each["path"] for each in found["objects"])]
+        return sorted({path.rpartition("/")[2] for path in paths})
+
+    def _lists(self) -> None:
+        if self.scheme in READ_ONLY:
+            raise StoreError(
+                f"{self.where}: a web server does not say what it has; name one table there"
+            )
+
+    # --- write ---------------------------------------------------------------------------------
+
+    def put_all(self, contents: Mapping[str, bytes | Path]) -> None:
+        self._writes()
+
+        def put(name: str) -> None:
+            content = contents[name]
+            with self._errors(name, "write"):
+                obstore.put(self._store, self._key(name), content)
+            if isinstance(content, Path):
+                content.unlink(missing_ok=True)
+
+        if len(contents) == 1:
+            put(*contents)
+        elif contents:
+            with ThreadPoolExecutor(PARALLEL) as pool:
+                list(pool.map(put, contents))
+
+    def put_if_absent(self, name: str, content: bytes | Path) -> bool:
+        raw = content if isinstance(content, bytes) else content.read_bytes()
+        put = self._conditional(name, raw, "create")
+        if isinstance(content, Path):
+            content.unlink(missing_ok=True)
+        return put is not None
+
+    def put_if_match(self, name: str, content: bytes, tag: str) -> str | None:
+        return self._conditional(name, content, {"e_tag": tag})
+
+    def _conditional(self, name: str, content: bytes, mode: Any) -> str | None:
+        """The tag of the content, which is there now; None where another is, or was changed.
+
+        A request whose answer was lost may have landed, so after any but a clear yes it is read
+        back. Where the store says no and nothing is there (409), or nothing is as it was before an
+        answer was lost, the request is made again."""
+        self._writes()
+        started, lost = time.monotonic(), None
+        for pause in _pauses():
+            refused = False
+            try:
+                done = obstore.put(self._store, self._key(name), content, mode=mode)
+                _answered.add((self.scheme, self.bucket))
+                return str(done["e_tag"])
+            except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
+                refused = True
+            except exceptions.GenericError as error:
+                lost = error
+                late = time.monotonic() - started > PATIENT["seconds"]
+                if late or any(word in str(error) for word in _FULL):
+                    raise StoreError(f"{self.where}: {_reason(str(error), 'write')}") from error
+            except (FileNotFoundError, exceptions.BaseError) as error:
+                with self._errors(name, "write"):
+                    raise error
+            try:
+                there, tag = self.read_tagged(name)
+            except FileNotFoundError:
+                there, tag = None, ""
+            if there == content:
+                return tag
+            if refused and there is None and mode != "create":
+                return None
+            if there is not None and (refused or mode == "create" or tag != mode["e_tag"]):
+                return None
+            time.sleep(pause)
+        raise StoreError(f"{self.where}: does not say whether {name} was written") from lost
+
+    def delete(self, name: str) -> None:
+        self._writes()
+        with suppress(FileNotFoundError), self._errors(name, "delete"):
+            obstore.delete(self._store, self._key(name))
+
+    def temporary(self, name: str) -> Path:
+        if self._temporary is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="luckbase-")
+        return Path(self._temporary.name) / f"{name.replace('/', ',')[-80:]}.{attempt()}.part"
+
+
+def _pauses() -> Iterator[float]:
+    """Seconds between the tries of a request that is made again here."""
+    for number in range(int(PATIENT["tries"])):
+        yield min(3.0, 0.1 * 1.5**number)
+
+
+def _reason(said: str, does: str) -> str:
+    """Why a store did not do what was asked, and what helps, for people."""
+    code = next((a or b for a, b in _SAID.findall(said)), "")
+    status = next(iter(_STATUS.findall(said)), "")
+    first = said.partition("\n\nDebug")[0]
+    again = "the same command goes on once it does"
+    known: list[tuple[bool, str]] = [
+        (code == "NoSuchBucket", "there is no such bucket; make it first, or write another"),
+        (code == "RequestTimeTooSkewed",
+         "the clock of this machine is too far off for the store; set it, then again"),
+        (code in _KEYS or status == "401",
+         f"the store does not take the key ({code or status}); {credentials.HELP}"),
+        (code == "AccessDenied" or status == "403",
+         f"the key may not {does} there; expected one that may"),
+        (any(word in said for word in _FULL),
+         "the store is full; make room there, then the same command goes on"),
+        ("range" in first.lower() and "support" in first.lower(),
+         "the server does not give parts of files; expected one that answers ranges"),
+        (any(word in said.lower() for word in _AWAY) and not status, f"does not answer; {again}"),
+        (status.startswith("5"), f"has answered {status} for a while; {again}"),
+    ]  # fmt: skip
+    if sentence := next((text for true, text in known if true), ""):
+        return sentence
+    return " ".join(re.sub(r"<[^>]*>", " ", first).split())[:200]
