@@ -174,6 +174,7 @@ _SENTENCES = {
     "float_type": "{value} is not a number",
     "finite_number": "{value} is not a finite number",
     "list_type": "{value} is not a list; write it in square brackets",
+    "tuple_type": "{value} is not a list; write it in square brackets",
     "dict_type": "{value} is not a table; write it as {{ name = value }}",
     "too_short": "{value} is empty",
     "string_too_short": "{value} is empty",

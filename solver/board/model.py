@@ -135,10 +135,13 @@ def fields_of(model: type[BaseModel], location: Location) -> list[str]:
     """The keys that the section at `location` may have; none if the model has no such section."""
     for part in location:
         field = model.model_fields.get(str(part))
-        inner = field.annotation if field else None
-        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+        kind = field.annotation if field else None
+        inner = [
+            x for x in (kind, *get_args(kind)) if isinstance(x, type) and issubclass(x, BaseModel)
+        ]
+        if not inner:
             return []
-        model = inner
+        model = inner[0]
     return list(model.model_fields)
 
 

@@ -27,7 +27,7 @@ import re
 import sys
 import traceback
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -156,8 +156,33 @@ class Game:
         return names[action] if 0 <= action < len(names) else "chance"
 
     def start(self) -> Ints | None:
-        """The canonical state (fields,) in which a play begins; None if a person must say."""
-        return None if self.rules.start is None else self.parse(self.rules.start)
+        """The canonical state (fields,) in which every play begins; None if there are several, or a
+        person must say."""
+        found = self.starts()
+        return found[0][1].copy() if len(found) == 1 else None
+
+    def starts(self) -> list[tuple[float, Ints]]:
+        """The canonical states (fields,) in which a play may begin, each once, with their chances,
+        the likeliest first; none if a person must say. Raises GameError for chances that are
+        none."""
+        return self._starts
+
+    @cached_property
+    def _starts(self) -> list[tuple[float, Ints]]:
+        given = self.rules.start() if callable(self.rules.start) else self.rules.start
+        if given is None or isinstance(given, Mapping):
+            return [] if given is None else [(1.0, self.parse(given))]
+        states = self.canonical_states(np.array([self.fields.read(words) for _, words in given]))
+        chances: dict[bytes, float] = {}
+        for (chance, _), state in zip(given, states, strict=True):
+            chances[state.tobytes()] = chances.get(state.tobytes(), 0.0) + float(chance)
+        total = sum(chances.values())
+        off = abs(total - 1) > WEIGHT + len(given) * 2.0**-53
+        if off or not all(chance > 0 for chance in chances.values()):
+            said = f"the chances in Rules(start=…) add up to {total:.13g}; expected 1"
+            raise GameError(registry.said(self.board.game) + f": {said}, each above 0")
+        ordered = sorted(chances.items(), key=lambda each: (-each[1], each[0]))
+        return [(chance, np.frombuffer(key, np.int64).copy()) for key, chance in ordered]
 
     def needed_start(self) -> Ints:
         """`start`; raises OptionError where there is none."""

@@ -57,6 +57,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -131,6 +132,10 @@ class Unavailable:
     why: str
 
 
+Start = Mapping[str, object] | Sequence[tuple[float | Fraction, Mapping[str, object]]]
+"""Where a play begins: a state in words, or several with their chances."""
+
+
 @dataclass(frozen=True, eq=False)
 class Rules:
     """The rules of a game on one board.
@@ -138,7 +143,8 @@ class Rules:
     fields: of a state, in its order. players: how many. transition: compiled.
     numbers: the board as `transition` reads it; whole numbers alone may be a sequence. max_edges:
     the most that a state can have. actions: what a person calls an action: names by number, or a
-    function. start: the state in which a play begins, in words; None if a person must say.
+    function. start: the state in which a play begins, in words, or (chance, state in words) of
+    each that it may begin in, or a function that gives those; None if a person must say.
     canonical: numbers (n, columns) that are within their fields' bounds -> canonical states, or a
     refusal where they are none of the board's together. version: raised when the same board gets
     other values or another row order; older tables are stale then. tie_tolerance: actions closer
@@ -160,7 +166,7 @@ class Rules:
     numbers: Numbers | Sequence[int]
     max_edges: int
     actions: Sequence[str] | Callable[[int], str]
-    start: Mapping[str, object] | None = None
+    start: Start | Callable[[], Start] | None = None
     canonical: Callable[[Ints, Refuse], Ints] | None = None
     version: int = 1
     tie_tolerance: float = 1e-12

@@ -77,6 +77,7 @@ from luckbase.solver.games.press_your_luck.slides import (
     read_squares,
     squares_as_written,
 )
+from luckbase.solver.games.press_your_luck.start import Start
 from luckbase.solver.sentences import show
 
 MAX_LANDINGS = 2000  # different lists of slides to choose from
@@ -199,7 +200,8 @@ class Leaf:
 
 
 class PressYourLuckBoard(Board):
-    """A board of Press Your Luck, round 2: [squares] or [outcomes], [places], [rules], [solve]."""
+    """A board of Press Your Luck, round 2: [squares] or [outcomes], [places], [start], [rules],
+    [solve]. How a round begins changes no payoff, and is left out of the canonical form."""
 
     reach: ClassVar[frozenset[str]] = frozenset({"frontier"})
 
@@ -217,6 +219,7 @@ class PressYourLuckBoard(Board):
         Chances | None, PlainValidator(read_chances), PlainSerializer(chances_as_written)
     ] = None
     places: Places = Places()
+    start: Start | None = Field(default=None, exclude=True)
     rules: Rules = Rules()
     solve: Solve = Solve()
 
@@ -259,6 +262,13 @@ class PressYourLuckBoard(Board):
             return found
         return _landings(self.squares, self.places)
 
+    def starts(self) -> Iterator[tuple[Fraction, dict[str, tuple[int, ...]]]]:
+        """(chance, state in words), whose scores are on the grid: where the questions lead to."""
+        unit, cap = self.solve.score_unit, self.solve.score_cap
+        for chance, state in self.start.states() if self.start is not None else ():
+            scores = (min(round_half_up(each, unit) * unit, cap) for each in state["scores"])
+            yield chance, {**state, "scores": tuple(scores)}
+
     def dollars(self, slide: Slide) -> int:
         """What a money or prize slide is worth."""
         return slide.number if slide.kind.startswith("money") else self.prize_value or 0
@@ -289,6 +299,8 @@ class PressYourLuckBoard(Board):
             raise mistake("every outcome is a whammy, and no score could ever change", source)
         if all(leaf.slide.spins for leaf in leaves):
             raise mistake("every outcome gives a spin back, and no game would end", source)
+        if self.start is not None:
+            self.start.check(3, self.rules.max_whammies)
         self._spins_are_capped(leaves)
         self._can_be_mixed(leaves)
         self._every_spin_pays(leaves)

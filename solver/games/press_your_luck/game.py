@@ -278,6 +278,7 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
         transition=transition,
         numbers=Numbers(np.array(ints, np.int64), np.array(chances)),
         max_edges=outcomes.distinct + 3 + max((len(each) for each, _ in others), default=0),
+        start=None if board.start is None else lambda: list(board.starts()),
         actions=partial(action_name, [effect_name(each, unit) for each in effects]),
         canonical=partial(canonical, most, merges),
         tie_tolerance=TIE_TOLERANCE,

@@ -143,22 +143,23 @@ def read_chances(section: object) -> Chances:
             raise mistake(said, "outcomes", key)
         if slide in chances:
             raise mistake(f"'{slide}' is there twice", "outcomes")
-        chances[slide] = _chance(written, ("outcomes", key))
+        chances[slide] = read_chance(written, ("outcomes", key))
     total = sum(chances.values())
     if total != 1:
         raise mistake(f"the chances sum to {show(total)}, not to 1", "outcomes")
     return tuple(sorted(chances.items()))
 
 
-def _chance(written: object, at: Location) -> Fraction:
-    """A chance from the file: a fraction as text, or the whole number 1."""
-    text = str(written) if written == 1 and type(written) is int else written
+def read_chance(written: object, at: Location, *, zero: bool = False) -> Fraction:
+    """A chance from the file: a fraction as text, or the whole number 1; 0 where that may be."""
+    text = str(written) if written in (0, 1) and type(written) is int else written
     found = isinstance(text, str) and re.fullmatch(r" *([0-9]{1,9})( */ *([0-9]{1,9}))? *", text)
     if not found or (found[3] and int(found[3]) == 0):
         raise mistake(f'{show(written)} is not a chance; write a fraction such as "1/6"', *at)
     chance = Fraction(int(found[1]), int(found[3] or 1))
-    if not 0 < chance <= 1:
-        raise mistake(f"{show(written)} is not a chance above 0 and up to 1", *at)
+    if not (zero or chance) or chance > 1:
+        right = "from 0 to 1" if zero else "above 0 and up to 1"
+        raise mistake(f"{show(written)} is not a chance {right}", *at)
     return chance
 
 

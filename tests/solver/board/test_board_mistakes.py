@@ -99,7 +99,7 @@ LINES = [
     ("frontier =", "frontier = 21 #", "frontier: 21 is too large; expected at most 20"),
     ("frontier =", "frontier = 0x" + "f" * 9000 + "#", "a number of more than 30 digits"),
     ("outcomes =", "outcomes = 'two' #", "outcomes: 'two' is not allowed; expected 'all'"),
-    ("frontier =", "frontier 2 #", "line 52: not TOML: Expected '=' after a key"),
+    ("frontier =", "frontier 2 #", "line 63: not TOML: Expected '=' after a key"),
     ("frontier =", "frontier = 2\nfrontier =", "not TOML: Cannot overwrite a value"),
     ("frontier =", "frontier = " + "[" * 2000 + "#", "is nested too deeply"),
 ]

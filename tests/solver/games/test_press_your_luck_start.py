@@ -1,0 +1,145 @@
+"""How a round of Press Your Luck begins: the spins that questions give, and in which order players
+stand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from luckbase.solver import load_board, load_game
+from luckbase.solver.board.model import canonical, rules_identity
+from luckbase.solver.errors import BoardError, GameError
+from luckbase.solver.games.press_your_luck.start import Start
+from tests.reference.quiz import courses
+from tests.solver.board.board_files import FEBRUARY, SMALL, TINY, edited, press_your_luck, read
+
+chances = st.fractions(0, 1, max_denominator=5)
+
+
+@st.composite
+def quizzes(draw: st.DrawFn) -> Start:
+    players = draw(st.integers(2, 3))
+    parts = draw(st.lists(st.integers(0, 3), min_size=players + 1, max_size=players + 1))
+    buzzes = [f"{part}/{sum(parts)}" for part in parts[:-1]] if sum(parts) else None
+    answer = st.integers(0, 5)
+    return Start(
+        scores=[100 * player for player in range(players)],
+        questions=draw(st.integers(0, 2)),
+        buzz_spins=draw(answer),
+        choice_spins=draw(answer),
+        **({"buzzes": buzzes} if buzzes else {}),
+        buzz_right=str(draw(chances)),
+        choice_right=str(draw(chances)),
+    )  # type: ignore[arg-type]
+
+
+@given(quizzes())
+@settings(max_examples=25, deadline=None)
+def test_what_questions_give_is_what_all_their_courses_give(quiz: Start) -> None:
+    players = len(quiz.scores)
+    likely = quiz.buzzes or [Fraction(1, players)] * players
+    right = courses(
+        quiz.questions, likely, quiz.buzz_right, quiz.choice_right, quiz.buzz_spins,
+        quiz.choice_spins,
+    )  # fmt: skip
+    assert quiz.earned() == right
+    assert sum(right.values()) == 1
+
+
+def test_the_shows_four_questions() -> None:
+    earned = press_your_luck(FEBRUARY).start.earned()  # type: ignore[union-attr]
+    assert len(earned) == 1042 and sum(earned.values()) == 1
+    assert sum(sum(spins) * chance for spins, chance in earned.items()) == Fraction(68, 5)
+    all_right = Fraction(3, 5) * Fraction(4, 5) ** 2
+    assert sum(c for spins, c in earned.items() if sum(spins) == 20) == all_right**4
+    assert max(max(spins) for spins in earned) == 12
+    assert earned[12, 0, 0] == (Fraction(1, 3) * Fraction(3, 5) / 25) ** 4
+    assert earned[3, 5, 5] == earned[5, 3, 5] == earned[5, 5, 3]
+
+
+def test_of_equal_scores_the_one_with_fewer_spins_plays_first_then_the_left_one() -> None:
+    start = Start(scores=(500, 500, 900), spins=(3, 1, 2), whammies=(1, 2, 0))
+    assert list(start.states()) == [
+        (1, {"scores": (500, 500, 900), "earned": (1, 3, 2), "whammies": (2, 1, 0)})
+    ]
+    level = Start(scores=(500, 500, 900), spins=(1, 1, 0), whammies=(1, 2, 0))
+    assert next(level.states())[1]["whammies"] == (1, 2, 0)
+    quiz = Start(scores=(0, 0, 0), questions=1)
+    for chance, state in quiz.states():
+        assert all(a <= b for a, b in pairwise(state["earned"])) and chance > 0
+
+
+def test_starts_are_canonical_on_the_grid_and_each_once() -> None:
+    game = load_game(press_your_luck(FEBRUARY, score_unit="1000", score_cap="3000"))
+    said = [game.describe(state) for _, state in game.starts()]
+    assert {tuple(words["scores"]) for words in said} == {(2000, 3000, 3000)}
+    assert len({str(words) for words in said}) == len(said) == 1042
+    found = [chance for chance, _ in game.starts()]
+    assert sum(found) == pytest.approx(1, abs=1e-14) and found == sorted(found, reverse=True)
+    assert game.start() is None
+    late = "[start]\nscores = [0, 0, 0]\nspins = [1, 0, 0]\nwhammies = [2, 0, 0]\n[solve]"
+    game = load_game(read(SMALL.replace("[solve]", late)))
+    ((chance, only),) = game.starts()
+    assert chance == 1 and game.start().tolist() == only.tolist()  # type: ignore[union-attr]
+    assert game.describe(only)["whammies"] == [0, 0, 0]  # two more can put nobody out
+
+
+def test_how_a_round_begins_is_no_part_of_the_rules() -> None:
+    board = load_board(TINY)
+    bare = board.model_copy(update={"start": None})
+    assert rules_identity(load_game(board)) == rules_identity(load_game(bare)) == "73147780c9f1"
+    assert canonical(board) == canonical(bare)
+    assert load_game(bare).starts() == []
+
+
+MISTAKES = {
+    "": "start, scores: is missing",
+    "scores = [0, 5]": "start, scores: 2 numbers; expected 3, one a player",
+    "scores = 5": "start, scores: 5 is not a list; write it in square brackets",
+    "scores = [0, 5, 'x']": "start, scores, item 3: 'x' is not a whole number",
+    "scores = [0, 5, -5]": "start, scores, item 3: -5 is too small; expected at least 0",
+    "scores = [0, 9, 5]": "start, scores: 5 stands behind 9; write the lowest score first: it",
+    "scores = [0, 0, 0]\nwhammies = [0, 0]": "start, whammies: 2 numbers for 3 scores; expected",
+    "scores = [0, 0, 0]\nwhammies = [0, 0, 4]": "start, whammies, item 3: 4 is too large; expec",
+    "scores = [0, 0, 0]\nspins = [1, 1]": "start, spins: 2 numbers for 3 scores; expected one a",
+    "scores = [0, 0, 0]\nspins = [1, 1, 21]": "start, spins, item 3: 21 is too large; expected",
+    "scores = [0, 0, 0]\nspins = [1, 1, 1]\nquestions = 4": "start, questions: spins are given as",
+    "scores = [0, 0, 0]\nquestions = 7": "start, questions: 7 is too large; expected at most 6",
+    "scores = [0, 0, 0]\nbuzz_spins = 6": "start, buzz_spins: 6 is too large; expected at most 5",
+    "scores = [0, 0, 0]\nchoice_spins = '1'": "start, choice_spins: '1' is not a whole number",
+    "scores = [0, 0, 0]\nbuzz_right = 0.5": "buzz_right: 0.5 is not a chance; write a fraction",
+    "scores = [0, 0, 0]\nchoice_right = '6/5'": "choice_right: '6/5' is not a chance from 0 to 1",
+    "scores = [0, 0, 0]\nbuzzes = ['1/2']": "start, buzzes: 1 number for 3 scores; expected one",
+    "scores = [0, 0, 0]\nbuzzes = ['1/2', '1/2', '1/3']": "start, buzzes: the chances sum to 4/3",
+    "scores = [0, 0, 0]\nquestion = 4": "start: unknown key 'question'; did you mean 'questions'?",
+}
+
+
+@pytest.mark.parametrize("lines", MISTAKES)
+def test_a_wrong_start_is_one_sentence(lines: str) -> None:
+    with pytest.raises(BoardError) as raised:
+        read(SMALL.replace("[solve]", f"[start]\n{lines}\n[solve]"))
+    assert MISTAKES[lines] in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_whoever_is_out_before_the_round_is_refused() -> None:
+    text = edited(TINY, "scores =", "whammies = [0, 2, 0]\nscores =")
+    assert read(text).start is not None
+    with pytest.raises(BoardError, match="whammies: 2 put a player out; expected fewer than max_"):
+        read(edited(TINY, "scores =", "whammies = [0, 2, 0]\nscores =").replace(
+            "max_whammies = 4", "max_whammies = 2"))  # fmt: skip
+
+
+def test_chances_of_starts_that_are_none_are_refused() -> None:
+    from dataclasses import replace
+
+    game = load_game(load_board(TINY))
+    state = {"scores": (0, 0, 0), "earned": (1, 0, 0)}
+    for starts in ([(0.5, state)], [], [(1.5, state), (-0.5, {**state, "earned": (2, 0, 0)})]):
+        other = type(game)(game.board, replace(game.rules, start=starts))
+        with pytest.raises(GameError, match=r"chances in Rules.start=…. add up to .*; expected 1"):
+            other.starts()
