@@ -16,7 +16,7 @@ from luckbase.cluster.machine import cores
 from luckbase.cluster.play.agents import AgentLike, Opener, for_players, name_of, no_tables, split
 from luckbase.cluster.table.ledger import Origin, origin_of
 from luckbase.solver.errors import OptionError, SearchLimitError
-from luckbase.solver.game.arrays import FLOAT64_ERROR, Floats, Ints
+from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import ClosedForms
 from luckbase.solver.game.game import Game
 from luckbase.solver.policy.evaluate import (
@@ -117,7 +117,7 @@ def evaluated(
     for player in range(game.players) if options.gain else ():
         other = [*profile[:player], BEST_RESPONSE, *profile[player + 1 :]]
         best = evaluate_profile(game, root, other, max_states=most, optimal=optimal)
-        error = FLOAT64_ERROR + best.error + found.error
+        error = game.float64_error + best.error + found.error
         gains.append(gain_of(best.value[player], found.value[player], error))
     loss, count, moves = None, None, None
     if options.moves and optimal is not None:

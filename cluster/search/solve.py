@@ -49,7 +49,7 @@ from luckbase.cluster.table.storage import Folder
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board, rules_identity
 from luckbase.solver.errors import OptionError, SearchLimitError
-from luckbase.solver.game.arrays import FLOAT64_ERROR, Ints
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Level, hints, level_from
 from luckbase.solver.game.game import Game
 from luckbase.solver.search.expand import root_keys, some_state
@@ -111,7 +111,7 @@ class _Search(Work[SolvedSearch]):
         self.keys, self.undone = keys, dict[str, Done]()
         self.roots, self.part = goal_of(game, keys, options)
         self.tolerance, self.started = game.tie_tolerance, time.perf_counter()
-        self.error = self.precision = FLOAT64_ERROR + game.cut_error
+        self.error = self.precision = game.float64_error + game.cut_error
 
     def starts(self) -> Ints:
         return np.asarray(unpack_all(self.game.bits, self.keys))
@@ -281,8 +281,10 @@ class _Search(Work[SolvedSearch]):
         """Count the errors of the table at which it ends."""
         if used.error <= self.error:  # that is for all sums of a play, whoever makes them
             return
-        self.error = min(FLOAT64_ERROR + used.error, float(np.ptp(self.game.payoff_range)))
-        self.precision = FLOAT64_ERROR + used.precision
+        self.error = min(
+            self.game.float64_error + used.error, float(np.ptp(self.game.payoff_range))
+        )
+        self.precision = self.game.float64_error + used.precision
         # Rounded payoffs must not decide ties.
         self.tolerance = self.game.tie_tolerance + 2 * used.precision
 

@@ -41,7 +41,7 @@ from luckbase.cluster.table.parts import Part, TierPart
 from luckbase.cluster.table.storage import Folder, Memory
 from luckbase.solver import load_game
 from luckbase.solver.errors import MissingTableError, OptionError
-from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Ints
+from luckbase.solver.game.arrays import Decisions, Ints
 from luckbase.solver.game.capabilities import Charts, Layout, choose_chart
 from luckbase.solver.game.game import Game
 from luckbase.solver.sentences import html_facts
@@ -356,7 +356,7 @@ def search_in_memory(game: Game, roots: Ints, max_states: int = MAX_STATES) -> T
     graph.solve(np.ascontiguousarray(roots).reshape(-1, game.field_count))
     solved = solved_rows(graph)
     solved = solved.only(np.argsort(solved.keys))
-    error = FLOAT64_ERROR + game.cut_error + float(solved.gap.sum()) / 2
+    error = game.float64_error + game.cut_error + float(solved.gap.sum()) / 2
 
     def write(storage: Memory) -> Iterator[tuple[str, int, tuple[int, int], FileReceipt]]:
         name, keys = f"{SEARCH}/all.parquet", solved.keys

@@ -45,7 +45,8 @@ SURE = 1 - 1e-9
 
 _NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _DOING = {"bid": "bidding", "flip": "flipping", "hold": "holding", "pass": "passing",
-          "play": "playing", "roll": "rolling", "stick": "sticking"}  # fmt: skip
+          "play": "playing", "roll": "rolling", "stick": "sticking",
+          "stop": "stopping"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,15 @@ class Payoffs:
     name: str
     chance: bool
 
+    @property
+    def dollars(self) -> bool:
+        return "dollars" in self.name
+
     def size(self, value: float, *, down: bool = False) -> str:
-        """How large a number is, without its unit, in two digits or three; down: or a bit more."""
+        """How large a number is, without its unit, in two digits or three; of dollars to the
+        dollar, with the sign; down: or a bit more."""
+        if self.dollars and abs(value) >= 1:
+            return f"${floor(abs(value)) if down else abs(value):,.0f}"
         size = abs(value) * (100 if self.chance else 1)
         if size < 0.0005:
             return "under 0.001" if size and not down else "0"
@@ -76,7 +84,9 @@ class Payoffs:
         return f"{f'{least} to' if low else 'up to'} {most}"
 
     def of(self, player: str, value: float) -> str:
-        """``player 2 wins 66.1%``, ``expected points ahead 0.31``."""
+        """``player 2 wins 66.1%``, ``expected points ahead 0.31``, ``player 2 expects $1,132``."""
+        if self.dollars:
+            return f"{player} expects {self.size(value)}"
         said = _percent(value) if self.chance else f"{value:z.3g}"
         return f"{player} wins {said}" if self.name == "chance to win" else f"{self.name} {said}"
 
@@ -429,6 +439,8 @@ def _turn(
     actor = (there.answer.to_act or 0) - 1
     numbers = turning.number(states, actor)
     here = int(turning.number(there.numbers[None], actor)[0])
+    if not any(turning.takes(move.action.name) for move in there.moves):
+        return None
     takes = np.array(list(map(turning.takes, best)))
     edges = np.flatnonzero(np.diff(np.pad(takes.astype(np.int8), 1)))
     spans = list(zip(numbers[edges[::2]].tolist(), numbers[edges[1::2] - 1].tolist(), strict=True))

@@ -39,9 +39,10 @@ DRAWN, ROUNDS = 40, 12
 
 
 def step(game: Game) -> float:
-    """What margins are counted in: a hundredth of a win, or a tenth of a point."""
+    """What margins are counted in: a hundredth of a win, a tenth of a point, or of the most that
+    many points or dollars can be a thousandth."""
     low, high = game.payoff_range
-    return 0.01 * (high - low) if high - low <= 2 else 0.1
+    return 0.01 * (high - low) if high - low <= 2 else max(0.1, 0.001 * high)
 
 
 @dataclass(frozen=True)

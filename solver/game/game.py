@@ -41,7 +41,7 @@ from luckbase.solver.board import registry
 from luckbase.solver.board.model import Board, Source, canonical
 from luckbase.solver.board.registry import GameFile
 from luckbase.solver.errors import GameError, LuckbaseError, OptionError, StateError
-from luckbase.solver.game.arrays import Coded, Floats, Ints, coded_sets
+from luckbase.solver.game.arrays import FLOAT64_ERROR, Coded, Floats, Ints, coded_sets
 from luckbase.solver.game.fields import Field, Fields, Refuse, State
 from luckbase.solver.game.rules import WEIGHT, Capability, Numbers, Rules, Unavailable
 from luckbase.solver.njit import cache_roots
@@ -136,6 +136,12 @@ class Game:
         low, high = self.payoff_range
         slack = WEIGHT * max(1.0, abs(low), abs(high))
         return np.array([low - slack, high + slack])
+
+    @cached_property
+    def float64_error(self) -> float:
+        """What the sums of a payoff lose in float64: `FLOAT64_ERROR` for those up to 100, a share
+        of the largest beyond."""
+        return FLOAT64_ERROR * max(1.0, 0.01 * max(map(abs, self.payoff_range)))
 
     @cached_property
     def cut_error(self) -> float:

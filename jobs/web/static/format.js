@@ -3,13 +3,14 @@
 const MINUS = "−";
 const whole = new Intl.NumberFormat("en");
 
-/** How this table's payoffs are written: chances as 77.74%, points as 0.3125. */
+/** How this table's payoffs are written: chances as 77.74%, points as 0.3125, dollars as $1,720. */
 export class Payoffs {
   constructor(table) {
     this.name = table.payoff_name ?? "payoff";
     this.chance = table.payoff_range
       ? table.payoff_range[0] === 0 && table.payoff_range[1] === 1
       : /chance|probab/.test(this.name);
+    this.dollars = /dollars/.test(this.name);
     this.players = table.players;
   }
 
@@ -23,6 +24,7 @@ export class Payoffs {
 
   text(value) {
     if (value === null || value === undefined) return "–";
+    if (this.dollars) return dollars(value);
     return this.chance ? `${fixed(100 * value, 2)}%` : fixed(value, 4);
   }
 
@@ -40,10 +42,16 @@ export class Payoffs {
 
   /** How large a difference is; small ones as 1.2e-8. */
   size(value) {
+    if (this.dollars && Math.abs(value) >= 0.5) return dollars(Math.abs(value));
     const [size, decimals, unit] = this.chance ? [Math.abs(100 * value), 2, " pp"] : [Math.abs(value), 4, ""];
     if (size === 0) return `0${unit}`;
     return size >= 0.5 * 10 ** -decimals ? size.toFixed(decimals) + unit : `${size.toExponential(1)}${unit}`;
   }
+}
+
+/** To the dollar: $1,720. */
+function dollars(value) {
+  return `${value < -0.5 ? MINUS : ""}$${whole.format(Math.round(Math.abs(value)))}`;
 }
 
 function fixed(value, decimals) {

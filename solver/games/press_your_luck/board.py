@@ -138,6 +138,41 @@ class Rules(Section):
         "Needed where one brings several.",
     )  # fmt: skip
     max_whammies: int = option(4, 1, 4, "Whammies that put a player out of the game.")
+    # These three are left out of the identity at their defaults.
+    objective: Literal["win", "money", "win+money"] = Field(
+        default="win",
+        exclude_if=lambda kept: kept == "win",
+        description="The payoff: the chance to win, half of it for a tie of two; dollars: the "
+        "whole score for who has won, level or not, else 0; or win_value for a win beside those.",
+    )
+    win_value: int | None = option(
+        None, 1, MAX_DOLLARS,
+        "Dollars that a win counts beside the score, half of it for a tie of two; with objective = "
+        "'win+money' alone, which needs it.",
+    )  # fmt: skip
+    house: bool = Field(
+        default=False,
+        strict=True,
+        exclude_if=lambda kept: not kept,
+        description="The last one in plays on for money as long as they have spins, and may stop "
+        "when none of these are passed ones; not with objective = 'win'.",
+    )
+
+    @model_validator(mode="after")
+    def _money_counts(self) -> Self:
+        """Refuse what would change nothing, and a sum of dollars and wins without a rate."""
+        if self.objective == "win+money" and self.win_value is None:
+            said = "is missing, and objective = 'win+money' adds wins to dollars"
+            raise mistake(f"{said}; write win_value = 10000, or another number", "rules",
+                          "win_value")  # fmt: skip
+        if self.objective != "win+money" and self.win_value is not None:
+            said = f"{self.win_value} counts for nothing with objective = '{self.objective}'"
+            raise mistake(f"{said}; write objective = 'win+money', or leave it out", "rules",
+                          "win_value")  # fmt: skip
+        if self.house and self.objective == "win":
+            said = "true changes nothing with objective = 'win': the last one in has won"
+            raise mistake(f"{said}; write objective = 'money' or 'win+money'", "rules", "house")
+        return self
 
 
 class Solve(Section):

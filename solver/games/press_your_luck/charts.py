@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ OWN = ChartField("own", "Dollars of the player who is up.")
 RIVAL = ChartField("rival", "Dollars of the rival, the last of the opponents.")
 THIRD = ChartField("third", "Dollars of the other opponent. None if you do not say.")
 WHAMMIES = ChartField("whammies", "Whammies of each player, as 0,0,3. None if you do not say.")
-KINDS = (
+KINDS: tuple[Kind, ...] = (
     Kind(
         "lead", "at what lead to pass, by spins left",
         takes=(UP, SPINS, RIVAL, THIRD, WHAMMIES),
@@ -99,7 +100,7 @@ EXPERIMENT = 12
 """Spins of ``by-spins``, as far as the table holds them."""
 WIDEST = 0.25
 """Of the cap: the leads of ``by-lead``, 5000 of 20000 dollars either way."""
-PROBABILITY = "my chance to win (probability)"
+PROBABILITY, MONEY = "my chance to win (probability)", "my expected dollars"
 
 
 class LuckCharts(Charts):
@@ -118,6 +119,15 @@ class LuckCharts(Charts):
     def __init__(self, game: Game) -> None:
         assert isinstance(game.board, PressYourLuckBoard)
         self.game, self.solve, self.board = game, game.board.solve, game.board.name
+        self.payoff = PROBABILITY
+        if not game.pays_chances:
+            self.payoff, words = MONEY, ("chance to win", "expected dollars")
+            self.kinds = tuple(
+                replace(
+                    kind, shows=kind.shows.replace(*words), reading=kind.reading.replace(*words)
+                )
+                for kind in KINDS
+            )
         self.every = tuple(range(1, self.solve.frontier + 1))
         """All numbers of spins that the table covers."""
         self.scores = np.arange(0, self.solve.score_cap, self.solve.score_unit, dtype=np.int64)
@@ -211,8 +221,9 @@ class LuckCharts(Charts):
             + why_blank([where], outdone[None]),
             (f"scores_{where.up + 1}", f"scores_{where.last + 1}", "value"), xs, ys, best,
             f"my score: player {where.up + 1} (dollars)",
-            f"score of player {where.last + 1} (dollars)", PROBABILITY,
-            blank if blank.any() else None, (0.0, 1.0), lines=() if line is None else (line,),
+            f"score of player {where.last + 1} (dollars)", self.payoff,
+            blank if blank.any() else None, self.game.payoff_range,
+            lines=() if line is None else (line,),
             words=words_in({name: at & ~blank for name, at in regions.items()}, xs, ys),
             rest=where.in_words(),
         )  # fmt: skip
@@ -227,7 +238,7 @@ class LuckCharts(Charts):
             f"{spin_count(where.spins).capitalize()}: {by_lead_title(lead)}",
             f"{self.board}; {setting_words(where)}",
             "lead", leads, both(lead.choice.play[near], lead.choice.passed[near]),
-            f"my lead over player {where.rival + 1} (dollars)", PROBABILITY,
+            f"my lead over player {where.rival + 1} (dollars)", self.payoff,
             tuple(
                 Band(max(a - half, first), min(b + half, last), "pass")
                 for a, b in lead.passes
@@ -250,7 +261,7 @@ class LuckCharts(Charts):
             by_spins_title(known, choice.passing[there], bool(free.any())),
             f"{self.board}; {setting_words(where)}, I have {where.scores[where.up]:,}{gaps}",
             "spins", spins[:last], both(choice.play[:last], choice.passed[:last]),
-            "spins left, all of them mine", PROBABILITY, self._beyond(known, spins[last:]),
+            "spins left, all of them mine", self.payoff, self._beyond(known, spins[last:]),
         )  # fmt: skip
 
     def _choices_there(

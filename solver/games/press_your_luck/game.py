@@ -19,7 +19,11 @@ slides they have spun and take one of.
 * At the cap a player passes whenever they may, to the next in turn order if the others are level;
   scores saturate there.
 * Over when nobody has a spin or one player is left in. The highest score among the players in wins,
-  ties share. The payoff is each player's chance to win.
+  ties share. The payoff is each player's chance to win; or the dollars that they take home, all of
+  the score for everybody who has won, else 0; or these and `win_value` times their share of the win
+  (`objective`).
+* `house`: the last one in plays on. They must spin what was passed to them; when they have earned
+  spins alone they may stop, and at the cap they do. With the last whammy nobody has won.
 
 Ties between actions: playing comes before passing, passing to the next in turn order before passing
 to the other; a later one must be better by more than the tolerance.
@@ -84,17 +88,19 @@ FIELDS, OFFER = 12, 12
 """Columns of a state without an offer, and where the offer stands."""
 
 PLAY, TAKE = 0, 4
-"""The actions of spinning and, from TAKE on, of taking what a slide does; passing to player i (from
-0) is the action i + 1."""
+"""The actions of spinning and, from TAKE on, of taking what a slide does, and of stopping behind
+these; passing to player i (from 0) is the action i + 1."""
 
 TIE_TOLERANCE = 1e-12
-"""Two actions closer than this are tied: far above float64 noise (1e-15), far below a real gap."""
+"""Two actions closer than this share of the largest payoff are tied: far above float64 noise
+(1e-15), far below a real gap."""
 
-CAP, MAX_WHAMMIES, THIRD_PLACE_SPINS, PASSER_PICKS, MONEY, OUTCOMES, UNITS = 0, 1, 2, 3, 4, 5, 9
-MERGES, SPIN_CAP, OFFERS = 6, 7, 8
+CAP, MAX_WHAMMIES, THIRD_PLACE_SPINS, PASSER_PICKS, MONEY, OUTCOMES, UNITS = 0, 1, 2, 3, 4, 5, 10
+MERGES, SPIN_CAP, OFFERS, STOP = 6, 7, 8, 9
 """Where the board's whole numbers stand: MONEY how many outcomes are money, OUTCOMES how many are
 money or money plus a spin, MERGES whether whammies that can put nobody out are 0, SPIN_CAP that or
--1, OFFERS how many other outcomes there are. From UNITS on, the units of the outcomes, money first;
+-1, OFFERS how many other outcomes there are, STOP the action of stopping against the house, 0 if
+nobody plays against it. From UNITS on, the units of the outcomes, money first;
 then where each of the others begins and the last one ends; there, kind, units and spins of each
 effect (`outcomes.Effect`), and the action of taking it."""
 ROW = 4
@@ -110,9 +116,10 @@ def player_up(state):
     return -1
 
 
-@njit(nb.void(nb.int64[::1], nb.int64, nb.float64[::1]))
-def share_the_win(state, max_whammies, payoff):
-    """The payoff of a game that is over: the highest score among the players in, ties share."""
+@njit(nb.void(nb.int64[::1], nb.int64, nb.float64, nb.float64, nb.float64[::1]))
+def pay_winners(state, max_whammies, win, dollars, payoff):
+    """The payoff of a game that is over: the highest score among the players in wins. Ties share
+    what a win counts, and each has all the dollars of their units."""
     best, winners = -1, 0
     for i in range(PLAYERS):
         if state[WHAMMIES + i] < max_whammies:
@@ -122,7 +129,7 @@ def share_the_win(state, max_whammies, payoff):
                 winners += 1
     for i in range(PLAYERS):
         wins = state[WHAMMIES + i] < max_whammies and state[SCORE + i] == best
-        payoff[i] = 1.0 / winners if wins else 0.0
+        payoff[i] = win / winners + dollars * state[SCORE + i] if wins else 0.0
 
 
 @njit(nb.void(nb.int64[::1], nb.int64[::1], nb.int64, types.UniTuple(nb.int64, 3), nb.int64[::1]))
@@ -172,12 +179,22 @@ def take(ints, state, up, offer, children, actions):
     return n
 
 
+@njit(nb.void(nb.int64[::1], nb.int64[::1], nb.int64, nb.int64[::1]))
+def stop(ints, state, up, child):
+    """Write the state in which `up`, the last one in, has given their earned spins away."""
+    for i in range(state.size):
+        child[i] = state[i]
+    child[EARNED + up] = 0
+    if ints[MERGES]:
+        child[WHAMMIES + up] = 0
+
+
 @njit(TRANSITION_TYPE)
-def transition(board, state, edges):  # noqa: C901  # the rules, in the order in which they are told
+def transition(board, state, edges):  # noqa: C901, PLR0915  # the rules, in the order of telling
     """The edges of a state, by the contract in `solver.game.rules`.
 
     `reals` holds the chance of a whammy, then the outcomes' in the order of their units, then those
-    of the others.
+    of the others; last what a win counts and what a unit of a winner's score does.
     """
     ints, reals = board
     children, weights, actions, rewards, about = edges
@@ -188,9 +205,9 @@ def transition(board, state, edges):  # noqa: C901  # the rules, in the order in
             others += 1
             highest = max(highest, state[SCORE + i])
             behind += state[SCORE + up] < state[SCORE + i]  # in third place: behind two
-    if up < 0 or others < 1:
+    if up < 0 or (others < 1 and ints[STOP] == 0):
         about[0], about[1] = TERMINAL, -1
-        share_the_win(state, most, rewards[0])
+        pay_winners(state, most, reals[reals.size - 2], reals[reals.size - 1], rewards[0])
         return 0
 
     if state.size > FIELDS and state[OFFER] > 0:
@@ -238,6 +255,10 @@ def transition(board, state, edges):  # noqa: C901  # the rules, in the order in
             n, choices = n + 1, choices + 1
             if at_cap or ints[PASSER_PICKS] == 0:
                 break
+    if others < 1 and not must_spin:
+        stop(ints, state, up, children[n])
+        weights[n], actions[n] = 1.0, ints[STOP]
+        n, choices = n + 1, choices + 1
     about[0], about[1] = (DECISION if choices > 1 else CHANCE), up
     return n
 
@@ -266,24 +287,34 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
     ints = [board.cap_units, most, options.third_place_spins, options.tied_pass == "passer",
             len(outcomes.money), len(either), merges,
             -1 if options.spin_cap is None else options.spin_cap, len(others),
+            TAKE + len(effects) if options.house else 0,
             *(units for units, _ in either)]  # fmt: skip
     starts = np.cumsum([0, *(len(each) for each, _ in others)]) * ROW
     ints += (len(ints) + len(starts) + starts).tolist()
     ints += [number for each, _ in others for effect in each
              for number in (*effect, TAKE + effects.index(effect))]  # fmt: skip
     chances = [float(chance) for chance in (outcomes.whammy, *(p for _, p in either + others))]
+    money = options.objective != "win"
+    win = float({"win": 1, "money": 0}.get(options.objective, options.win_value or 0))
+    most_paid = win + money * board.solve.score_cap
+    beyond = (
+        "has slides" if others else f"has an objective ('{options.objective}')" if money else ""
+    )
+    takes = [*(f"take {effect_name(each, unit)}" for each in effects), "stop"]
     return Rules(
         fields=fields(board, len(others) if any(len(each) > 1 for each, _ in others) else 0),
         players=3,
         transition=transition,
-        numbers=Numbers(np.array(ints, np.int64), np.array(chances)),
+        numbers=Numbers(np.array(ints, np.int64), np.array([*chances, win, money * unit])),
         max_edges=outcomes.distinct + 3 + max((len(each) for each, _ in others), default=0),
         start=None if board.start is None else lambda: list(board.starts()),
-        actions=partial(action_name, [effect_name(each, unit) for each in effects]),
-        canonical=partial(canonical, most, merges),
-        tie_tolerance=TIE_TOLERANCE,
+        actions=partial(action_name, takes),
+        canonical=partial(canonical, most, merges, options.house),
+        tie_tolerance=TIE_TOLERANCE * most_paid,
+        payoff_range=(0.0, most_paid),
+        payoff_name="expected dollars" if money else "",
         capabilities={
-            Layout: Unavailable(NO_TIERS) if others else f"{HERE}.layout:Planes",
+            Layout: Unavailable(NO_TIERS.format(beyond)) if beyond else f"{HERE}.layout:Planes",
             Agents: Agents(AGENTS),
             Charts: f"{HERE}.charts:LuckCharts",
             SearchHints: SearchHints(level=None if grows else LEVEL),
@@ -322,9 +353,9 @@ def fields(board: PressYourLuckBoard, offers: int) -> list[Field]:
 
 
 def action_name(takes: Sequence[str], action: int) -> str:
-    """``play``, ``pass to 3``, ``take $1,750``."""
+    """``play``, ``pass to 3``, ``take $1,750``, ``stop``."""
     if action >= TAKE:
-        return f"take {takes[action - TAKE]}"
+        return takes[action - TAKE]
     return "play" if action == PLAY else f"pass to {action}"
 
 
@@ -340,7 +371,7 @@ def effect_name(effect: Effect, unit: int, more: str = "") -> str:
     )
 
 
-def canonical(most: int, merges: bool, states: Ints, refuse: Refuse) -> Ints:
+def canonical(most: int, merges: bool, house: bool, states: Ints, refuse: Refuse) -> Ints:
     """Canonical states: whammies that can put nobody out any more are 0, where that `merges`."""
     scores, earned, passed, whammies = (states[:, i : i + 3] for i in range(0, 12, 3))
     out = whammies == most
@@ -352,7 +383,7 @@ def canonical(most: int, merges: bool, states: Ints, refuse: Refuse) -> Ints:
             ),
         )
     refuse(
-        out.all(axis=1, keepdims=True),
+        out.all(axis=1, keepdims=True) & (not house),
         lambda x, i: "whammies: all three players are out; somebody must be in",
     )
     spins = earned.sum(axis=1, keepdims=True) + passed.sum(axis=1, keepdims=True)
@@ -370,7 +401,7 @@ def canonical(most: int, merges: bool, states: Ints, refuse: Refuse) -> Ints:
 
 
 NO_TIERS = (
-    "has slides that no full table takes yet; run: luckbase solve with --from, to search what lies "
+    "has {} that no full table takes yet; run: luckbase solve with --from, to search what lies "
     "below a state"
 )
 SPINS = 20

@@ -87,8 +87,8 @@ def draw(board: PressYourLuckBoard, values: Ints) -> Scene:
     )
     most = board.rules.max_whammies
     inside = [w < most for w in whammies]
-    up = int(player_up(values)) if sum(inside) > 1 else -1
-    best = max(score for score, within in zip(scores, inside, strict=True) if within)
+    up = int(player_up(values)) if sum(inside) > (0 if board.rules.house else 1) else -1
+    best = max(score if within else -1 for score, within in zip(scores, inside, strict=True))
     winners = [i for i, score in enumerate(scores) if up < 0 and inside[i] and score == best]
     around, top, high = _around(board)
     shapes: list[Shape] = list(around)
@@ -102,7 +102,7 @@ def draw(board: PressYourLuckBoard, values: Ints) -> Scene:
     if up >= 0:
         title = f"player {up + 1} is up"
     else:
-        who = listed([f"player {i + 1}" for i in winners])
+        who = listed([f"player {i + 1}" for i in winners] or ["nobody"])
         title = f"the game is over: {who} {'share the win' if len(winners) > 1 else 'has won'}"
     return Scene(title, " ".join(said), ACROSS * WIDE, high, tuple(shapes))
 

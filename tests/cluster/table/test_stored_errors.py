@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.search.solve import FLOAT64_ERROR
 from luckbase.cluster.table.folder import compact, read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver.board.model import Board
-from luckbase.solver.game.arrays import Floats
+from luckbase.solver.game.arrays import FLOAT64_ERROR, Floats
 from luckbase.solver.games.goofspiel.layout import Layers
 from luckbase.solver.matrix_game import simplex as matrix_game
 from luckbase.solver.search.game_graph import Graph

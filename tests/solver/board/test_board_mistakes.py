@@ -273,7 +273,7 @@ def test_the_prize_value_and_options_not_in_the_file_can_be_set() -> None:
     [
         ("score_unti", "5", "unknown option 'score_unti'; did you mean 'score_unit'"),
         ("title", "5", "unknown option 'title'; "),
-        ("zzz", "5", "unknown option 'zzz'; expected one of: choices, frontier, max_whammies"),
+        ("zzz", "5", "unknown option 'zzz'; expected one of: choices, frontier, house"),
         ("score_unit", "300", "score_unit=300: score_unit: 300 does not divide score_cap 20000"),
         ("score_cap", "20100", "score_cap=20100: score_unit: 250 does not divide score_cap 20100"),
         ("score_unit", "five", "score_unit: 'five' is not a whole number"),

@@ -17,6 +17,7 @@ from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.errors import BoardError, StateError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
+from tests.reference.press_your_luck_money import Money
 from tests.reference.press_your_luck_slides import Slides, Unsettled
 from tests.solver.board.board_files import BOARDS, FEBRUARY, press_your_luck
 
@@ -66,9 +67,13 @@ def gives_back(slide: Any) -> bool:
     return slide[0] in ("money", "double") and slide[-1] > 0
 
 
+WHO_IS_OUT: list[tuple[int, ...]] = [(), (), (), (0,), (2,), (0, 1), (1, 2)]
+
+
 @st.composite
-def boards(draw: st.DrawFn) -> Made:
-    """A board on which games end, and a state of few spins."""
+def boards(draw: st.DrawFn, money: bool = False) -> Made:
+    """A board on which games end, and a state of few spins. money: it pays some, players are out;
+    the reference's payoffs are shares of the most that there can be."""
     count = draw(st.integers(2, 4))
     leading = st.sampled_from(
         ["move one", "go back 1", "advance 2", "pick a corner", f"to 1, {count}", "to 2"]
@@ -85,8 +90,11 @@ def boards(draw: st.DrawFn) -> Made:
         "tied_pass": draw(st.sampled_from(["passer", "next"])), "or_lose_whammy": or_lose,
         "spin_cap": 2,
     }  # fmt: skip
+    wins, house = draw(st.sampled_from([None, 1, 5000])), draw(st.booleans())
+    paid = {"objective": "win+money" if wins else "money", "house": house}
     form = {
-        "game": "press-your-luck", "prize_value": prize * UNIT, "rules": rules,
+        "game": "press-your-luck", "prize_value": prize * UNIT,
+        "rules": rules | (paid | ({"win_value": wins} if wins else {}) if money else {}),
         "squares": {str(n): slides for n, slides in enumerate(squares, start=1)},
         "places": {"corners": [1, 2]},
         "solve": {"score_unit": UNIT, "score_cap": cap * UNIT, "frontier": 1, "outcomes": "all"},
@@ -100,15 +108,21 @@ def boards(draw: st.DrawFn) -> Made:
         tuple(as_reference(slide, n, count, prize, [0, 1]) for slide in slides)
         for n, slides in enumerate(squares)
     )
-    reference = Slides(
-        read, cap, choices, or_lose, 2, max_whammies=most,
-        third_place_spins=rules["third_place_spins"], tied_pass=rules["tied_pass"],
-    )  # fmt: skip
+    options = {name: rules[name] for name in ("third_place_spins", "tied_pass")}
+    reference = Slides(read, cap, choices, or_lose, 2, max_whammies=most, **options)
+    if money:
+        all_paid = (wins or 0) + cap * UNIT
+        reference = Money(
+            read, cap, choices, or_lose, 2, max_whammies=most, **options, house=house,
+            win_value=(wins or 0) / all_paid, unit=UNIT / all_paid,
+        )  # fmt: skip
     assume(sum(chance for slide, chance in reference.spins if gives_back(slide)) < 0.5)
     three = [draw(st.integers(0, cap)) for _ in range(3)]
     spins = draw(st.lists(st.integers(0, 5), min_size=1, max_size=2))
     earned, passed = ([spins.count(3 * kind + i) for i in range(3)] for kind in (0, 1))
     whammies = [draw(st.integers(0, most - 1)) for _ in range(3)]
+    for i in draw(st.sampled_from(WHO_IS_OUT)) if money else ():
+        three[i], earned[i], passed[i], whammies[i] = 0, 0, 0, most
     return Made(
         load_game(board), reference, (tuple(three), tuple(earned), tuple(passed), tuple(whammies))
     )

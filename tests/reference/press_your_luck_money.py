@@ -1,0 +1,75 @@
+"""Press Your Luck for money, and played on against the house, solved slowly and obviously.
+
+What this file is for: as `press_your_luck_slides`, whose spins it takes; here is what the players
+want, and what the last one in may do. It imports nothing from the product.
+
+* ``objective = "money"``: who has the highest score of those in keeps it, several keep it each; the
+  others have nothing. ``"win+money"``: beside that, `win_value` for a win, several share it.
+* ``house``: the last one in goes on alone. What was passed to them they spin. When only earned
+  spins are left they spin or stop; at the cap they stop. With the last whammy everybody is out, and
+  nobody has anything.
+* Ties between actions: spinning before stopping.
+
+`plays` is the whole tree of a game below a state by brute force, every path by itself: who plays
+how is a function of the state.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+
+from tests.reference.press_your_luck import PLAYERS, State, Triple
+from tests.reference.press_your_luck_slides import Slides
+
+
+class Money(Slides):
+    """The game for dollars: of a unit each, beside `win_value` for a win."""
+
+    def __init__(self, *squares, win_value: float = 0.0, house: bool = False, unit: int = 1, **how):
+        super().__init__(*squares, **how)
+        self.win_value, self.house, self.unit = win_value, house, unit
+
+    def is_over(self, state: State) -> bool:
+        if not self.house:
+            return super().is_over(state)
+        return sum(state.earned) + sum(state.passed) == 0
+
+    def final_payoff(self, state: State) -> Triple:
+        inside = self.players_in(state)
+        winners = [i for i in inside if state.scores[i] == max(state.scores[j] for j in inside)]
+        return tuple(
+            self.win_value / len(winners) + self.unit * state.scores[i] if i in winners else 0.0
+            for i in PLAYERS
+        )
+
+    def moves(self, state: State):
+        inside = self.players_in(state)
+        if len(inside) != 1 or self.is_over(state):
+            return super().moves(state)
+        (last,) = inside
+        spins = ("play", self.spin_outcomes(state))
+        if state.passed[last]:
+            return [spins]
+        stop = ("stop", [(1.0, state._replace(earned=(0, 0, 0)))])
+        return [stop] if state.scores[last] == self.rules.cap else [spins, stop]
+
+
+Decide = Callable[[State, list[str]], str]
+
+
+def plays(game: Slides, state: State, decide: Decide, longest: int) -> dict[tuple, float]:
+    """The chance of every (state at the end, spins that it took), path by path, of plays of no more
+    than so many spins; of boards on which no slide leaves a choice."""
+    found: dict[tuple, float] = defaultdict(float)
+    paths = [(1.0, state, 0)]
+    while paths:
+        chance, here, spins = paths.pop()
+        moves = dict(game.moves(here))
+        if not moves:
+            found[here, spins] += chance
+        elif spins <= longest:
+            name = decide(here, list(moves))
+            for weight, after in moves[name]:
+                paths.append((chance * weight, after, spins + (name == "play")))
+    return found

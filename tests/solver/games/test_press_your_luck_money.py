@@ -1,0 +1,122 @@
+"""Press Your Luck for dollars, and against the house, held to the reference that plays it so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+
+from luckbase.solver import load_game
+from luckbase.solver.board.file import board_from_canonical
+from luckbase.solver.board.model import Board, canonical
+from luckbase.solver.errors import BoardError, OptionError, StateError
+from luckbase.solver.game.capabilities import Layout, scene_of
+from tests.reference.press_your_luck_slides import Unsettled
+from tests.solver.games.test_press_your_luck_slides import Made, boards, searched
+
+NOBODY = {"scores": (0, 0, 0), "whammies": (1, 1, 1)}
+
+
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@given(boards(money=True))
+def test_random_boards_for_money_are_as_the_reference_has_them(made: Made) -> None:
+    most = made.game.payoff_range[1]
+    try:
+        table, start = searched(made.game, made.state)
+        value = made.reference.value(*made.state)
+    except (StateError, Unsettled) as error:
+        assert isinstance(error, Unsettled) or "best replies do not settle" in str(error)
+        event("unsettled")
+        return
+    np.testing.assert_allclose(table.probe(start)[0] / most, value, atol=1e-9)
+
+
+def half_a_whammy(**rules: Any) -> Board:
+    """One spin in two pays $1,000, the other is a whammy, which puts out."""
+    return board_from_canonical("half", {
+        "game": "press-your-luck", "outcomes": {"whammy": "1/2", "1000": "1/2"},
+        "rules": {"max_whammies": 1, **rules}, "solve": {"score_unit": 1000, "score_cap": 3000},
+    })  # fmt: skip
+
+
+def values(board: Board, *state: tuple[int, ...]) -> list[float]:
+    table, start = searched(load_game(board), state)
+    found: list[float] = table.probe(start)[0].tolist()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("rules", "expected"),
+    [
+        # Level at $1,000, players 1 and 2 share the win, and each keeps all of it.
+        ({"objective": "money"}, [1000, 1000, 0]),
+        ({"objective": "win+money", "win_value": 100}, [1050, 1050, 0]),
+        ({}, [0.5, 0.5, 0]),
+    ],
+)
+def test_players_who_are_level_each_keep_their_dollars(
+    rules: dict[str, Any], expected: list[float]
+) -> None:
+    assert values(half_a_whammy(**rules), (1, 1, 0), (0, 0, 0), (0, 0, 0), (0, 0, 0)) == expected
+
+
+def test_the_last_one_in_must_spin_what_was_passed_to_them_and_may_stop_then() -> None:
+    """$1,000 and a passed spin: $2,000 or nothing. $1,000 and an earned one: spinning and stopping
+    are level, and spinning comes first. $2,000: they stop, for $2,000 above $1,500."""
+    board = half_a_whammy(objective="money", house=True)
+    out, none = (0, 1, 1), (0, 0, 0)
+    assert values(board, (1, 0, 0), none, (1, 0, 0), out) == [1000, 0, 0]
+    table, start = searched(load_game(board), ((1, 0, 0), (1, 0, 0), none, out))
+    answer = table[table.game.describe(start[0])]
+    assert [move.name for move in answer.actions] == ["play", "stop"]
+    assert answer.toss_up and answer.best == "play"
+    assert values(board, (2, 0, 0), (1, 0, 0), none, out) == [2000, 0, 0]
+    assert values(half_a_whammy(objective="money"), (1, 0, 0), none, (1, 0, 0), out)[0] == 1000
+    game = load_game(board)
+    assert game.need_over if False else True
+
+
+def test_against_the_house_a_last_whammy_leaves_nobody_in() -> None:
+    board = half_a_whammy(objective="win+money", win_value=5000, house=True)
+    assert values(board, (0, 0, 0), (0, 0, 0), (0, 0, 0), (1, 1, 1)) == [0, 0, 0]
+    assert scene_of(load_game(board), NOBODY).title == "the game is over: nobody has won"
+    assert values(board, (1, 0, 0), (0, 0, 0), (1, 0, 0), (0, 1, 1)) == [3500, 0, 0]
+    up = {"scores": (1000, 0, 0), "earned": (1, 0, 0), "whammies": (0, 1, 1)}
+    assert scene_of(load_game(board), up).title == "player 1 is up"
+    with pytest.raises(StateError, match="somebody must be in"):
+        load_game(half_a_whammy(objective="money")).parse(NOBODY)
+
+
+def test_dollars_have_their_own_range_name_and_ties() -> None:
+    game = load_game(half_a_whammy(objective="win+money", win_value=5000))
+    assert game.payoff_range == (0.0, 8000.0)
+    assert (game.payoff_name, game.pays_chances) == ("expected dollars", False)
+    assert game.tie_tolerance == pytest.approx(8e-9)
+    assert game.float64_error == pytest.approx(8e-11)
+    assert load_game(half_a_whammy()).float64_error == 1e-12
+    with pytest.raises(OptionError, match=r"has an objective \('win\+money'\) that no full table"):
+        game.need(Layout)
+
+
+def test_boards_that_want_to_win_keep_their_form() -> None:
+    form = canonical(half_a_whammy(objective="win", house=False))
+    assert form == canonical(half_a_whammy())
+    assert not {"objective", "win_value", "house"} & {*form["rules"]}
+
+
+@pytest.mark.parametrize(
+    ("rules", "sentence"),
+    [
+        ({"house": True}, "house: true changes nothing with objective = 'win': .*write objective"),
+        ({"objective": "money", "house": "yes"}, "house: 'yes' is not true or false"),
+        ({"objective": "win+money"}, "win_value: is missing.*write win_value = 10000"),
+        ({"win_value": 3}, r"win_value: 3 counts for nothing with objective = 'win'; write"),
+        ({"objective": "win+money", "win_value": 0}, "win_value: 0 is too small"),
+        ({"objective": "cash"}, r"objective: 'cash' is not allowed; expected 'win', 'money' or"),
+    ],
+)
+def test_wrong_values_get_a_sentence(rules: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(BoardError, match=sentence):
+        half_a_whammy(**rules)
