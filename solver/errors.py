@@ -63,6 +63,10 @@ class ClosedTableError(RequestError):
     """The table was closed; another one, opened anew, answers."""
 
 
+class FencedError(RequestError):
+    """Another solve of the same table has begun: this one commits nothing more."""
+
+
 class TableError(LuckbaseError):
     """A table on disk is not what it should be."""
 

@@ -1,0 +1,200 @@
+"""The objects of a ledger: who may add one, and which of them count.
+
+An **entry** is ``ledger/<10 digits>``, counted from 1: sealed lines, the first of which says what
+it is. It is put where there is none, and never changes::
+
+    fence   a driver begins here: nobody who began before it can add anything any more
+    lines   what one commit adds, all of it or nothing
+    all     everything that counts here: what has a smaller number does not count any more
+
+A driver adds the number after its last, no other, so an earlier one runs into the fence of a later
+one, and stops. Safety needs nothing else: no lock, no lease, no clock. What it does need:
+
+* Fences are never deleted. A driver that was suspended for a week tries the number after its last,
+  and that must be taken.
+* A compaction deletes smaller numbers than its own: what another driver has added after it counts.
+* A driver that has made its fence lists again. A compaction may have made a hole, between its first
+  list and its fence, into which the fence fell, where it stops nobody: then it begins again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from luckbase.cluster.table.ledger import digest, seal, unseal
+from luckbase.solver.errors import FencedError
+
+LINES = "ledger/"
+FENCE, ADDS, ALL = "fence", "lines", "all"
+_DIGITS, _TRIES, _GAP_TRIES, _AT_ONCE = 10, 50, 3, 16
+
+
+class Objects(Protocol):
+    """What the protocol needs of a store (`storage.Storage`)."""
+
+    def put_if_absent(self, name: str, content: bytes) -> bool:
+        """Store an object where there is none; whether it is there now with this content."""
+
+    def read(self, name: str) -> bytes:
+        """Its bytes. Raises FileNotFoundError."""
+
+    def list(self, prefix: str) -> dict[str, int]:
+        """The objects whose names begin so: all whose put has returned, and not been deleted."""
+
+    def delete(self, name: str) -> None:
+        """Delete an object, if it is there."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry that counts. lines: without their line feeds. damage: why not all of it is as it was
+    written, "" where it is."""
+
+    number: int
+    kind: str
+    lines: list[str]
+    holder: str = ""
+    damage: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name in the store."""
+        return entry_name(self.number)
+
+
+def entry_name(number: int) -> str:
+    """The name of an entry."""
+    return f"{LINES}{number:0{_DIGITS}d}"
+
+
+class Entries:
+    """The entries of one table. Whoever adds begins before; who reads only, does not."""
+
+    def __init__(self, storage: Objects, identity: str) -> None:
+        """identity: of the table, by which lines are sealed."""
+        self.storage, self.identity = storage, identity
+        self.number = 0
+        """Of the last one that is this driver's; 0 before it begins."""
+        self._nonce = os.urandom(8).hex()
+        self._kinds: dict[int, str] = {}
+
+    # --- adding --------------------------------------------------------------------------------
+
+    def begin(self, holder: str) -> None:
+        """Make a fence, which names the holder: from here on no earlier driver adds anything."""
+        for _ in range(_TRIES):
+            number = max(self._numbers(), default=0) + 1
+            if self._put(number, FENCE, "", holder) and max(self._numbers()) == number:
+                self.number = number
+                return
+        raise FencedError("other solves of this table begin all the time; try again")
+
+    def add(self, text: str, kind: str = ADDS) -> None:
+        """Add sealed lines, each with its line feed, in one entry. Raises FencedError where another
+        driver has begun."""
+        assert self.number, "a driver begins before it adds"
+        number = self.number + 1
+        if not self._put(number, kind, text):
+            by = ""
+            with suppress(FileNotFoundError):
+                by = self._entry(number, self.storage.read(entry_name(number))).holder
+            raise FencedError(
+                f"another solve of this table has begun{by and f': {by}'}; this one stops, and "
+                "what it has committed stays"
+            )
+        self.number = number
+
+    def compact(self, text: str) -> None:
+        """Say in one entry all lines that count, and delete what does not any more."""
+        self.add(text, ALL)
+        for number in self._superseded():
+            self.storage.delete(entry_name(number))
+
+    def _superseded(self) -> list[int]:
+        return [n for n in self._numbers() if n < self.number and self._kind(n) != FENCE]
+
+    def _kind(self, number: int) -> str:
+        """The kind of an entry; of one that can not be read, of which it may be: a fence."""
+        if number not in self._kinds:
+            try:
+                self._entry(number, self.storage.read(entry_name(number)))
+            except FileNotFoundError:
+                return ADDS
+        return self._kinds[number]
+
+    def _put(self, number: int, kind: str, text: str, holder: str = "") -> bool:
+        head = {"kind": kind, "number": number, "nonce": self._nonce, "digest": digest(text)}
+        head |= {"holder": holder} if holder else {}
+        content = (seal(self.identity, head) + text).encode()
+        done = self.storage.put_if_absent(entry_name(number), content)
+        if done:
+            self._kinds[number] = kind
+        return done
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def read(self) -> list[Entry]:
+        """The entries that count, ascending: the last of all lines, and what came after it.
+
+        A number that is missing among them is an entry that has only damage.
+        """
+        for attempt in range(_TRIES):
+            numbers = self._numbers()
+            found, end = list[Entry](), (numbers or [0])[-1]
+            try:
+                for entry in self._descending(numbers):
+                    found += [_missing(n) for n in range(end, entry.number, -1)]
+                    found.append(entry)
+                    end = entry.number - 1
+                    if entry.kind == ALL:
+                        end = 0
+                        break
+            except FileNotFoundError:
+                continue  # it has just been compacted
+            found += [_missing(n) for n in range(end, 0, -1)][:1]
+            gaps = any(not entry.kind for entry in found)
+            if not gaps or attempt >= _GAP_TRIES:  # a folder's list may miss one that is new
+                return found[::-1]
+        raise FencedError("the ledger of this table changes all the time; try again")
+
+    def _descending(self, numbers: list[int]) -> Iterator[Entry]:
+        names = [entry_name(number) for number in numbers]
+        if names:  # of a table that is complete the last one says all
+            yield self._entry(numbers[-1], self.storage.read(names[-1]))
+        for stop in range(len(names) - 1, 0, -_AT_ONCE):
+            at = range(max(0, stop - _AT_ONCE), stop)
+            contents = self._read_all([names[i] for i in at])
+            yield from (self._entry(numbers[i], contents[i - at[0]]) for i in reversed(at))
+
+    def _read_all(self, names: list[str]) -> list[bytes]:
+        with ThreadPoolExecutor(len(names)) as pool:  # a store takes 30 ms for one, as for all
+            return list(pool.map(self.storage.read, names))
+
+    def _entry(self, number: int, content: bytes) -> Entry:
+        """An entry as its bytes say it."""
+        head: dict[str, Any] = {}
+        try:
+            first, _, text = content.decode().partition("\n")
+            head = unseal(self.identity, first + "\n")
+            damage = "" if digest(text) == head["digest"] else "its lines are not all there"
+            damage = damage if head["number"] == number else "it is of another number"
+        except (ValueError, KeyError, RecursionError) as error:
+            text = content.decode(errors="replace")
+            damage = f"line 1: {error}"
+        self._kinds[number] = head.get("kind", FENCE)
+        lines = text.removesuffix("\n").split("\n") if text else []
+        return Entry(number, head.get("kind", ADDS), lines, head.get("holder", ""), damage)
+
+    def _numbers(self) -> list[int]:
+        """The numbers that are there, ascending."""
+        names = (name.removeprefix(LINES) for name in self.storage.list(LINES))
+        return sorted(int(n) for n in names if len(n) == _DIGITS and n.isascii() and n.isdigit())
+
+
+def _missing(number: int) -> Entry:
+    return Entry(number, "", [], damage="is missing")
