@@ -9,7 +9,6 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -20,12 +19,12 @@ from luckbase.cluster.batch.requests import relative_path, requests_for
 from luckbase.cluster.batch.run import statuses, statuses_of_board
 from luckbase.cluster.inputs import board_of, has_full_table
 from luckbase.cluster.table.find import Status, find_table, is_table, table_of
-from luckbase.cluster.table.folder import LINES, read_ledger
+from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.ledger import Ledger, board_command, solve_command
-from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.place import place_of, storage_at
 from luckbase.solver import load_game
 from luckbase.solver.board import packaged, registry
-from luckbase.solver.board.file import as_words, path_of, read_board
+from luckbase.solver.board.file import as_words, read_board
 from luckbase.solver.board.model import Board, canonical, options_of, values_of
 from luckbase.solver.charts import FULL, Kind
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
@@ -161,15 +160,15 @@ def info(
     """What there is to know of a board, or of a table and its board. Raises as `find_table`, but
     for a board that has no table yet."""
     named = board_or_path
-    if isinstance(named, Board) or not path_of(named).is_dir():
+    if isinstance(named, Board) or not place_of(named).is_dir():
         board = board_of(named, **options)
         path = table_of(board, results)
-        ledger = None if path is None else read_ledger(Folder(path), path)
+        ledger = None if path is None else read_ledger(storage_at(path), path)
     else:
         path = find_table(os.fspath(named), results, as_words(options)).path
         if not is_table(path):
             raise MissingTableError(f"{path}: is not a table; name one, or a board file")
-        ledger = read_ledger(Folder(path), path)
+        ledger = read_ledger(storage_at(path), path)
         board = board_in(ledger)
     game, source = load_game(board), board.source
     title, about = registry.described(board.game)
@@ -205,10 +204,10 @@ def _about(path: Path, ledger: Ledger, game: Game, results: Path) -> TableAbout:
     of_board = statuses_of_board(request, results) if path.is_relative_to(results) else iter(())
     same = (each for each in of_board if Path(each.table) == path)
     status = next(same, None) or statuses([str(path)], None)[0]
-    written = (path / LINES).stat().st_mtime
+    written = "" if status.date is None else status.date[:16].replace("T", " ")
     commands = (solve_command(goal, game, words="luckbase solve") for goal in ledger.goals)
     return TableAbout(
-        status, datetime.fromtimestamp(written).isoformat(" ", "minutes"), ledger.error(),
+        status, written, ledger.error(),
         tuple(dict.fromkeys(commands)),
     )  # fmt: skip
 

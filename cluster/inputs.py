@@ -15,6 +15,7 @@ import numpy as np
 from luckbase.cluster import words
 from luckbase.cluster.table.find import find_table, table_of, table_used
 from luckbase.cluster.table.ledger import SEARCH, TIERS
+from luckbase.cluster.table.place import place_of
 from luckbase.cluster.words import many
 from luckbase.solver import load_board, load_game
 from luckbase.solver.board.file import as_words, path_of, read_toml
@@ -194,7 +195,7 @@ def tables_by_name(board: Board, results: Path) -> Iterator[Opener]:
 
         @cache
         def opener(name: str) -> Table | None:
-            path = path_of(name)
+            path = place_of(name)
             if ("/" in name and path.is_dir()) or (path.suffix == ".toml" and path.is_file()):
                 return tables.enter_context(open_table(table_used(name, board, results)))
             return None
@@ -213,7 +214,7 @@ def playing(
     from luckbase.cluster.play.agents import check
 
     game = game_of(board)
-    with tables_by_name(game.board, Path(results)) as opener:
+    with tables_by_name(game.board, place_of(results)) as opener:
         check(game, agents, opener)
         yield game, start_of(game, start), opener
 

@@ -31,7 +31,7 @@ GROUPS = {
     "Compare": {"diff": "diff", "evaluate": "evaluate", "simulate": "evaluate"},
     "Draw": {"chart": "draw", "graph": "draw", "report": "draw", "serve": "serve"},
     "Play": {"play": "play"},
-    "Keep": {"status": "status", "verify": "status", "clean": "status"},
+    "Keep": {"status": "status", "verify": "status", "publish": "status", "clean": "status"},
 }
 """Commands as ``--help`` groups them; each is a function in a module of `jobs`, which is imported
 where it is typed, and the first line of its docstring is its line in the help."""

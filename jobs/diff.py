@@ -89,7 +89,7 @@ def _settings_of(
     first: str, second: str, both: list[str], settings: list[str]
 ) -> tuple[list[str], list[str]]:
     """The options of each table, `settings` of the second; none of a directory."""
-    mine, theirs = (both if not Path(table).is_dir() else [] for table in (first, second))
+    mine, theirs = (both if not options.is_folder(table) else [] for table in (first, second))
     own = [word.partition("=")[0].strip() for word in settings]
     kept = [word for word in theirs if word.partition("=")[0].strip() not in own]
     return mine, [*kept, *settings]

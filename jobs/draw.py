@@ -81,7 +81,7 @@ def _game_of(table: str, settings: list[str] | None) -> Game:
     """The game of a board file, or of a table's directory."""
     from luckbase.solver import load_game
 
-    if not Path(table).is_dir():
+    if not options.is_folder(table):
         return load_game(options.board_of(table, settings))
     with luckbase.open(table) as opened:
         return opened.game

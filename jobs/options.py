@@ -103,10 +103,14 @@ def _option(parameter: Parameter) -> Parameter:
 
 
 def read_results(text: str | Path) -> Path:
-    """The folder that ``--results`` names, there or not yet. Raises OptionError where it can be
-    none."""
+    """The folder, or place of a URI, that ``--results`` names, there or not yet. Raises OptionError
+    where it can be none."""
     if not str(text).strip():
         raise OptionError("--results: '' is not a folder; write one, such as --results results")
+    if "://" in str(text):
+        from luckbase.cluster.table.place import place_of
+
+        return place_of(text)
     check_folder(text, "--results")
     path = existing = Path(text)
     while not existing.exists() and existing != existing.parent:
@@ -118,9 +122,14 @@ def read_results(text: str | Path) -> Path:
     return path
 
 
+def is_folder(name: str) -> bool:
+    """Whether a name is that of a folder, or of a place that a URI names."""
+    return "://" in name or Path(name).is_dir()
+
+
 BoardFile = Annotated[str, Argument("A board file.", "BOARD")]
 TableName = Annotated[
-    str, Argument("A table's directory, or a board file (with --set: its rules).", "TABLE")
+    str, Argument("A table's directory or URI, or a board file (with --set: its rules).", "TABLE")
 ]
 Settings = Annotated[
     list[str] | None, Help("Change an option of the board; repeatable.", "NAME=VALUE")

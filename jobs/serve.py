@@ -71,15 +71,16 @@ def pool_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) ->
     """The tables that are named, by directory, board file or folder; all under `results` if none
     is. Raises OptionError, BoardError, MissingTableError for what is not there."""
     from luckbase.cluster.table.find import find_table, tables_below, tables_of
+    from luckbase.cluster.table.place import place_of
     from luckbase.jobs.web.pool import TablePool
-    from luckbase.solver.board.file import path_of, read_board
+    from luckbase.solver.board.file import read_board
     from luckbase.solver.board.packaged import meant
 
-    if settings and not any(path_of(name).is_file() for name in names):
+    if settings and not any(place_of(name).is_file() for name in names):
         raise OptionError(f"--set: {next(iter(settings))} is an option of a board; name one too")
     finders: list[Finder] = []
     for name in names:
-        path = path_of(name)
+        path = place_of(name)
         if path.is_dir():
             finders.append(partial(tables_below, path))
         elif not path.exists():

@@ -1,5 +1,5 @@
-"""``luckbase status``, ``verify``, ``clean``: which tables there are, whether they are right, which
-no board file asks for any more."""
+"""``luckbase status``, ``verify``, ``publish``, ``clean``: which tables there are, whether they are
+right, a copy of one for others, which no board file asks for any more."""
 
 from __future__ import annotations
 
@@ -167,6 +167,37 @@ def verify(
         left = sum(not ledger.is_done(goal) for goal in ledger.goals)
         solves = words.many(len(ledger.goals), "solve")
         print(f"the table is partial: {left} of its {solves} did not end")
+    return 0
+
+
+@options.command(
+    "luckbase publish pig/race s3://bucket/pig",
+    "luckbase publish pig/race site/pig",
+)
+def publish(
+    table: options.TableName,
+    to: Annotated[str, options.Argument("A URI, or the folder of a web server.", "URI")],
+    settings: options.Settings = None,
+    results: options.Results = Path("results"),
+    as_json: options.Json = False,
+) -> int:
+    """Copy a finished table to where others ask it: luckbase query URI FIELD=VALUE...
+
+    Every byte is checked as it is read and as it has arrived. A copy that was stopped goes on with
+    the same command. What is copied is asked over https too, from any server that gives parts of
+    files.
+    """
+    with (
+        options.open_found(table, results, settings) as opened,
+        terminal.rows_progress("publish") as on_rows,
+    ):
+        found = opened.publish(to, on_rows)
+    if as_json:
+        terminal.print_json(found)
+    else:
+        size, files = words.size(found.bytes), words.many(found.files, "file")
+        was = f", {found.files - found.copied} of them there before" * (found.copied < found.files)
+        print(f"{found.to}: {words.counted(found.states, 'state')}, {size} in {files}{was}")
     return 0
 
 

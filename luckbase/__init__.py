@@ -124,6 +124,15 @@ def _version() -> str:
         return found
 
 
+def _place(results: str | os.PathLike[str]) -> Path:
+    """A folder of tables, or where a URI says."""
+    if "://" not in os.fspath(results):
+        return Path(results)
+    from luckbase.cluster.table.place import place_of
+
+    return place_of(results)
+
+
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
@@ -166,7 +175,7 @@ def info(
     OptionError, CorruptTableError."""
     from luckbase.cluster.info import info as found
 
-    return found(board_or_table, Path(results), options)
+    return found(board_or_table, _place(results), options)
 
 
 def plan(
@@ -188,7 +197,7 @@ def plan(
     from luckbase.cluster.run.tiers import planned
     from luckbase.solver import load_game
 
-    read, folder = board_of(board), Path(results)
+    read, folder = board_of(board), _place(results)
     game = load_game(read)
     if start is None and has_full_table(game):
         return planned(read, folder, workers, memory)
@@ -285,7 +294,7 @@ def open(
     )  # fmt: skip
     if in_memory:
         return inputs.in_memory(board_or_path, start, options)
-    return inputs.opened(board_or_path, Path(results), options)
+    return inputs.opened(board_or_path, _place(results), options)
 
 
 def status(
@@ -297,7 +306,7 @@ def status(
     board files, as text. results: if not given, where a job file says, or "results"."""
     from luckbase.cluster.batch.run import statuses
 
-    return statuses(names, None if results is None else Path(results), settings)
+    return statuses(names, None if results is None else _place(results), settings)
 
 
 def evaluate(  # noqa: PLR0913  # what the command has
@@ -374,7 +383,7 @@ def play(
     """
     from luckbase.cluster.inputs import game_of, new_play
 
-    return new_play(game_of(board), start, Path(results), max_states, how)
+    return new_play(game_of(board), start, _place(results), max_states, how)
 
 
 def graph(  # noqa: PLR0913  # what the command has
@@ -416,5 +425,5 @@ def report(
 
     if isinstance(table, Table):
         return report_on(table, sample, verify=sample != 0)
-    with opened(table, Path(results), options) as found:
+    with opened(table, _place(results), options) as found:
         return report_on(found, sample, verify=sample != 0)

@@ -29,6 +29,7 @@ from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.find import is_table, running, tables_in, what_changed
 from luckbase.cluster.table.folder import HEAD, read_ledger
 from luckbase.cluster.table.ledger import Goal, Ledger
+from luckbase.cluster.table.place import is_uri
 from luckbase.cluster.table.storage import Folder, is_special
 from luckbase.cluster.words import check_folder
 from luckbase.solver import load_game
@@ -81,6 +82,12 @@ def clean(
 
     Raises OptionError for a name that is neither a table nor a board's, and for a URI.
     """
+    for name in (*names, results):
+        if is_uri(name):
+            raise OptionError(
+                f"{os.fspath(name)[:80]}: only tables in folders are removed; remove it with the "
+                "tool of its store"
+            )
     check_folder(results)
     if not Path(results).is_dir() and not (names and all(is_table(path_of(n)) for n in names)):
         raise OptionError(f"{option('results')}: there is not a folder {results}")

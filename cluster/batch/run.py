@@ -38,9 +38,8 @@ from luckbase.cluster.table import find
 from luckbase.cluster.table.find import Status, status_of, statuses_of
 from luckbase.cluster.table.folder import LINES, damaged_files, read_ledger
 from luckbase.cluster.table.ledger import RESULTS, TIERS, board_command, table_directory
-from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.place import place_of, storage_at
 from luckbase.solver import load_game
-from luckbase.solver.board.file import path_of
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError, TableError
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game
@@ -165,7 +164,7 @@ def _state(
     game: Game, table: Path, options: Options, files: Sequence[str]
 ) -> tuple[str, tuple[str, ...], set[str]]:
     """(state in a word, why, those of the full table's files that are there and whole)."""
-    storage = Folder(table)
+    storage = storage_at(table)
     try:
         ledger = read_ledger(storage, table)
     except MissingTableError:
@@ -330,7 +329,7 @@ def _statuses(
     if not names:
         yield from map(_for_own_file, map(status_of, find.tables_in(results)))
     for name in names:
-        path = path_of(name)
+        path = place_of(name)
         is_folder = path.is_dir() and not find.is_table(path)
         tables = find.tables_below(path) if is_folder else []
         if tables:
@@ -374,8 +373,8 @@ def _for_own_file(status: Status) -> Status:
     """A table's status; partial where a board file that it was solved from asks for more now."""
     if status.state != "complete":
         return status
-    path = Path(status.table)
-    results, goals = find.results_of(path), reversed(read_ledger(Folder(path), path).goals)
+    path = place_of(status.table)
+    results, goals = find.results_of(path), reversed(read_ledger(storage_at(path), path).goals)
     full = [goal for goal in goals if goal.part == TIERS]  # a search asks for no full table
     by_file = {(goal.board_file, *sorted(goal.settings.items())): goal for goal in full}
     for goal in by_file.values():

@@ -415,6 +415,7 @@ def actions_of_part(
     action; where both choose at once the payoffs alone. edges, rows: of the states, if they are
     expanded or read already. Raises CorruptTableError."""
     edges = expand(part.game, states) if edges is None else edges
+    part.fetch(np.concatenate([states, edges.children]))
     rows = part.stored(states) if rows is None else rows
     solved = np.ones(len(states), bool) if rows.solved is None else rows.solved | edges.terminal
     q = evaluate(edges, part.children(edges, solved))

@@ -35,10 +35,10 @@ from luckbase.cluster.table.ledger import (
     in_order,
     solve_command,
 )
-from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.place import is_uri, place_of, storage_at
 from luckbase.solver import load_game
 from luckbase.solver.board import packaged
-from luckbase.solver.board.file import differences, path_of, read_board
+from luckbase.solver.board.file import differences, read_board
 from luckbase.solver.board.model import (
     Board,
     canonical,
@@ -51,6 +51,7 @@ from luckbase.solver.errors import (
     MissingTableError,
     OptionError,
     StateError,
+    StoreError,
     TableError,
     UnknownGameError,
 )
@@ -90,6 +91,8 @@ def tables_below(folder: Path) -> list[Path]:
 def results_of(path: Path) -> Path | None:
     """The folder of results that a table is in, as short as the table was named; None where it is
     in none."""
+    if is_uri(path):
+        return path.parents[2] if len(path.parts) > 4 else None
     for one in (path, Path(os.path.abspath(path))):
         if len(one.parts) > 3:
             return one.parents[2]
@@ -116,7 +119,7 @@ def table_of(board: Board, results: Path) -> Path | None:
     others = sorted(results.glob(f"{board.game}/*/{identity}"))
     for path in [own, *others]:
         if is_table(path):
-            check_identity(Folder(path), path, identity)
+            check_identity(storage_at(path), path, identity)
             return path
     return None
 
@@ -127,7 +130,7 @@ def find_table(name: str, results: Path, settings: dict[str, str]) -> Found:
     Raises MissingTableError where there is none, naming those of the board that there are;
     OptionError, BoardError.
     """
-    path = path_of(name)
+    path = place_of(name)
     if path.is_dir():
         if settings:
             word = next(iter(settings))
@@ -148,7 +151,7 @@ def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -
     others, asks = list[str](), list[str]()
     for path in tables_of(board, results):
         try:
-            head = read_head(Folder(path), path)
+            head = read_head(storage_at(path), path)
         except TableError:
             others.append(f"{path} cannot be read")
             continue
@@ -213,11 +216,11 @@ def changed_since(board: Board, results: Path) -> list[str]:
     version = load_game(board).rules_version
     for table in tables_of(board, results):
         try:
-            ledger = read_ledger(Folder(table), table)
+            ledger = read_ledger(storage_at(table), table)
         except LuckbaseError:
             continue
         if why_stale(ledger):  # else that one was asked for with other options, and still is right
-            when = (table / HEAD).stat().st_mtime
+            when = storage_at(table).details(HEAD)[HEAD].put_at
             newest = max(newest, (when, what_changed(ledger.head, board, version)))
     return newest[1]
 
@@ -225,7 +228,7 @@ def changed_since(board: Board, results: Path) -> list[str]:
 def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Path:
     """The table that a search of a board is to end at, or that plays on it: a directory, or a board
     file; of the board's own the one with the same rules. Raises MissingTableError."""
-    path, source = path_of(name), board.source
+    path, source = place_of(name), board.source
     own = source is not None and not path.is_dir() and path.absolute() == Path(source.file)
     found = table_of(board, results) if own else None
     return found or find_table(str(name), results, {}).path
@@ -283,7 +286,7 @@ def statuses_of(
     """
     chosen: list[Path] = []
     for name in names:
-        path = path_of(name)
+        path = place_of(name)
         if path.is_dir():
             chosen.append(path)
             continue
@@ -297,7 +300,7 @@ def statuses_of(
 def status_of(path: Path) -> Status:
     """The status of the table in a folder."""
     try:
-        storage = Folder(path)
+        storage = storage_at(path)
         ledger = read_ledger(storage, path)
         stale, bad = why_stale(ledger), damaged_files(storage, path, ledger)
         goal = ledger.furthest
@@ -332,9 +335,10 @@ def title_of(ledger: Ledger) -> str:
 
 
 def _changed_at(path: Path) -> str | None:
-    """When the newest entry of the ledger was written."""
-    with suppress(OSError, ValueError):
-        newest = max(entry.stat().st_mtime for entry in (path / LINES).iterdir())
+    """When the newest entry of the ledger was written; None where nothing says so."""
+    with suppress(OSError, ValueError, StoreError):
+        entries = storage_at(path).details(LINES)
+        newest = max(entry.put_at for entry in entries.values())
         return datetime.fromtimestamp(newest).astimezone().isoformat(timespec="seconds")
     return None
 
@@ -342,7 +346,7 @@ def _changed_at(path: Path) -> str | None:
 def running(path: Path) -> dict[str, Any] | None:
     """What a solve of the table says of itself; None where none runs, on any machine."""
     try:
-        said: dict[str, Any] = json.loads((path / RUNNING).read_text())
+        said: dict[str, Any] = json.loads(storage_at(path).read(RUNNING))
         age = datetime.now().astimezone() - datetime.fromisoformat(said["at"])
     except (OSError, ValueError, KeyError, TypeError):
         return None

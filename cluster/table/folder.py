@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from luckbase.cluster.table import FORMAT, OnRows, nobody
+from luckbase.cluster.table.index import INDEX, footers_of, parts_of, read_index
 from luckbase.cluster.table.ledger import (
     SEARCH,
     TIERS,
@@ -67,9 +69,14 @@ def read_head(storage: Storage, where: Path) -> Head:
     wrote it or of another format.
     """
     try:
-        text = storage.read(HEAD).decode("utf-8")
+        return _head_of(storage.read(HEAD), where)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         raise MissingTableError(f"{where}: no table here ({HEAD} is missing)") from None
+
+
+def _head_of(content: bytes, where: Path) -> Head:
+    try:
+        text = content.decode("utf-8")
     except UnicodeDecodeError:
         raise CorruptTableError(_changed(where / HEAD, "is not text")) from None
     try:
@@ -104,11 +111,13 @@ def _changed(path: Path, why: str) -> str:
 def read_ledger(
     storage: Storage, where: Path, *, head: Head | None = None, lenient: bool = False
 ) -> Ledger:
-    """The ledger of the table at `where`; head: if it is known.
+    """The ledger of the table at `where`, of its index where it has one and the head is not known.
 
     Raises as `read_head`, and CorruptTableError for a line that is not as luckbase wrote it, unless
     `lenient`: such a line then counts as not written, and `Ledger.damage` says so.
     """
+    if head is None and (content := read_index(storage)) is not None:
+        return _indexed(content, where)
     head = head or read_head(storage, where)
     for _ in range(_TRIES):
         try:
@@ -116,6 +125,19 @@ def read_ledger(
         except FileNotFoundError:
             continue  # a solve has just compacted it: look again
     raise CorruptTableError(f"{where}: its ledger changes all the time; try again")
+
+
+def _indexed(content: bytes, where: Path) -> Ledger:
+    """The ledger in a table's index, with its footers."""
+    try:
+        head, lines, footers = parts_of(content)
+        ledger = Ledger(_head_of(head, where))
+        for line in lines.decode().splitlines():
+            ledger.add(from_text(ledger.head, line))
+    except (ValueError, KeyError, zlib.error, RecursionError) as error:
+        raise CorruptTableError(_changed(where / INDEX, str(error))) from None
+    ledger.footers = footers_of(ledger, footers)
+    return ledger
 
 
 def _read_lines(storage: Storage, where: Path, head: Head, lenient: bool) -> Ledger:
@@ -299,7 +321,10 @@ def files_there(storage: Storage) -> dict[str, int]:
 
 
 def damaged_files(storage: Storage, where: Path, ledger: Ledger) -> dict[str, str]:
-    """The files that are missing, empty or of another size, by name, each with a sentence."""
+    """The files that are missing, empty or of another size, by name, each with a sentence; nothing
+    is known of a web server's, which does not say what it has."""
+    if not storage.lists:
+        return {}
     there = files_there(storage)
     found = {}
     for name, entry in sorted(ledger.files.items()):
@@ -321,7 +346,7 @@ def check_bytes(
     def check(entry: FileEntry) -> str | None:
         try:
             with closing(SealedFile(storage, where, entry)) as file:
-                for group in range(file.groups):
+                for group in file.ahead(range(file.groups)):
                     file.check(group)
         except CorruptTableError as error:
             return str(error)

@@ -44,7 +44,7 @@ import mmap
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -65,8 +65,12 @@ from luckbase.solver.game.arrays import Coded, Decisions, Floats
 from luckbase.solver.game.capabilities import Layout, rounding
 from luckbase.solver.game.game import Game
 
+Span = tuple[int, int]
+"""The first byte, and the one behind the last."""
 _TAIL = 8  # the footer's length and PAR1
 _READ = 8 << 20
+AHEAD = 64
+"""Row groups that are read at once where all of a file are wanted: some 10 MB."""
 
 
 ROW_GROUP = 32_768
@@ -255,16 +259,22 @@ def seal_file(path: Path) -> tuple[int, int, str]:
 class SealedFile:
     """An open Parquet file of a table; one thread at a time. All raises CorruptTableError."""
 
-    def __init__(self, storage: Storage, where: Path, entry: FileEntry, about: Any = None) -> None:
-        """where: the table, for people. about: the footer, if it was read before."""
+    def __init__(
+        self, storage: Storage, where: Path, entry: FileEntry, about: Any = None,
+        raw: bytes | None = None,
+    ) -> None:  # fmt: skip
+        """where: the table, for people. about: the footer, if it was read before; raw: its bytes,
+        if those were."""
         self.storage, self.path, self.entry = storage, where / entry.name, entry
+        self.known: dict[Span, bytes] = {}
+        """Bytes that were read and will be asked for."""
         self._checks = entry.check_list()
         # As large as the file and empty: only what was checked is put there, at its place.
         private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         self._space = mmap.mmap(-1, entry.bytes, flags=private)
         try:
             if about is None:
-                raw = self._read(entry.bytes - entry.footer, entry.bytes)
+                raw = raw or self._read(entry.bytes - entry.footer, entry.bytes)
                 if _check(raw) != self._checks[0]:
                     raise self._changed("its footer")
                 about = pq.read_metadata(pa.BufferReader(raw))
@@ -278,6 +288,8 @@ class SealedFile:
             raise self._changed("its footer")
 
     def _read(self, start: int, stop: int) -> bytes:
+        if (content := self.known.get((start, stop))) is not None:
+            return content
         try:
             return self.storage.read(self.entry.name, start, stop)
         except (FileNotFoundError, NotADirectoryError):
@@ -294,6 +306,34 @@ class SealedFile:
         """How many row groups there are."""
         return int(self.about.num_row_groups)
 
+    def bytes_of(self, group: int) -> Span:
+        """Where the bytes of a row group begin and end."""
+        return self._starts[group], self._starts[group + 1]
+
+    def fetch(self, groups: Iterable[int]) -> None:
+        """Read row groups into `known`, in few requests; `check` looks at what came."""
+        spans = [self.bytes_of(group) for group in groups]
+        spans = [span for span in spans if span not in self.known]
+        try:
+            read = self.storage.read_ranges(self.entry.name, spans) if spans else []
+        except (FileNotFoundError, NotADirectoryError):
+            raise self._changed("it is missing") from None
+        self.known.update(zip(spans, read, strict=True))
+
+    def ahead(self, groups: Sequence[int]) -> Iterator[int]:
+        """These row groups, one after the other, read many at a time where requests take a while;
+        no others are asked for meanwhile."""
+        for at, group in enumerate(groups):
+            if self.storage.anywhere and at % AHEAD == 0:
+                self.known.clear()
+                self.fetch(groups[at : at + AHEAD])
+            yield group
+
+    @property
+    def known_bytes(self) -> int:
+        """How many bytes are kept that were read."""
+        return sum(map(len, self.known.values()))
+
     def spans(self, group: int) -> dict[str, tuple[Any, Any]]:
         """The least and the greatest value of the columns of a row group that have statistics."""
         about = self.about.row_group(group)
@@ -308,8 +348,7 @@ class SealedFile:
 
     def check(self, group: int) -> bytes:
         """The bytes of a row group, checked."""
-        start, stop = self._starts[group : group + 2]
-        content = self._read(start, stop)
+        content = self._read(*self.bytes_of(group))
         if _check(content) != self._checks[1 + group]:
             raise self._changed(f"row group {group + 1} of {self.groups}")
         return content
@@ -354,13 +393,17 @@ def row_groups(
     """Columns of files, one row group after the other, as `SealedFile.read`."""
     for entry in entries:
         with closing(SealedFile(storage, table, entry)) as file:
-            for group in range(file.groups):
+            for group in file.ahead(range(file.groups)):
                 yield file.read(group, columns)
 
 
 CACHED_BYTES = 640 << 20
 """Of decoded row groups that a part remembers, 0.1 to 2 MB each: the payoffs of 50 million states
 of three players. A question that needs more at once reads them and remembers none."""
+PARALLEL = 16
+"""Files of a store that are read at once."""
+MAX_FETCHED = 128 << 20
+"""Bytes of a store's row groups that are kept for the next question."""
 GROUPS_A_JOB = 32
 """Row groups that a thread decodes at a time."""
 
@@ -371,11 +414,12 @@ class RowGroups:
 
     def __init__(
         self, storage: Storage, where: Path, entries: list[FileEntry],
-        decode: Callable[[SealedFile, int, str], Any],
+        decode: Callable[[SealedFile, int, str], Any], footers: Mapping[str, bytes] = {},
     ) -> None:  # fmt: skip
         """decode(file, number, kind): a row group in the form that answers a kind of question, an
-        array or a mapping of some."""
+        array or a mapping of some. footers: of files, by name, that were read already."""
         self.storage, self.where, self.entries, self.decode = storage, where, entries, decode
+        self.footers = footers
         self.max_bytes, self.bytes = CACHED_BYTES, 0
         self._files: dict[int, SealedFile] = {}
         self._groups: OrderedDict[tuple[int, int, str], Any] = OrderedDict()
@@ -391,8 +435,31 @@ class RowGroups:
     def file(self, i: int) -> SealedFile:
         """The open file number i."""
         if i not in self._files:
-            self._files[i] = SealedFile(self.storage, self.where, self.entries[i])
+            self._files[i] = self.opened(self.entries[i])
         return self._files[i]
+
+    def opened(self, entry: FileEntry) -> SealedFile:
+        """A file, by its footer where that was read already."""
+        return SealedFile(self.storage, self.where, entry, raw=self.footers.get(entry.name))
+
+    def fetch(self, wanted: Iterable[tuple[int, int]]) -> None:
+        """Read row groups (file, number) that will be asked for, and the footers of their files, in
+        parallel; nothing of a folder, where that saves nothing."""
+        by_file: dict[int, list[int]] = {}
+        for i, number in wanted if self.storage.anywhere else ():
+            by_file.setdefault(i, []).append(number)
+        if sum(file.known_bytes for file in self._files.values()) > MAX_FETCHED:
+            for file in self._files.values():
+                file.known.clear()
+
+        def fetch(i: int) -> None:
+            file = self._files.get(i) or self.opened(self.entries[i])
+            self._files[i] = file
+            file.fetch(by_file[i])
+
+        if by_file:
+            with ThreadPoolExecutor(min(PARALLEL, len(by_file))) as pool:
+                list(pool.map(fetch, by_file))
 
     def reopen(self, i: int) -> SealedFile:
         """File number i once more, for a thread of its own."""
@@ -419,6 +486,7 @@ class RowGroups:
         not remembered on all cores, and where they have no room together none is remembered."""
         missing = [k for k, key in enumerate(wanted) if (*key, kind) not in self._groups]
         later = missing[1:] if len(missing) > GROUPS_A_JOB else []
+        self.fetch(wanted[k] for k in (missing[:1] if later else missing))
         for k in sorted({*range(len(wanted))} - {*later}):
             i, number = wanted[k]
             use(k, self.get(i, number, kind))
@@ -431,6 +499,8 @@ class RowGroups:
         def decode(share: Sequence[int]) -> list[tuple[int, Any]]:
             files = {i: self.reopen(i) for i in {wanted[k][0] for k in share}}
             decoded = []
+            for i, file in files.items() if self.storage.anywhere else ():
+                file.fetch(wanted[k][1] for k in share if wanted[k][0] == i)
             for k in share:
                 i, number = wanted[k]
                 group = self.decode(files[i], number, kind)
@@ -440,12 +510,13 @@ class RowGroups:
                 file.close()
             return decoded
 
+        self.fetch(dict((wanted[k][0], wanted[k]) for k in later).values())  # one of each file
         for i in {wanted[k][0] for k in later}:
             self.file(i)  # opened by one thread
         shares = [later[k : k + GROUPS_A_JOB] for k in range(0, len(later), GROUPS_A_JOB)]
         from luckbase.cluster.machine import cores
 
-        with ThreadPoolExecutor(cores()) as pool:
+        with ThreadPoolExecutor(PARALLEL if self.storage.anywhere else cores()) as pool:
             for decoded in pool.map(decode, shares):
                 for k, group in decoded:
                     self._keep((*wanted[k], kind), group)

@@ -207,7 +207,8 @@ _KINDS: dict[str, type[Line]] = {
 
 @dataclass(repr=False)
 class Ledger:
-    """What a table's ledger says. damage: in a reading that goes on past it, a sentence each."""
+    """What a table's ledger says. damage: in a reading that goes on past it, a sentence each.
+    footers: of its files, by name, where they were read with it (`cluster.table.index`)."""
 
     head: Head
     goals: list[Goal] = field(default_factory=list)
@@ -216,6 +217,7 @@ class Ledger:
     files: dict[str, FileEntry] = field(default_factory=dict)
     shards: dict[str, ShardEntry] = field(default_factory=dict)
     damage: list[str] = field(default_factory=list)
+    footers: Mapping[str, Raw] = field(default_factory=dict)
 
     def add(self, line: Line) -> None:
         """Take in a line; the first of several that say the same thing counts."""

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.table.format import (
+    AHEAD,
     RowGroups,
     SealedFile,
     as_table,
@@ -111,7 +112,7 @@ class Part(ABC):
         """Actions closer than this can not be told apart from what is stored."""
         self.columns = payoff_columns(game)
         """The names of the columns that hold payoffs."""
-        self.groups = RowGroups(storage, where, ledger.of_part(name), self.decode)
+        self.groups = RowGroups(storage, where, ledger.of_part(name), self.decode, ledger.footers)
         self.action_names: list[str] = []
         """Those that were met, into which decoded best actions are."""
         self._codes: dict[tuple[str, ...], NDArray[np.int16]] = {}
@@ -200,6 +201,15 @@ class Part(ABC):
 
         self.groups.each([(i, number) for i, number, _ in wanted], kind, use_group)
 
+    def fetch(self, states: Ints) -> None:
+        """Read all that these canonical states (n, fields) will be looked up in, where that is
+        little, at once: of a store, whose every request takes a while."""
+        if self.groups.storage.anywhere:
+            fine = states if self.dense else states[fits(self.game.bits, states)]
+            wanted = self.wanted(self.keys(np.ascontiguousarray(fine, np.int64)))
+            if len(wanted) <= AHEAD:
+                self.groups.fetch((i, number) for i, number, _ in wanted)
+
     def children(self, edges: Expanded, wanted: NDArray[np.bool_] | None = None) -> Floats:
         """The payoffs (m, players) of the children of expanded states (n,), in the edges' order; of
         those `wanted` (n,), 0 for the others. Raises CorruptTableError where one is not there."""
@@ -276,17 +286,17 @@ class Part(ABC):
         before = 0
         for entry in self.entries if entries is None else entries:
             if may_hold(self.constants(entry)):
-                with closing(SealedFile(self.groups.storage, self.where, entry)) as file:
+                with closing(self.groups.opened(entry)) as file:
                     names = [
                         name for name in file.schema.names if columns is None or name in columns
                     ]
                     names += [name for name in self.needed if name not in names]
-                    for number in range(file.groups):
-                        if may_hold(file.spans(number)):
-                            start = number * entry.row_group_rows
-                            read = file.read(number, names)
-                            states = partial(self.states_in, entry, start, read)
-                            yield Batch(read, before + start, states)
+                    numbers = [n for n in range(file.groups) if may_hold(file.spans(n))]
+                    for number in file.ahead(numbers):
+                        start = number * entry.row_group_rows
+                        read = file.read(number, names)
+                        states = partial(self.states_in, entry, start, read)
+                        yield Batch(read, before + start, states)
             before += entry.rows
 
     def rows_of(self, batch: Batch) -> Rows:

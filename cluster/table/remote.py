@@ -86,6 +86,7 @@ class Objects(Storage):
         """Raises StoreError where there are no credentials for it."""
         self.scheme, self.bucket, self.prefix = scheme, bucket, prefix
         self.where = "/".join(filter(None, [f"{scheme}://{bucket}", prefix]))
+        self.lists = scheme not in READ_ONLY
         self._config = tuple(credentials.of(scheme).items())
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
@@ -185,7 +186,7 @@ class Objects(Storage):
         return sorted({path.rpartition("/")[2] for path in paths})
 
     def _lists(self) -> None:
-        if self.scheme in READ_ONLY:
+        if not self.lists:
             raise StoreError(
                 f"{self.where}: a web server does not say what it has; name one table there"
             )

@@ -42,7 +42,9 @@ class Storage(ABC):
     """What a table asks of the place that it lies in."""
 
     anywhere = False
-    """Whether every machine sees it by its name."""
+    """Whether every machine sees it by its name; each request takes a while."""
+    lists = True
+    """Whether it says what it has."""
 
     def put(self, name: str, content: bytes | Path) -> None:
         """Store an object; a Path, which must come from `temporary`, is moved."""

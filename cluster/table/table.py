@@ -38,7 +38,8 @@ from luckbase.cluster.table.ledger import (
 )
 from luckbase.cluster.table.lookup import MAX_SEARCHED, Lookup
 from luckbase.cluster.table.parts import Part, TierPart
-from luckbase.cluster.table.storage import Folder, Memory
+from luckbase.cluster.table.place import place_of, storage_at
+from luckbase.cluster.table.storage import Memory
 from luckbase.solver import load_game
 from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.arrays import Decisions, Ints
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.export import Exported, ExportOptions
     from luckbase.cluster.table.format import FileReceipt
     from luckbase.cluster.table.moves import Moves
+    from luckbase.cluster.table.publish import Published
     from luckbase.cluster.table.verify import Verdict
     from luckbase.solver.charts import Chart, Kind
     from luckbase.solver.game.fields import Fields, State
@@ -266,7 +268,7 @@ def _part_kind(name: str) -> type[Part]:
 
 
 class StoredTable(Table):
-    """A table in a folder."""
+    """A table in a folder, or where a URI says."""
 
     ledger: Ledger
 
@@ -275,7 +277,7 @@ class StoredTable(Table):
         self.path, self.ledger, self.named_by_board = path, ledger, named_by_board
         goal = ledger.furthest
         game = load_game(ledger.board({} if goal is None else goal.reach))
-        names, storage = ledger.part_names(), Folder(path)
+        names, storage = ledger.part_names(), storage_at(path)
         parts = [_part_kind(name)(storage, path, ledger, name, game) for name in names]
         super().__init__(game, parts, path)
 
@@ -288,11 +290,23 @@ class StoredTable(Table):
     def identity(self) -> str:
         return self.ledger.head.identity
 
+    def publish(self, to: str | os.PathLike[str], on_rows: OnRows = nobody) -> Published:
+        """Copy the table, which is finished, to a URI or the folder of a web server, where others
+        ask it (`cluster.table.publish`). on_rows: told how many rows are there, and of how many.
+
+        Raises RequestError where it is not finished, ForeignTableError where another table stands
+        there, CorruptTableError, StoreError."""
+        from luckbase.cluster.table.publish import publish
+
+        self.check_open()
+        return publish(self.path, place_of(to), on_rows)
+
 
 def open_table(path: str | os.PathLike[str], *, named_by_board: bool = False) -> StoredTable:
-    """Open the table in a directory. Raises MissingTableError, CorruptTableError."""
-    where = Path(path)
-    return StoredTable(where, read_ledger(Folder(where), where), named_by_board=named_by_board)
+    """Open the table in a directory, or at a URI. Raises MissingTableError, CorruptTableError."""
+    where = place_of(path)
+    ledger = read_ledger(storage_at(where), where)
+    return StoredTable(where, ledger, named_by_board=named_by_board)
 
 
 MEMORY = Path("memory")

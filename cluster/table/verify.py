@@ -32,7 +32,7 @@ from luckbase.cluster.table.format import (
 )
 from luckbase.cluster.table.ledger import TIERS, FileEntry, Ledger
 from luckbase.cluster.table.parts import Part, TierPart
-from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.place import storage_at
 from luckbase.cluster.words import many
 from luckbase.solver import load_layout
 from luckbase.solver.game.arrays import Ints
@@ -110,7 +110,7 @@ def check_files(table: Lookup, on_rows: OnRows = nobody) -> list[str]:
     """What is wrong with the files of a table in a folder, a sentence each; empty if nothing is."""
     if table.ledger is None:
         return []
-    ledger, storage = table.ledger, Folder(table.where)
+    ledger, storage = table.ledger, storage_at(table.where)
     bad = check_bytes(storage, table.where, ledger, on_rows)
     faults = list(bad.values())
     for part in table.parts:
@@ -123,7 +123,7 @@ def check_files(table: Lookup, on_rows: OnRows = nobody) -> list[str]:
                 f"{table.where / name}: is not in the ledger, which says complete"
                 for name in sorted(missing)
             ]
-    beside = files_there(storage)
+    beside = files_there(storage) if storage.lists else {}
     now = read_ledger(storage, table.where).files  # a solve may have gone on since it was opened
     for name in beside:
         if name not in now and not name.endswith(".part"):

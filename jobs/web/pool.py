@@ -22,6 +22,7 @@ from typing import TypeVar
 from luckbase.cluster.machine import memory_limit
 from luckbase.cluster.table.find import Status, is_table, status_of
 from luckbase.cluster.table.folder import HEAD
+from luckbase.cluster.table.place import is_uri
 from luckbase.cluster.table.table import StoredTable, open_table
 from luckbase.solver import errors
 from luckbase.solver.errors import LuckbaseError
@@ -83,10 +84,10 @@ class TablePool:
     def find(self, id: str) -> TableEntry:
         """The table of that id. Raises MissingTableError."""
         with self._lock:
-            if id not in self._listed or not is_table(self._listed[id].path):
+            if id not in self._listed or not _is_there(self._listed[id].path):
                 self._list_again()
             found = self._listed.get(id)
-        if found is None or not is_table(found.path):
+        if found is None or not _is_there(found.path):
             raise errors.MissingTableError(f"unknown table '{id[:60]}'; GET /api/tables lists all")
         return found
 
@@ -209,8 +210,17 @@ class TablePool:
                     table.close()
 
 
+def _is_there(path: Path) -> bool:
+    """Whether a table is still there; of a store, whose every answer takes a while, it is said when
+    the table is opened."""
+    return is_uri(path) or is_table(path)
+
+
 def _stamp(path: Path) -> object:
-    """What changes when a table does: its head and the names in its ledger."""
+    """What changes when a table does: its head and the names in its ledger; of a store, each minute
+    that begins."""
+    if is_uri(path):
+        return int(time.monotonic()) // 60
     try:
         with os.scandir(path / "ledger") as entries:
             names = sorted(entry.name for entry in entries)

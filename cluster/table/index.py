@@ -1,0 +1,66 @@
+"""The index of a table that lies where a URI says: its head, all lines of its ledger and the
+footers of its files in one object, so that a question reads these in one request. A web server says
+nothing of what it has; there the index is the only way in.
+
+Whoever changes a table takes the index away first and writes it last; it names the same files as
+the ledger of that moment, and none of these is ever changed. Its text is ``luckbase index 1``, the
+SHA-256 of what follows, and that, compressed: JSON with two lengths, the head, the lines, footers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Mapping
+
+from luckbase.cluster.table.ledger import Ledger, as_text
+from luckbase.cluster.table.storage import Storage
+
+INDEX = "index.luckbase"
+_FIRST = b"luckbase index 1\n"
+MAX_FOOTERS = 64 << 20
+"""Bytes of footers that an index has; those of a larger table are read when they are needed."""
+
+
+def index_of(head: bytes, ledger: Ledger, footers: Mapping[str, bytes]) -> bytes:
+    """The index of a table. head: the text of its head. footers: of its files, by name."""
+    lines = "".join(as_text(ledger.head, line) for line in ledger.lines()).encode()
+    known = sum(map(len, footers.values())) <= MAX_FOOTERS
+    last = b"".join(footers[name] for name in sorted(ledger.files)) if known else b""
+    first = json.dumps({"head": len(head), "lines": len(lines)}).encode()
+    packed = zlib.compress(b"\n".join([first, head + lines + last]), 6)
+    return _FIRST + hashlib.sha256(packed).hexdigest().encode() + b"\n" + packed
+
+
+def parts_of(content: bytes) -> tuple[bytes, bytes, bytes]:
+    """(the head, the lines, the footers by name behind one another) in an index. Raises ValueError
+    for one that is not as it was written."""
+    start = len(_FIRST) + 65
+    if content[: len(_FIRST)] != _FIRST:
+        raise ValueError("is not an index of this luckbase")
+    if hashlib.sha256(content[start:]).hexdigest().encode() != content[len(_FIRST) : start - 1]:
+        raise ValueError("it is not the text that its digest says")
+    first, _, rest = zlib.decompress(content[start:]).partition(b"\n")
+    lengths = json.loads(first)
+    head, lines = lengths["head"], lengths["lines"]
+    return rest[:head], rest[head : head + lines], rest[head + lines :]
+
+
+def footers_of(ledger: Ledger, content: bytes) -> dict[str, bytes]:
+    """The footers of a ledger's files, as `parts_of` gives them; none where there are none."""
+    found, at = {}, 0
+    for name in sorted(ledger.files) if content else ():
+        found[name] = content[at : at + ledger.files[name].footer]
+        at += ledger.files[name].footer
+    return found
+
+
+def read_index(storage: Storage) -> bytes | None:
+    """The index of the table there; None where there is none, and of a folder."""
+    if not storage.anywhere:
+        return None
+    try:
+        return storage.read(INDEX)
+    except FileNotFoundError:
+        return None
