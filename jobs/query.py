@@ -118,7 +118,8 @@ def export(
         str, Help("Ends in .csv, .xlsx, .parquet, .arrow or .jsonl; - is stdout.", "FILE")
     ] = "-",
     format: Annotated[
-        str | None, Help("csv, parquet, arrow or jsonl; into a pipe csv.", "FORMAT")
+        str | None,
+        Help("csv, parquet, arrow, jsonl; into a pipe csv. Or delta, storm.", "FORMAT"),
     ] = None,
     columns: Annotated[str | None, Help("Only these columns, in this order.", "A,B,...")] = None,
     no_actions: Annotated[
@@ -132,8 +133,11 @@ def export(
     """Write rows as CSV, Excel, Parquet or Arrow, all or those you name.
 
     A row has every action's payoff, the best action, its margin and who acts. WHERE is what
-    must hold of a row, in the words of its columns or of the fields of a query."""
-    if as_json and out == "-":
+    must hold of a row, in the words of its columns or of the fields of a query.
+
+    --format delta makes the table's folder a Delta table as well. --format storm --out NAME
+    writes NAME.tra, NAME.lab and NAME.rew, for model checkers."""
+    if as_json and out == "-" and format != "delta":
         raise OptionError("--json: says what was written to a file; give --out FILE")
     chosen = None
     if columns is not None:
@@ -152,6 +156,6 @@ def export(
         terminal.print_json(origin, {"unfinished": left}, done)
         return
     counts = f"{words.many(done.rows, 'row')}, {words.many(len(done.columns), 'column')}"
-    if out != "-":
-        counts = f"{out}: {counts}, {words.size(done.bytes)}"
+    if done.out != "-":
+        counts = f"{done.out}: {counts}, {words.size(done.bytes)}"
     terminal.say(f"{counts}, of {origin}")

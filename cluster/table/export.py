@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup
 
 PART = "part"
+DELTA, STORM = "delta", "storm"
+"""Formats that have the whole table, in files of their own."""
 REMEMBERED = 192 << 20
 """Bytes of decoded row groups that are remembered for the children of rows on their way."""
 EVERY_ROW = Where(())
@@ -320,6 +322,8 @@ def export(
 ) -> Exported:
     """Write rows to a file, or to stdout for ``-`` (`cluster.table.table.Table.export`)."""
     kind = _format_of(out, options.get("format"))
+    if kind in (DELTA, STORM):
+        return _all_rows(table, kind, out, where, options)
     rows = reader(
         table, where, options.get("columns"), options.get("actions", True),
         options.get("on_rows", nobody), says_part=len(table.parts) != 1,
@@ -345,16 +349,35 @@ def export(
     return Exported(out, count, list(rows.schema.names), size)
 
 
+def _all_rows(table: Lookup, kind: str, out: str, where: Any, options: ExportOptions) -> Exported:
+    """A format that has the whole table or nothing. Raises OptionError."""
+    if where is not None or options.get("columns") is not None or (kind == DELTA) != (out == "-"):
+        said = (
+            "leave conditions, --columns and --out out"
+            if kind == DELTA
+            else ("give --out NAME, and leave conditions and --columns out")
+        )
+        raise OptionError(f"{option('format')}: {kind}: has all rows and columns; {said}")
+    if kind == DELTA:
+        from luckbase.cluster.table.delta import write_commit
+
+        return Exported(*write_commit(table))
+    from luckbase.cluster.table.storm import write_process
+
+    states, size = write_process(table, out, options.get("on_rows", nobody))
+    return Exported(out, states, ["state", "choice", "next", "chance"], size)
+
+
 def _format_of(out: str, name: str | None) -> str:
     """The format, by its name or the ending of a file; of a pipe CSV where nothing is said. Raises
     OptionError."""
     if name is None and out == "-":
         return "csv"
     if name is not None:
-        if name not in FORMATS:
-            raise OptionError(
-                f"{option('format')}: unknown format '{name}'; {nearest(name, FORMATS)}"
-            )
+        every = [*FORMATS, DELTA, STORM]
+        if name not in every:
+            said = nearest(name, every)
+            raise OptionError(f"{option('format')}: unknown format '{name}'; {said}")
         return name
     ending = Path(out).suffix.lower()
     for known, kind in FORMATS.items():
