@@ -8,63 +8,133 @@ import threading
 import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import urlsplit
 
-Change = Callable[[str, str, int, bytes], tuple[int, bytes] | None]
-"""change(method, path, status, body) -> what is answered instead; None for nothing at all."""
+Forward = Callable[[], tuple[int, bytes]]
+"""Has the server do what is asked; the status and body of its answer."""
+Change = Callable[[str, str, Forward], tuple[int, bytes] | None]
+"""change(method, path, forward) -> what is answered; None for nothing at all."""
 
 
 class Proxy:
-    """seconds: that each answer takes longer. requests: (method, path, bytes answered) so far."""
+    """seconds: that each answer takes at least. requests: (method, path, bytes answered) so far;
+    at_once: how many were answered at the same time, at most."""
 
-    def __init__(self, target: str, seconds: float = 0.0, change: Change | None = None) -> None:
+    def __init__(
+        self, target: str, seconds: float = 0.0, change: Change | None = None, port: int = 0
+    ) -> None:
         self.target, self.seconds, self.change = urlsplit(target), seconds, change
         self.requests: list[tuple[str, str, int]] = []
+        self.at_once = self._now = 0
+        self._closed = False
         proxy = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def handle_all(self) -> None:
+                proxy._now += 1
+                proxy.at_once = max(proxy.at_once, proxy._now)
                 proxy._answer(self)
+                proxy._now -= 1
 
             do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = handle_all
 
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self._server.daemon_threads = True
         self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
 
     def _answer(self, handler: BaseHTTPRequestHandler) -> None:
+        if self._closed:
+            handler.close_connection = True
+            handler.connection.close()
+            return
         began = time.monotonic()
         body = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
-        target = http.client.HTTPConnection(self.target.hostname or "", self.target.port or 80)
-        headers = {name: value for name, value in handler.headers.items()}
-        target.request(handler.command, handler.path, body, headers)
-        answer = target.getresponse()
-        status, content = answer.status, answer.read()
-        target.close()
-        self.requests.append((handler.command, handler.path, len(content)))
-        if self.change is not None:
-            changed = self.change(handler.command, handler.path, status, content)
-            if changed is None:
-                handler.close_connection = True
-                handler.connection.close()
-                return
-            status, content = changed
+        headers: list[tuple[str, str]] = []
+
+        def forward() -> tuple[int, bytes]:
+            target = http.client.HTTPConnection(self.target.hostname or "", self.target.port or 80)
+            target.request(handler.command, handler.path, body, dict(handler.headers.items()))
+            answer = target.getresponse()
+            content = answer.read()
+            headers[:] = answer.getheaders()
+            target.close()
+            return answer.status, content
+
+        change, path = self.change, handler.path
+        found = forward() if change is None else change(handler.command, path, forward)
+        self.requests.append((handler.command, path, len(found[1]) if found else 0))
+        if found is None:
+            handler.close_connection = True
+            handler.connection.close()
+            return
+        status, content = found
         time.sleep(max(0.0, began + self.seconds - time.monotonic()))
         handler.send_response(status)
-        for name, value in answer.getheaders():
+        for name, value in headers:
             if name.lower() not in ("transfer-encoding", "connection", "content-length", "date"):
                 handler.send_header(name, value)
-        kept = answer.getheader("Content-Length", "0") if handler.command == "HEAD" else None
-        handler.send_header("Content-Length", kept or str(len(content)))
+        handler.send_header("Content-Length", str(len(content)))
         handler.end_headers()
         if handler.command != "HEAD":
             handler.wfile.write(content)
+
+    def close(self) -> None:
+        """End it."""
+        self._closed = True
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class WebServer:
+    """A web server of a folder, which gives parts of files where `ranges`; no list of them."""
+
+    def __init__(self, folder: Path, ranges: bool = True) -> None:
+        self.requests: list[str] = []
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                server.requests.append(self.path)
+                file = folder / self.path.lstrip("/")
+                if not file.is_file():
+                    return self._say(404, b"")
+                content, asked = file.read_bytes(), self.headers.get("Range", "")
+                if not asked or not ranges:
+                    return self._say(200, content)
+                start, stop = asked.removeprefix("bytes=").split("-")
+                if int(start) >= len(content):
+                    return self._say(416, b"")
+                part = content[int(start) : int(stop) + 1]
+                span = f"bytes {start}-{int(start) + len(part) - 1}/{len(content)}"
+                return self._say(206, part, {"Content-Range": span})
+
+            do_HEAD = do_GET
+
+            def _say(self, status: int, content: bytes, headers: dict[str, str] = {}) -> None:
+                self.send_response(status)
+                for name, value in {"Content-Length": str(len(content)), **headers}.items():
+                    self.send_header(name, value)
+                self.send_header("Last-Modified", "Wed, 25 Nov 2026 12:00:00 GMT")
+                self.end_headers()
+                if self.command != "HEAD":
+                    self.wfile.write(content)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.address = f"http://127.0.0.1:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
 
     def close(self) -> None:
         """End it."""

@@ -296,10 +296,10 @@ class SealedFile:
             raise self._changed("it is missing") from None
 
     def _changed(self, what: str) -> CorruptTableError:
-        return CorruptTableError(
-            f"{self.path}: is not as luckbase wrote it ({what}); luckbase solve --check of its "
-            "board makes it again"
-        )
+        again = "luckbase solve --check of its board makes it again"
+        if not self.storage.lists:
+            again = "its server has changed it; publish the table there again"
+        return CorruptTableError(f"{self.path}: is not as luckbase wrote it ({what}); {again}")
 
     @property
     def groups(self) -> int:

@@ -22,6 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,8 @@ PARALLEL = 16
 """Objects that are put at once."""
 COALESCE = 1 << 18
 """Ranges with fewer bytes between them are read in one request."""
+TIMEOUT = "60s"
+"""Of one request, from when it is sent until all of its answer is there."""
 PATIENT = {"tries": 60, "seconds": 180.0}
 FIRST = {"tries": 8, "seconds": 12.0}
 """How often, and how long, a request is made again; before a store has answered at all."""
@@ -65,7 +68,7 @@ def _store(scheme: str, bucket: str, patient: bool, config: tuple[tuple[str, Any
     again = PATIENT if patient else FIRST
     backoff = {"init_backoff": timedelta(seconds=0.5), "max_backoff": timedelta(seconds=3)}
     how: dict[str, Any] = {
-        "client_options": {"allow_http": True, "timeout": "60s", "connect_timeout": "5s"},
+        "client_options": {"allow_http": True, "timeout": TIMEOUT, "connect_timeout": "5s"},
         "retry_config": {"max_retries": again["tries"], "backoff": {**backoff, "base": 1.5},
                          "retry_timeout": timedelta(seconds=again["seconds"])},
     }  # fmt: skip
@@ -188,7 +191,8 @@ class Objects(Storage):
     def _lists(self) -> None:
         if not self.lists:
             raise StoreError(
-                f"{self.where}: a web server does not say what it has; name one table there"
+                f"{self.where}: a web server does not say what it has; expected the URI of one "
+                "table that luckbase publish wrote there"
             )
 
     # --- write ---------------------------------------------------------------------------------
@@ -226,8 +230,9 @@ class Objects(Storage):
         back. Where the store says no and nothing is there (409), or nothing is as it was before an
         answer was lost, the request is made again."""
         self._writes()
-        started, lost = time.monotonic(), None
+        end = time.monotonic() + PATIENT["seconds"]
         for pause in _pauses():
+            why = f"does not say whether {name} was written"
             refused = False
             try:
                 done = obstore.put(self._store, self._key(name), content, mode=mode)
@@ -235,26 +240,26 @@ class Objects(Storage):
                 return str(done["e_tag"])
             except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
                 refused = True
-            except exceptions.GenericError as error:
-                lost = error
-                late = time.monotonic() - started > PATIENT["seconds"]
-                if late or any(word in str(error) for word in _FULL):
-                    raise StoreError(f"{self.where}: {_reason(str(error), 'write')}") from error
             except (FileNotFoundError, exceptions.BaseError) as error:
-                with self._errors(name, "write"):
-                    raise error
+                if _is_final(error):
+                    with self._errors(name, "write"):
+                        raise
+                why = _reason(str(error), "write")
             try:
                 there, tag = self.read_tagged(name)
             except FileNotFoundError:
                 there, tag = None, ""
             if there == content:
                 return tag
-            if refused and there is None and mode != "create":
+            created = mode == "create"
+            if there is None and refused and not created:
                 return None
-            if there is not None and (refused or mode == "create" or tag != mode["e_tag"]):
+            if there is not None and (refused or created or tag != mode["e_tag"]):
                 return None
+            if time.monotonic() > end:
+                raise StoreError(f"{self.where}: {why}")
             time.sleep(pause)
-        raise StoreError(f"{self.where}: does not say whether {name} was written") from lost
+        raise AssertionError
 
     def delete(self, name: str) -> None:
         self._writes()
@@ -269,8 +274,15 @@ class Objects(Storage):
 
 def _pauses() -> Iterator[float]:
     """Seconds between the tries of a request that is made again here."""
-    for number in range(int(PATIENT["tries"])):
-        yield min(3.0, 0.1 * 1.5**number)
+    return (min(3.0, 0.1 * 1.5**number) for number in count())
+
+
+def _is_final(error: Exception) -> bool:
+    """Whether a put that failed has not landed, and will not if it is made again."""
+    said = str(error)
+    status = next(iter(_STATUS.findall(said)), "")
+    refused = status.startswith("4") and status not in ("408", "409", "429")
+    return refused or any(word in said for word in _FULL)
 
 
 def _reason(said: str, does: str) -> str:
