@@ -27,10 +27,11 @@ PLACES: dict[tuple[str, str, str], str] = {
      "if abs(f[d + i * MOST + j]) > abs(f[d + p * MOST + q]):",
      "if abs(f[d + i * MOST + j]) >= abs(f[d + p * MOST + q]):"): "of equal pivots the last",
     ("solver/games/press_your_luck/scene.py",
-     "shapes += _desk(i, WIDE + gap + i * (DESK + gap), top, role, desk, most) "
+     "shapes += _desk(i, (WIDE + gap + i * (wide + gap), top, wide), role, desk, most) "
      "said.append(_said(i, desk, inside[i]))",
      "said.append(_said(i, desk, inside[i])) "
-     "shapes += _desk(i, WIDE + gap + i * (DESK + gap), top, role, desk, most)"): "two lists",
+     "shapes += _desk(i, (WIDE + gap + i * (wide + gap), top, wide), role, desk, most)",
+     ): "two lists",
     ("cluster/run/driver.py", "folder.sweep(storage, table, ledger) compact(storage, ledger)",
      "compact(storage, ledger) folder.sweep(storage, table, ledger)"): "the same ledger, in memory",
     ("cluster/play/game.py",

@@ -113,13 +113,20 @@ class Places(Section):
 class Rules(Section):
     """The rule options."""
 
+    players: int = Field(
+        default=3, ge=2, le=4, strict=True,
+        exclude_if=lambda kept: kept == 3,  # boards of old keep their identity
+        description="How many play.",
+    )  # fmt: skip
     third_place_spins: bool = option(
-        True, help="Who is behind both others, with all three in, must play and may not pass."
+        True,
+        help="Who is strictly behind all others, with three or more in, must play; they may not "
+        "pass.",
     )
     tied_pass: Literal["passer", "next"] = option(
         "passer",
-        help="Who gets passed spins where the two opponents are level: whom the passer picks, or "
-        "the next in turn order.",
+        help="Who gets passed spins where opponents are level: whom the passer picks, or the "
+        "next in turn order.",
     )
     choices: Literal["random", "best"] = option(
         "random",
@@ -335,7 +342,7 @@ class PressYourLuckBoard(Board):
         if all(leaf.slide.spins for leaf in leaves):
             raise mistake("every outcome gives a spin back, and no game would end", source)
         if self.start is not None:
-            self.start.check(3, self.rules.max_whammies)
+            self.start.check(self.rules.players, self.rules.max_whammies)
         self._spins_are_capped(leaves)
         self._can_be_mixed(leaves)
         self._every_spin_pays(leaves)

@@ -40,7 +40,9 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
+from luckbase.solver.games.press_your_luck.game import spoken
 from luckbase.solver.games.press_your_luck.setting import (
+    OTHERS,
     RIVAL_SHARE,
     Choice,
     Lead,
@@ -54,47 +56,81 @@ from luckbase.solver.games.press_your_luck.setting import (
 from luckbase.solver.scene import listed
 from luckbase.solver.sentences import many
 
-UP = ChartField("up", "The player who is up: 1, 2 or 3. Player 2 if you do not say.")
 SPINS = ChartField("spins", "Spins left in all, as 1 or 1,2 or 1-3.")
 SPIN = ChartField("spins", "Spins left in all. One if you do not say.")
 OWN = ChartField("own", "Dollars of the player who is up.")
 RIVAL = ChartField("rival", "Dollars of the rival, the last of the opponents.")
-THIRD = ChartField("third", "Dollars of the other opponent. None if you do not say.")
-WHAMMIES = ChartField("whammies", "Whammies of each player, as 0,0,3. None if you do not say.")
-KINDS: tuple[Kind, ...] = (
-    Kind(
-        "lead", "at what lead to pass, by spins left",
-        takes=(UP, SPINS, RIVAL, THIRD, WHAMMIES),
-        reading="A lead is one's own score less the rival's: pass from +3,000 means, pass when "
-        "$3,000 or more ahead.",
-    ),
-    Kind(
-        "leads", "at what lead to pass, over the rival's score", picture=True,
-        takes=(UP, SPINS, THIRD, WHAMMIES),
-        reading="One curve for each number of spins left: pass on the curve and above it, play "
-        "below.",
-    ),
-    Kind(
-        "decide", "play or pass over both scores, and the chance to win", picture=True,
-        takes=(UP, SPIN, THIRD, WHAMMIES),
-        reading="The colour is the chance to win; on one side of the line one plays, on the other "
-        "one passes.",
-    ),
-    Kind(
-        "by-lead", "the chance to win by playing and by passing, over the lead", picture=True,
-        takes=(UP, SPIN, RIVAL, THIRD, WHAMMIES),
-        reading="The higher curve is the better choice; where the curves cross the decision turns.",
-    ),
-    Kind(
-        "by-spins", "the same over the spins left", picture=True, needs=STATES,
-        takes=(UP, OWN, RIVAL, THIRD, WHAMMIES),
-        reading="The higher curve is the better choice with so many spins, at $8,000 against "
-        "$3,000 unless other scores are set.",
-    ),
-)  # fmt: skip
+
+
+def kinds_of(players: int) -> tuple[Kind, ...]:
+    """The charts of so many players."""
+    up = ChartField(
+        "up", f"The player who is up: {spoken(players, 'or')}. Player 2 if you do not say."
+    )
+    which = {2: (), 3: ("other",), 4: ("next", "first")}[players]
+    others = [
+        ChartField(word, f"Dollars of the {opponent} opponent. None if you do not say.")
+        for word, opponent in zip(OTHERS, which, strict=False)
+    ]
+    whammies = ChartField(
+        "whammies",
+        f"Whammies of each player, as {','.join('0' * (players - 1))},3. None if you do not say.",
+    )
+    rest = (*others, whammies)
+    return (
+        Kind(
+            "lead", "at what lead to pass, by spins left", takes=(up, SPINS, RIVAL, *rest),
+            reading="A lead is one's own score less the rival's: pass from +3,000 means, pass when "
+            "$3,000 or more ahead.",
+        ),
+        Kind(
+            "leads", "at what lead to pass, over the rival's score", picture=True,
+            takes=(up, SPINS, *rest),
+            reading="One curve for each number of spins left: pass on the curve and above it, play "
+            "below.",
+        ),
+        Kind(
+            "decide", "play or pass over both scores, and the chance to win", picture=True,
+            takes=(up, SPIN, *rest),
+            reading="The colour is the chance to win; on one side of the line one plays, on the "
+            "other one passes.",
+        ),
+        Kind(
+            "by-lead", "the chance to win by playing and by passing, over the lead", picture=True,
+            takes=(up, SPIN, RIVAL, *rest),
+            reading="The higher curve is the better choice; where the curves cross the decision "
+            "turns.",
+        ),
+        Kind(
+            "by-spins", "the same over the spins left", picture=True, needs=STATES,
+            takes=(up, OWN, RIVAL, *rest),
+            reading="The higher curve is the better choice with so many spins, at $8,000 against "
+            "$3,000 unless other scores are set.",
+        ),
+    )  # fmt: skip
+
+
+def searches_of(players: int) -> tuple[Search, ...]:
+    """Rows that are worth looking for, of so many players."""
+    up, to = (1, 2) if players == 2 else (2, 3)
+    others = [to, *(i for i in range(1, players + 1) if i not in (up, to))]
+    ahead = " ".join(f"scores_{up}>scores_{i}" for i in others)
+    return (
+        Search(
+            "passing is best though behind",
+            f"to_act={up} best='pass to {to}' scores_{up}<scores_{to}",
+        ),
+        Search(
+            "playing is best though ahead, with one spin",
+            f"to_act={up} best=play spins=1 {ahead}",
+        ),
+        Search("the one up has three whammies and plays on", "to_act=1 whammies_1=3 best=play"),
+    )
+
+
 LEAD_COLUMNS = (
-    "up", "spins", "rival", "rival_score", "third_score", "whammies", "pass_from", "play_from",
-    "passes", "play_there", "pass_there", "unsure",
+    "up", "spins", "rival", "rival_score", *(f"{word}_score" for word in OTHERS), "whammies",
+    "pass_from", "play_from", "passes", "play_there", "pass_there", "unsure",
 )  # fmt: skip
 EXPERIMENT = 12
 """Spins of ``by-spins``, as far as the table holds them."""
@@ -106,18 +142,9 @@ PROBABILITY, MONEY = "my chance to win (probability)", "my expected dollars"
 class LuckCharts(Charts):
     """The charts of a board (module docstring)."""
 
-    kinds = KINDS
-    searches = (
-        Search("passing is best though behind", "to_act=2 best='pass to 3' scores_2<scores_3"),
-        Search(
-            "playing is best though ahead, with one spin",
-            "to_act=2 best=play spins=1 scores_2>scores_3 scores_2>scores_1",
-        ),
-        Search("the one up has three whammies and plays on", "to_act=1 whammies_1=3 best=play"),
-    )
-
     def __init__(self, game: Game) -> None:
         assert isinstance(game.board, PressYourLuckBoard)
+        self.kinds, self.searches = kinds_of(game.players), searches_of(game.players)
         self.game, self.solve, self.board = game, game.board.solve, game.board.name
         self.payoff = PROBABILITY
         if not game.pays_chances:
@@ -126,7 +153,7 @@ class LuckCharts(Charts):
                 replace(
                     kind, shows=kind.shows.replace(*words), reading=kind.reading.replace(*words)
                 )
-                for kind in KINDS
+                for kind in self.kinds
             )
         self.every = tuple(range(1, self.solve.frontier + 1))
         """All numbers of spins that the table covers."""
@@ -151,7 +178,9 @@ class LuckCharts(Charts):
         note = "a lead is one's own score less the rival's, who gets the spins; in between, play"
         if unsure:
             note += f"; too close to call, so that play is said: {many(unsure, 'lead')}"
-        return Listing(lead_lines(leads), LEAD_COLUMNS, tuple(map(_lead_row, leads)), note)
+        absent = [f"{word}_score" for word in OTHERS[self.game.players - 2 :]]
+        columns = tuple(name for name in LEAD_COLUMNS if name not in absent)
+        return Listing(lead_lines(leads), columns, tuple(map(_lead_row, leads)), note)
 
     def _leads(self, lookup: Lookup, request: ChartRequest) -> Curves:
         chosen = self._settings(request, "own", "rival", spins=self.every, several="all")
@@ -189,7 +218,8 @@ class LuckCharts(Charts):
         if not blank:
             return ()
         last = float(self.scores[blank - 1]) + self.solve.score_unit / 2
-        return (Band(0.0, last, "the third has\nmore, and gets\nthe spins"),)
+        who = "the third" if self.game.players == 3 else "another"
+        return (Band(0.0, last, f"{who} has\nmore, and gets\nthe spins"),)
 
     def _decide(self, lookup: Lookup, request: ChartRequest) -> Heatmap:
         (where,) = self._settings(request, "own", "rival")
@@ -384,7 +414,7 @@ def by_spins_title(counts: Ints, passing: NDArray[np.bool_], free: bool) -> str:
 def setting_words(where: Setting, *, rival: bool = True) -> str:
     """Who is up and what the others have; rival: the last opponent's score too."""
     said = [f"player {where.up + 1} up"]
-    for player in (where.last, where.beside):
+    for player in (where.last, *where.beside):
         if not where.is_in(player):
             said.append(f"player {player + 1} is out")
         elif rival or player != where.last:
@@ -405,22 +435,25 @@ def why_blank(every: Sequence[Setting], there: NDArray[np.bool_]) -> str:
 
 def who_has_less(every: Sequence[Setting]) -> str:
     """``player 3 has less than player 1``: of the opponents, who gets no spins."""
-    who = {(each.last + 1, each.beside + 1) for each in every}
+    who = {(each.last, each.beside) for each in every}
     if len(who) > 1:
         return "the rival has less than the third"
-    ((last, other),) = who
-    return f"player {last} has less than player {other}"
+    ((last, others),) = who
+    return f"player {last + 1} has less than player {' or '.join(str(i + 1) for i in others)}"
 
 
 def _parts(where: Setting) -> dict[str, tuple[str, str]]:
     """What a setting is, part by part: (for people, as a column)."""
-    third = where.scores[where.beside]
+    third = [(word, where.scores[i]) for word, i in zip(OTHERS, where.beside, strict=False)]
     whammies = ",".join(map(str, where.whammies))
     of_others = [(where.earned[i], where.passed[i]) for i in where.others]
     return {
         "up": (f"player {where.up + 1} up", f"up_{where.up + 1}"),
         "spins": (f"{spin_count(where.spins)} left", f"spins_{where.spins}"),
-        "third": (f"third has {third:,}", f"third_{third}"),
+        "third": (
+            ", ".join(f"{word} has {has:,}" for word, has in third),
+            "_".join(f"{word}_{has}" for word, has in third),
+        ),
         "whammies": (f"whammies {whammies}", f"whammies_{whammies.replace(',', '_')}"),
         "held": (f"the others hold {of_others}", f"held_{of_others}"),
     }
@@ -443,7 +476,7 @@ def _lead_row(lead: Lead) -> tuple[int | float | str, ...]:
     chances = [round(float(x[at][0]), DECIMALS) if at.any() else "" for x in choice[:2]]
     return (
         where.up + 1, where.spins, where.rival + 1, where.scores[where.rival],
-        where.scores[where.third], ",".join(map(str, where.whammies)), *ends,
+        *(where.scores[i] for i in where.behind), ",".join(map(str, where.whammies)), *ends,
         " ".join(f"{a}..{b}" for a, b in lead.passes), *chances, int(choice.unsure.sum()),
     )  # fmt: skip
 
@@ -451,16 +484,17 @@ def _lead_row(lead: Lead) -> tuple[int | float | str, ...]:
 def lead_lines(found: Sequence[Lead]) -> tuple[str, ...]:
     """A head and a line for each setting, in columns."""
     whammies = any(any(lead.setting.whammies) for lead in found)
-    heads = ["up", "spins left", "rival has", "third has", "pass from a lead of", "play from",
-             "pass below, from .. to"]  # fmt: skip
+    words = OTHERS[: len(found[0].setting.behind)] if found else ()
+    heads = ["up", "spins left", "rival has", *(f"{word} has" for word in words),
+             "pass from a lead of", "play from", "pass below, from .. to"]  # fmt: skip
     rows = [heads + ["whammies"] * whammies]
     for lead in found:
         where, end = lead.setting, lead.pass_from
         below = [(a, b) for a, b in lead.passes if end is None or b < end]
-        third = f"{where.scores[where.third]:,}" if where.is_in(where.third) else "out"
+        behind = [f"{where.scores[i]:,}" if where.is_in(i) else "out" for i in where.behind]
         cells = [
             f"player {where.up + 1}", str(where.spins),
-            f"{where.scores[where.rival]:,} (player {where.rival + 1})", third,
+            f"{where.scores[where.rival]:,} (player {where.rival + 1})", *behind,
             _signed(end), _signed(lead.play_from),
             ", ".join(f"{a:+,} .. {b:+,}" for a, b in below) or "-",
         ]  # fmt: skip

@@ -20,12 +20,7 @@ from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.press_your_luck import tiers
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
 from luckbase.solver.games.press_your_luck.game import (
-    EARNED,
-    FIELDS,
-    PASSED,
-    PLAYERS,
-    SCORE,
-    WHAMMIES,
+    by_field,
 )
 from luckbase.solver.games.press_your_luck.kernel import solve_plane
 from luckbase.solver.games.press_your_luck.tiers import Tier
@@ -200,7 +195,7 @@ class Planes(Layout[Tier]):
             _narrow(v0, v1, *columns)
         by_player = dict(zip(tier.slots(self.most), columns, strict=True))
         gone = np.zeros(stop - start, self.payoff_type)
-        return [by_player.get(player, gone) for player in range(PLAYERS)]
+        return [by_player.get(player, gone) for player in range(3)]
 
     def kernel_planes(self, tier: Tier) -> tuple[int, int]:
         return tier.slots(self.most)[:2]
@@ -232,9 +227,9 @@ class Planes(Layout[Tier]):
         return tiers.acting_column(tier.spins, slots, self.size, (stop - start) // block)
 
     def locate(self, states: Ints) -> tuple[Ints, Ints]:
-        states = np.asarray(states, np.int64).reshape(-1, FIELDS)
-        spins = states[:, EARNED:WHAMMIES].sum(axis=1)
-        whammies = states[:, WHAMMIES:]
+        states = np.asarray(states, np.int64).reshape(-1, self.game.field_count)
+        _, earned, passed, whammies = by_field(states)
+        spins = (earned + passed).sum(axis=1)
         over = (spins == 0) | ((whammies < self.most).sum(axis=1) < 2)
         numbers = np.where(over, -1, self._number(spins, whammies.T))
         rows = np.full(len(states), -1, np.int64)
@@ -247,13 +242,11 @@ class Planes(Layout[Tier]):
 
     def _rows_of(self, tier: Tier, states: Ints) -> Ints:
         a, b, c = slots = tier.slots(self.most)
+        scores, earned, passed, _ = by_field(states)
         ea, pa, eb, pb, _, pc = (
-            states[:, base + player] if player >= 0 else 0
-            for player in slots
-            for base in (EARNED, PASSED)
+            held[:, player] if player >= 0 else 0 for player in slots for held in (earned, passed)
         )
         configuration = tiers.configuration_lookup(tier.spins, b >= 0)[pa, ea, pb, eb, pc]
-        scores = states[:, SCORE:]
         block = scores[:, a] + (scores[:, b] * self.size if b >= 0 else 0)
         row: Ints = (block * self._count(tier) + configuration) * self.size + scores[:, c]
         return row
@@ -263,18 +256,19 @@ class Planes(Layout[Tier]):
         block, configuration = np.divmod(rest, self._count(tier))
         score_b, score_a = np.divmod(block, self.size)
         spins = tiers.moves_of(tier.spins, self._three(tier)).configurations[configuration]
-        states = np.zeros((len(rest), FIELDS), np.int64)
-        states[:, WHAMMIES:] = tier.whammies
-        scores = (score_a, score_b, score_c)
+        states = np.zeros((len(rest), self.game.field_count), np.int64)
+        scores, earned, passed, whammies = by_field(states)
+        whammies[:] = tier.whammies
         for slot, player in enumerate(tier.slots(self.most)):
             if player >= 0:
-                states[:, SCORE + player] = scores[slot]
-                states[:, EARNED + player] = spins[:, 2 * slot]
-                states[:, PASSED + player] = spins[:, 2 * slot + 1]
+                scores[:, player] = (score_a, score_b, score_c)[slot]
+                earned[:, player] = spins[:, 2 * slot]
+                passed[:, player] = spins[:, 2 * slot + 1]
         return states
 
     def why_outside(self, state: Ints) -> str | None:
-        spins = int(np.asarray(state)[EARNED:WHAMMIES].sum())
+        _, earned, passed, _ = by_field(np.asarray(state))
+        spins = int((earned + passed).sum())
         if spins <= self.frontier:
             return None
         return (

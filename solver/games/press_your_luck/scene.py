@@ -1,4 +1,4 @@
-"""A state of Press Your Luck as the game looks: the board around three players' desks.
+"""A state of Press Your Luck as the game looks: the board around the players' desks.
 
 The squares run clockwise from the top left, six across and five down, as the file numbers them; a
 board of outcomes shows those, the likeliest first.
@@ -24,14 +24,11 @@ from luckbase.solver.games.press_your_luck.board import (
     outcome_distribution,
 )
 from luckbase.solver.games.press_your_luck.game import (
-    FIELDS,
     MAX_WHAMMIES,
-    OFFER,
     PASSED,
     PLAY,
-    PLAYERS,
-    TAKE,
     WHAMMIES,
+    by_field,
     effect_name,
     player_up,
     spin,
@@ -64,11 +61,12 @@ RING = (
 """The place of each square in the board, clockwise from the top left."""
 SHOWN = [3] * 18
 """Slides on each square of a board that is drawn as the show's; others are lists of outcomes."""
-DESK, DESK_HIGH = 134.0, 240.0
+DESK, DESK_HIGH, BETWEEN = 134.0, 240.0, 5.0
 OUTCOME_HIGH, MAX_SHOWN = 52.0, 18
-"""A desk and a box of an outcome, in units; outcomes that are shown."""
-MAX_PIECES = 5
-"""Spins of one kind that are drawn one by one."""
+"""A desk, which is narrower where there is no room for so many, with what is left between them, and
+a box of an outcome, in units; outcomes that are shown."""
+PIECE = 24.0
+"""A spin that is drawn, as many as a desk has room for."""
 
 
 def drawing(game: Game) -> Drawing:
@@ -81,11 +79,9 @@ def drawing(game: Game) -> Drawing:
 
 
 def draw(board: PressYourLuckBoard, values: Ints) -> Scene:
-    """The board and three desks; values (fields,) in dollars."""
-    scores, earned, passed, whammies = (
-        values[i : i + PLAYERS].tolist() for i in range(0, FIELDS, PLAYERS)
-    )
-    most = board.rules.max_whammies
+    """The board and the desks; values (fields,) in dollars."""
+    scores, earned, passed, whammies = (each.tolist() for each in by_field(values))
+    most, players = board.rules.max_whammies, len(scores)
     inside = [w < most for w in whammies]
     up = int(player_up(values)) if sum(inside) > (0 if board.rules.house else 1) else -1
     best = max(score if within else -1 for score, within in zip(scores, inside, strict=True))
@@ -93,11 +89,13 @@ def draw(board: PressYourLuckBoard, values: Ints) -> Scene:
     around, top, high = _around(board)
     shapes: list[Shape] = list(around)
     said = []
-    gap = ((ACROSS - 2) * WIDE - 3 * DESK) / 4
-    for i in range(PLAYERS):
+    room = (ACROSS - 2) * WIDE
+    wide = min(DESK, (room - BETWEEN) / players - BETWEEN)
+    gap = (room - players * wide) / (players + 1)
+    for i in range(players):
         role = UP if i == up else GOOD if i in winners else "" if inside[i] else GONE
         desk = (scores[i], earned[i], passed[i], whammies[i])
-        shapes += _desk(i, WIDE + gap + i * (DESK + gap), top, role, desk, most)
+        shapes += _desk(i, (WIDE + gap + i * (wide + gap), top, wide), role, desk, most)
         said.append(_said(i, desk, inside[i]))
     if up >= 0:
         title = f"player {up + 1} is up"
@@ -126,41 +124,46 @@ def _whammies(count: int) -> str:
 
 
 def _desk(
-    player: int, x: float, y: float, role: str, desk: tuple[int, ...], most: int
+    player: int, at: tuple[float, float, float], role: str, desk: tuple[int, ...], most: int
 ) -> Iterator[Shape]:
-    score, earned, passed, whammies = desk
-    middle, number = x + DESK / 2, player + 1
+    """The desk of a player; at: x and y of its corner, and how wide it is."""
+    (x, y, wide), (score, earned, passed, whammies) = at, desk
+    middle, number = x + wide / 2, player + 1
     head = {UP: "up", GOOD: "wins", GONE: "out"}.get(role, "")
-    yield Box("desk", x, y, DESK, DESK_HIGH, role=role, about=_said(player, desk, whammies < most))
-    yield Words(f"player {number}" + f" · {head}" * bool(head), middle, y + 20, 17, bold=role == UP)
+    yield Box("desk", x, y, wide, DESK_HIGH, role=role, about=_said(player, desk, whammies < most))
+    title = f"player {number}" + f" · {head}" * bool(head)
+    yield Words(title, middle, y + 20, min(17.0, wide / 7), bold=role == UP)
     money, there = f"${score:,}", "" if whammies < most else GONE
-    yield Box("plate", x + 9, y + 36, DESK - 18, 42, (money,), there,
-              fitting(money, DESK - 22, 26), f"the money of player {number}",
+    yield Box("plate", x + 9, y + 36, wide - 18, 42, (money,), there,
+              fitting(money, wide - 22, 26), f"the money of player {number}",
               f"scores_{number}", str(score))  # fmt: skip
-    yield from _pieces("earned spins", f"earned_{number}", earned, "", "", x, y + 86)
-    yield from _pieces("passed spins", f"passed_{number}", passed, UP, "P", x, y + 136)
-    yield Box("plate", x + 9, y + 186, DESK - 18, 46, (), QUIET, 16,
+    yield from _pieces("earned spins", f"earned_{number}", earned, "", "", (x, y + 86, wide))
+    yield from _pieces("passed spins", f"passed_{number}", passed, UP, "P", (x, y + 136, wide))
+    yield Box("plate", x + 9, y + 186, wide - 18, 46, (), QUIET, 16,
               f"player {number} has {whammies} of {most} whammies", f"whammies_{number}",
               str(whammies))  # fmt: skip
     yield Words("whammies", middle, y + 197, 13)
+    step = min(27, (wide - 18) / most)
     for k in range(most):
-        at = middle + (k - (most - 1) / 2) * 27
-        yield Counter(at, y + 217, 11, "W" if k < whammies else "", BAD if k < whammies else GONE)
+        word, role = ("W", BAD) if k < whammies else ("", GONE)
+        place = middle + (k - (most - 1) / 2) * step
+        yield Counter(place, y + 217, min(11, step / 2), word, role)
 
 
 def _pieces(
-    name: str, field: str, count: int, role: str, word: str, x: float, y: float
+    name: str, field: str, count: int, role: str, word: str, at: tuple[float, float, float]
 ) -> Iterator[Shape]:
-    """Spins of one kind, one by one as far as there is room."""
-    middle = x + DESK / 2
+    """Spins of one kind, one by one as far as there is room; at: as of the desk."""
+    x, y, wide = at
+    middle = x + wide / 2
     shown = f"{count} {name[:-1] if count == 1 else name}"
-    yield Box("plate", x + 9, y, DESK - 18, 46, (), QUIET, 16, shown, field, str(count))
+    yield Box("plate", x + 9, y, wide - 18, 46, (), QUIET, 16, shown, field, str(count))
     yield Words(shown, middle, y + 12, 13)
-    if count > MAX_PIECES:
+    if count * PIECE > wide - 14:
         yield Counter(middle, y + 32, 11, str(count), role, shown)
         return
     for k in range(count):
-        yield Counter(middle + (k - (count - 1) / 2) * 24, y + 32, 10, word, role)
+        yield Counter(middle + (k - (count - 1) / 2) * PIECE, y + 32, 10, word, role)
 
 
 # --- the board -------------------------------------------------------------------------------
@@ -230,28 +233,29 @@ def _role(slide: Slide) -> str:
 def spin_names(game: Game, state: Ints, action: int, children: Ints) -> list[str | None]:
     """What each of the states (n, fields) is called that an action leads to from a state (fields,);
     what is taken of an offer has the action's name."""
-    if action >= TAKE:
+    if action > game.players:
         return [None] * len(children)
     if action != PLAY:
-        passed = children[:, PASSED + action - 1] - state[PASSED + action - 1]
+        passed = by_field(children - state)[PASSED][:, action - 1]
         return [f"player {action} gets {many(spins, 'spin')}" for spins in passed.tolist()]
     assert isinstance(game.board, PressYourLuckBoard)
     ints, unit, up = game.numbers.ints, game.board.solve.score_unit, player_up(state)
+    had = by_field(state)[WHAMMIES][up]
     most, leading = ints[MAX_WHAMMIES], dict[bytes, list[tuple[Effect, ...]]]()
     outcomes = outcome_distribution(game.board)
     plain = [Effect(WHAMMY), *(Effect(PAYS, units) for units, _ in outcomes.money),
              *(Effect(PAYS, units, 1) for units, _ in outcomes.spin)]  # fmt: skip
     for offer, effects in enumerate([(each,) for each in plain] + [e for e, _ in outcomes.others]):
         after = state.copy()
-        left = [e for e in effects if e.kind != MAY_LOSE or state[WHAMMIES + up] > 0]
+        left = [e for e in effects if e.kind != MAY_LOSE or had > 0]
         if len(left) > 1:
-            after[OFFER] = offer - len(plain) + 1
+            after[-1] = offer - len(plain) + 1
         else:
             spin(ints, state, up, tuple(left[0]), after)
         leading.setdefault(after.tobytes(), []).append(tuple(left))
     return [
         _spin_name(leading[np.ascontiguousarray(child).tobytes()], unit)
-        + ", and out" * int(child[WHAMMIES + up] == most)
+        + ", and out" * int(by_field(child)[WHAMMIES][up] == most)
         for child in children
     ]
 

@@ -7,8 +7,9 @@ they have, is what a chart varies. The rest may be chosen, in the words of a tab
 
 ``up`` is who is up (2 unless chosen), ``spins`` how many spins are left in all: those that the
 others do not hold are theirs. ``rival`` and ``third`` are the dollars of the last and of the other
-opponent, ``own`` those of the player up; ``scores_3=6000`` does as well, or a whole field,
-``whammies=0,0,3``. One who is out has as many whammies as put a player out, ``whammies_1=4``.
+opponent, or, of four players, of the one before, ``fourth`` those of the first; ``own`` are those
+of the player up; ``scores_3=6000`` does as well, or a whole field, ``whammies=0,0,3``. One who is
+out has as many whammies as put a player out, ``whammies_1=4``.
 
 The **rival** is the opponent who has more: they get the spins. A **lead** is the score of the
 player up less the rival's.
@@ -35,7 +36,7 @@ from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
-from luckbase.solver.games.press_your_luck.game import PLAY, PLAYERS, SCORE, player_up
+from luckbase.solver.games.press_your_luck.game import PLAY, by_field, player_up, spoken
 from luckbase.solver.search.bellman import evaluate
 from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import many, nearest, setting
@@ -44,7 +45,8 @@ MAX_SETTINGS = 500
 """Settings of one chart; more than a person reads."""
 RIVAL_SHARE = 0.3
 """Of the cap, that the rival has unless it is chosen: 6000 of 20000 dollars."""
-WORDS = ("up", "spins", "own", "rival", "third")
+WORDS = ("up", "spins", "own", "rival", "third", "fourth")
+OTHERS = ("third", "fourth")
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,10 @@ class Setting:
         return sum(self.earned + self.passed)
 
     @property
-    def others(self) -> tuple[int, int]:
+    def others(self) -> tuple[int, ...]:
         """The opponents, the next in turn order first."""
-        return (self.up + 1) % PLAYERS, (self.up + 2) % PLAYERS
+        players = len(self.scores)
+        return tuple((self.up + step) % players for step in range(1, players))
 
     @property
     def rival(self) -> int:
@@ -75,29 +78,29 @@ class Setting:
         return max(self.others, key=lambda i: (self.is_in(i), self.scores[i]))
 
     @property
-    def third(self) -> int:
-        """The other opponent."""
-        return PLAYERS - self.up - self.rival
+    def behind(self) -> tuple[int, ...]:
+        """The opponents but for the rival."""
+        return tuple(i for i in self.others if i != self.rival)
 
     @property
-    def beside(self) -> int:
-        """The opponent beside `last`."""
-        return PLAYERS - self.up - self.last
+    def beside(self) -> tuple[int, ...]:
+        """The opponents beside `last`."""
+        return tuple(i for i in self.others if i != self.last)
 
     @property
     def outdone(self) -> bool:
-        """Whether the opponent beside `last` is in and has more, so that they get the spins."""
-        return self.is_in(self.beside) and self.scores[self.beside] > self.scores[self.last]
+        """Whether an opponent beside `last` is in and has more, so that they get the spins."""
+        return any(self.is_in(i) and self.scores[i] > self.scores[self.last] for i in self.beside)
 
     def is_in(self, player: int) -> bool:
         """Whether a player is still in."""
         return self.whammies[player] < self.out
 
     def with_scores(self, player: int, dollars: Ints) -> Ints:
-        """Values (n, 12): this setting with each of n scores of a player."""
+        """Values (n, 4 players): this setting with each of n scores of a player."""
         state = [*self.scores, *self.earned, *self.passed, *self.whammies]
         values = np.tile(np.array(state, np.int64), (len(dollars), 1))
-        values[:, SCORE + player] = dollars
+        values[:, player] = dollars
         return values
 
     def in_words(self) -> dict[str, str]:
@@ -107,7 +110,7 @@ class Setting:
 
     def over_rival(self, dollars: Ints) -> list[Setting]:
         """This setting with each of n scores of the last opponent."""
-        every = self.with_scores(self.last, dollars)[:, :PLAYERS]
+        every = self.with_scores(self.last, dollars)[:, : len(self.scores)]
         return [replace(self, scores=tuple(scores)) for scores in every.tolist()]
 
 
@@ -125,11 +128,13 @@ class Choice(NamedTuple):
 
 
 def choices(game: Game, lookup: Lookup, values: Ints, error: float) -> Choice:
-    """Play or pass at states in people's units (n, 12), one step ahead of what `lookup` gives.
+    """Play or pass at states in people's units (n, 4 players), one step ahead of what `lookup`
+    gives.
 
     error: the bound on each payoff. Raises StateError for what is no state.
     """
-    states = game.canonical_states(values)
+    no_offer = game.field_count - values.shape[1]
+    states = game.canonical_states(np.pad(values, ((0, 0), (0, no_offer))))
     edges = expand(game, states)
     q = evaluate(edges, lookup(edges.children))
     own = q.values[np.arange(len(q.states)), edges.actors[q.states]]
@@ -155,7 +160,7 @@ class SettingDefaults:
     several: str = ""
     """Of which column the chart takes several values, as in ``spins=1,2``; ``all``, or of none."""
     own: float = 0.0
-    """The share of the cap that the player up has; the third has nothing."""
+    """The share of the cap that the player up has; those beside the rival have nothing."""
     rival: float = RIVAL_SHARE
     beyond: bool = False
     """Whether there may be more spins than a full table covers."""
@@ -165,8 +170,8 @@ def settings(game: Game, fields: Mapping[str, str], defaults: SettingDefaults) -
     """The settings that fields ask for, the first field slowest. Raises StateError."""
     columns = _columns(game, fields)
     up = columns.pop("up", [2])
-    if not set(up) <= {1, 2, 3}:
-        raise StateError(f"up: {max(up)} is not a player; 1, 2 or 3")
+    if not set(up) <= {*range(1, game.players + 1)}:
+        raise StateError(f"up: {max(up)} is not a player; {spoken(game.players, 'or')}")
     spins = columns.pop("spins", list(defaults.spins))
     for name, each in {"up": up, "spins": spins, **columns}.items():
         chosen = name in fields or name in columns
@@ -191,8 +196,9 @@ def _columns(game: Game, fields: Mapping[str, str]) -> dict[str, list[int]]:
     columns: dict[str, list[int]] = {}
     for name, text in fields.items():
         parts = [column for column in game.columns if column.rpartition("_")[0] == name]
-        if not parts and name not in (*game.columns, *WORDS):
-            known = (*WORDS, *game.columns, *game.fields.names)
+        chosen = WORDS[: 3 + game.players - 1]
+        if not parts and name not in (*game.columns, *chosen):
+            known = (*chosen, *game.columns, *game.fields.names)
             raise StateError(f"unknown field '{name}'; {nearest(name, known)}")
         numbers = _numbers(name, text)
         if not parts:
@@ -228,14 +234,10 @@ def _setting(
     """Raises StateError for what is no state in which the player up has a choice."""
     assert isinstance(game.board, PressYourLuckBoard)
     most, frontier = game.board.rules.max_whammies, game.board.solve.frontier
-    last, third = (i for i in reversed(range(PLAYERS)) if i != up)
-    if columns.get(f"whammies_{last + 1}") == most:
-        last, third = third, last
-    words = {
-        "own": f"scores_{up + 1}",
-        "rival": f"scores_{last + 1}",
-        "third": f"scores_{third + 1}",
-    }
+    others = [i for i in reversed(range(game.players)) if i != up]
+    last, *rest = sorted(others, key=lambda i: columns.get(f"whammies_{i + 1}") == most)
+    words = {"own": f"scores_{up + 1}", "rival": f"scores_{last + 1}"}
+    words |= {word: f"scores_{i + 1}" for word, i in zip(OTHERS, rest, strict=False)}
     state = _state(game, words, columns, defaults)
     of_others = sum(n for name, n in state.items() if name.startswith(("earned", "passed")))
     if of_others >= spins:
@@ -243,14 +245,14 @@ def _setting(
             f"spins: {spins} in all, and the others hold {of_others}; player {up + 1} needs one"
         )
     state[f"earned_{up + 1}"] = spins - of_others
-    values = list(state.values())
-    scores, earned, passed, whammies = (tuple(values[i : i + 3]) for i in range(0, 12, 3))
+    values = np.array([*state.values()])
+    scores, earned, passed, whammies = (tuple(each.tolist()) for each in by_field(values))
     found = Setting(scores, earned, passed, whammies, up, last, most)
     if whammies[up] == most:
         raise StateError(f"up: player {up + 1} is out")
     if not any(map(found.is_in, found.others)):
-        raise StateError("whammies: both opponents are out, and the game is over")
-    first = int(player_up(game.canonical_states(np.array(values))[0]))
+        raise StateError("whammies: every opponent is out, and the game is over")
+    first = int(player_up(game.canonical_states(values)[0]))
     if first != up:
         raise StateError(f"up: player {first + 1} holds a spin and is up before player {up + 1}")
     if spins > frontier and not defaults.beyond:

@@ -153,7 +153,7 @@ WHOLE = [
     ('[outcomes]\n"500" = 1\n[places]\nacross = 8', "places: a board of outcomes has no squares"),
     (
         '[outcomes]\n"500" = 1\n[rules]\n"a\\nb" = 8',
-        "rules: unknown key 'a b'; expected one of: third_p",
+        "rules: unknown key 'a b'; expected one of: players, ",
     ),
     ("rules = 3", "rules: 3 is not a section; write its name in square brackets"),
     (

@@ -273,7 +273,7 @@ def test_a_choice_closer_than_the_error_is_counted_and_not_called_a_pass(table: 
         ("lead", "spins=1-9999", "spins: 1-9999 are too many"),
         ("lead", "up=4", "up: 4 is not a player"),
         ("lead", "earned_1=1", "up: player 1 holds a spin and is up before player 2"),
-        ("lead", "whammies=4,0,4", "both opponents are out"),
+        ("lead", "whammies=4,0,4", "every opponent is out"),
         ("lead", "whammies=0,0", "whammies: '0,0' has 2 values, not 3"),
         ("lead", "scores=0,500,0", "scores_2: player 2 is up, and this chart is over their score"),
         ("lead", "earned_2=1", "earned_2: player 2 is up, and has what the others leave of spins="),
