@@ -402,7 +402,7 @@ class TierCache:
             with self._reading:
                 return self.table.lookup(states)
         numbers, rows = part.layout.locate(states)
-        payoffs, found = np.zeros((len(states), self.table.game.players)), numbers < 0
+        payoffs, found = np.zeros((len(states), self.table.game.players)), numbers == -1
         if found.any():
             payoffs[found] = final_payoffs(self.table.game, states[found])
         for number in np.unique(numbers[~found]).tolist():

@@ -398,9 +398,9 @@ class TierPart(Part):
         return {name: (value, value) for name, value in fields.items()}
 
     def keys(self, states: Ints) -> Ints:
-        """As `Part.keys`; OVER where a state is over."""
+        """As `Part.keys`; OVER where a state is over, less where it has no row."""
         numbers, rows = self.layout.locate(np.ascontiguousarray(states, np.int64))
-        return np.where(numbers < 0, OVER, (numbers << KEY_SHIFT) + rows)
+        return np.where(numbers < 0, numbers + (OVER + 1), (numbers << KEY_SHIFT) + rows)
 
     def _files(self, keys: Ints) -> Ints:
         """(n,) the file that holds each key, -1 for none."""

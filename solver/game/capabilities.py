@@ -111,7 +111,8 @@ class TierKernel(ABC, Generic[T]):
 
     @abstractmethod
     def locate(self, states: Ints) -> tuple[Ints, Ints]:
-        """(tier number, row) of states (n, fields); tier -1 where a state is over."""
+        """(tier number, row) of states (n, fields); tier -1 where a state is over, -2 where it has
+        no row and its payoff is a step of the rules away."""
 
     @abstractmethod
     def states_at(self, tier: T, rows: Ints) -> Ints:

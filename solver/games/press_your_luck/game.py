@@ -318,7 +318,7 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
     money = options.objective != "win"
     win = float({"win": 1, "money": 0}.get(options.objective, options.win_value or 0))
     most_paid = win + money * board.solve.score_cap
-    refused = no_tiers(board, bool(others))
+    refused = no_tiers(board, grows)
     takes = [*(f"take {effect_name(each, unit)}" for each in effects), "stop"]
     return Rules(
         fields=fields(board, len(others) if any(len(each) > 1 for each, _ in others) else 0),
@@ -431,14 +431,14 @@ def canonical(most: int, merges: bool, house: bool, states: Ints, refuse: Refuse
     return states
 
 
-def no_tiers(board: PressYourLuckBoard, others: bool) -> str | None:
-    """Why the board has no full table, in a sentence; None where it has one. others: whether a spin
-    can be more than a whammy, money, or money plus a spin."""
+def no_tiers(board: PressYourLuckBoard, grows: bool) -> str | None:
+    """Why the board has no full table, in a sentence; None where it has one. grows: whether a slide
+    brings several spins."""
     players, objective = board.rules.players, board.rules.objective
     for beyond, what in (
-        (others, "slides"),
+        (grows, "slides that bring several spins"),
         (objective != "win", f"an objective ('{objective}')"),
-        (players != 3, many(players, "player")),
+        (players > 3, many(players, "player")),
     ):
         if beyond:
             return (

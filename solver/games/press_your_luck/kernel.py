@@ -35,8 +35,13 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from luckbase.solver.games.press_your_luck.choosing import choose_at, choose_row, choose_streams
 from luckbase.solver.games.press_your_luck.game import PLAY, TIE_TOLERANCE
 
+STILL = 1e-15
+"""Payoffs that move by less stand still."""
+REPLIES = 20_000
+"""Sweeps after which best replies are given up."""
 CHUNK = 512
 """Elements summed at a time: the sum stays in the first-level cache while the taps stream by."""
 
@@ -150,7 +155,7 @@ def add_taps(out, source, start, stride, rows, weights, first, last):
 
 
 @nb.njit(nogil=True, cache=True)
-def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
+def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps, choices):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Playing, slot A (up = 0) or B (1): row (b, a), configurations first .. last - 1, into V.
 
     They map to `spend`, `spend` + 1, … of T - 1 and to `gain`, `gain` + 1, … of T. Summed in
@@ -176,6 +181,8 @@ def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps):  # 
                 out[k] = taps.whammy * lost[k]
             add_taps(out, flat_d, d_start + i, step * width_d, rows, weights, none, money)
             add_taps(out, flat_v, v_start + i, step * width, rows, weights, money, every)
+    if choices[2].chances.size:
+        choose_streams(up, first, last, spend, gain, b, a, arrays, start_b, choices)
 
 
 @nb.njit(nogil=True, cache=True)
@@ -185,10 +192,13 @@ def payoff_of(up, p0, p1):
 
 
 @nb.njit(nogil=True, cache=True)
-def sweep(order, pivot_of, constant, b, a, s_last, s_first, arrays, options, moves, taps, notes):  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays count references
+def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays count references
+    order, pivot_of, constant, b, a, s_last, s_first, arrays, options, moves, taps, choices, notes
+):
     """Fill the states of row (b, a) one by one: s from s_last down to s_first, each in `order`.
+    Returns by how much a payoff moved at most, where the board leaves something to choose.
 
-    The scalar twin of the streams, for the rows where somebody is at the cap and for the one
+    The scalar twin of the streams, for the rows where somebody is stuck and for the one
     configuration that leans on itself. A pivot's payoff goes to ``constant[:, pivot_of[c]]``, not
     to V; `pivot_of` is -1 elsewhere. One call does a whole row: calls are dear, their arguments
     being twenty arrays.
@@ -198,12 +208,15 @@ def sweep(order, pivot_of, constant, b, a, s_last, s_first, arrays, options, mov
     """
     v, d, wa, wb, wc = arrays
     best, margin, codes = notes
+    choosing = choices[2]
     pw, rows, weights, n_money, n_taps = (
         taps.whammy, taps.rows, taps.weights, taps.money, taps.outcomes,
     )  # fmt: skip
     regions, spend, gain, passes = moves.regions, moves.spend, moves.gain, moves.passes
     n_c = rows.shape[0]
-    cap = n_c - 1
+    cap, moved, failed = n_c - 1, 0.0, False
+    chooses = choosing.chances.size > 0
+    scratch = np.empty((2, choosing.sources.size))
     for s in range(s_last, s_first - 1, -1):
         for c in order:
             up = 0
@@ -211,16 +224,17 @@ def sweep(order, pivot_of, constant, b, a, s_last, s_first, arrays, options, mov
                 up += 1
             forced = c < regions[2 * up + 1]
             own = a if up == 0 else (b if up == 1 else s)
-            best0, best1 = 0.0, 0.0
-            plays = forced or own < cap
-            if plays:
+            plain0, plain1, lost0, lost1 = 0.0, 0.0, 0.0, 0.0
+            may_play = forced or own < cap
+            if may_play:
                 if up == 0:
-                    best0, best1 = pw * wa[0, b, c * n_c + s], pw * wa[1, b, c * n_c + s]
+                    lost0, lost1 = wa[0, b, c * n_c + s], wa[1, b, c * n_c + s]
                 elif up == 1:
                     k = (c - regions[2]) * n_c + s
-                    best0, best1 = pw * wb[0, a, k], pw * wb[1, a, k]
+                    lost0, lost1 = wb[0, a, k], wb[1, a, k]
                 else:
-                    best0, best1 = pw * wc[0, b, a], pw * wc[1, b, a]
+                    lost0, lost1 = wc[0, b, a], wc[1, b, a]
+                plain0, plain1 = pw * lost0, pw * lost1
                 for k in range(n_taps[own]):
                     to, w = rows[own, k], weights[own, k]
                     bb = to if up == 1 else b
@@ -228,52 +242,110 @@ def sweep(order, pivot_of, constant, b, a, s_last, s_first, arrays, options, mov
                     ss = to if up == 2 else s
                     if k < n_money[own]:
                         x = spend[c] * n_c + ss
-                        best0 += w * d[0, bb, aa, x]
-                        best1 += w * d[1, bb, aa, x]
+                        plain0 += w * d[0, bb, aa, x]
+                        plain1 += w * d[1, bb, aa, x]
                     else:
                         x = gain[c] * n_c + ss
-                        best0 += w * v[0, bb, aa, x]
-                        best1 += w * v[1, bb, aa, x]
-            if not forced:
-                taken, second = PLAY, -np.inf
-                own_best = payoff_of(up, best0, best1) if plays else -np.inf
-                for to in pass_targets(up, a, b, s, options, cap):
-                    if to >= 0:
-                        x = passes[c, to] * n_c + s
-                        q0, q1 = v[0, b, a, x], v[1, b, a, x]
-                        q = payoff_of(up, q0, q1)
-                        if q - own_best > TIE_TOLERANCE or not plays:
-                            second = own_best
-                            own_best, taken = q, codes[to]
-                            best0, best1, plays = q0, q1, True
-                        else:
-                            second = max(second, q)
-                if best.size:
-                    best[c * n_c + s] = taken
-                if margin.size and second > -np.inf:
-                    margin[c * n_c + s] = max(own_best - second, 0.0)
-            if pivot_of[c] >= 0:
-                constant[0, pivot_of[c]], constant[1, pivot_of[c]] = best0, best1
-            else:
-                v[0, b, a, c * n_c + s], v[1, b, a, c * n_c + s] = best0, best1
+                        plain0 += w * v[0, bb, aa, x]
+                        plain1 += w * v[1, bb, aa, x]
+            here = c * n_c + s
+            leans = chooses and not forced and own == 0 and choosing.returns  # on itself
+            old0, old1, change = v[0, b, a, here], v[1, b, a, here], 1.0
+            if leans:
+                v[0, b, a, here], v[1, b, a, here] = 0.0, 0.0
+            for _ in range(REPLIES if leans else 1):
+                best0, best1, plays = plain0, plain1, may_play
+                if plays and chooses:
+                    lost = (lost0, lost1)
+                    more0, more1 = choose_at(
+                        up, (b, a, s), c, lost, arrays, moves, choices, scratch
+                    )
+                    best0 += more0
+                    best1 += more1
+                if not forced:
+                    taken, second = PLAY, -np.inf
+                    own_best = payoff_of(up, best0, best1) if plays else -np.inf
+                    for to in pass_targets(up, a, b, s, options, cap):
+                        if to >= 0:
+                            x = passes[c, to] * n_c + s
+                            q0, q1 = v[0, b, a, x], v[1, b, a, x]
+                            q = payoff_of(up, q0, q1)
+                            if q - own_best > TIE_TOLERANCE or not plays:
+                                second = own_best
+                                own_best, taken = q, codes[to]
+                                best0, best1, plays = q0, q1, True
+                            else:
+                                second = max(second, q)
+                    if best.size:
+                        best[here] = taken
+                    if margin.size and second > -np.inf:
+                        margin[here] = max(own_best - second, 0.0)
+                if pivot_of[c] >= 0:
+                    constant[0, pivot_of[c]], constant[1, pivot_of[c]] = best0, best1
+                    break
+                change = max(abs(v[0, b, a, here] - best0), abs(v[1, b, a, here] - best1))
+                v[0, b, a, here], v[1, b, a, here] = best0, best1
+                if change < STILL:
+                    break
+            failed = failed or (leans and change >= STILL)
+            moved = max(moved, abs(v[0, b, a, here] - old0), abs(v[1, b, a, here] - old1))
+    return np.inf if failed else moved
 
 
 @nb.njit(nogil=True, cache=True)
-def sweep_cap_row(b, a, arrays, options, moves, taps, caps, notes):
-    """Fill row (b, a), A or B at the cap (A's configurations only with A at the cap).
+def settle(order, pivot_of, none, b, a, s, kernel):
+    """Sweep the states of row (b, a) with score s of C until nothing moves, from two first guesses.
+    Returns whether both came to rest, and at one place."""
+    v, n_c = kernel[0][0], kernel[3].rows.shape[0]
+    found = np.zeros((2, order.size))
+    apart = 0.0
+    for turn in range(2):
+        for c in order:
+            v[0, b, a, c * n_c + s] = v[1, b, a, c * n_c + s] = 1.0 - turn
+        moved, sweeps = 1.0, 0
+        while moved >= STILL and sweeps < REPLIES:
+            moved = sweep(order, pivot_of, none, b, a, s, s, *kernel)
+            sweeps += 1
+        for k in range(order.size):
+            for p in range(2):
+                x = v[p, b, a, order[k] * n_c + s]
+                apart = max(apart, abs(x - found[p, k]) * turn)
+                found[p, k] = x
+        if moved >= STILL:
+            return False
+    return apart <= TIE_TOLERANCE
+
+
+@nb.njit(nogil=True, cache=True)
+def sweep_stuck_row(b, a, arrays, options, moves, taps, choices, caps, notes):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
+    """Fill row (b, a), A or B stuck (A's configurations only with A stuck). Returns whether best
+    replies settled.
 
     With all pivots taken as 0, sweeping a loop once gives its constant k; the value of the pivot is
-    k / (1 - again ** power), the sum of the geometric series of going round for ever.
+    k / (1 - again ** power), the sum of the geometric series of going round for ever. That holds
+    where nothing is chosen; else a loop is swept until nothing moves, from two first guesses.
     """
-    v, kernel = arrays[0], (arrays, options, moves, taps, notes)
+    v, kernel = arrays[0], (arrays, options, moves, taps, choices, notes)
+    choosing = choices[2]
     n_c = taps.rows.shape[0]
     cap = n_c - 1
     constant = np.zeros((2, caps.powers.shape[1]))
-    mask = (1 if a == cap else 0) + (2 if b == cap and options[0] else 0)
-    for m, last, first in ((mask + 4, cap, cap), (mask, cap - 1, 0)):
+    at_zero = 1 if choosing.returns else 0
+    mask = (1 if a == cap or a < at_zero else 0) + (
+        2 if options[0] and (b == cap or b < at_zero) else 0
+    )
+    settled = True
+    for m, last, first in (
+        (mask + 4, cap, cap), (mask, cap - 1, at_zero), (mask + 4, at_zero - 1, 0)
+    ):  # fmt: skip
         order, pivot_of, powers = caps.orders[m, : caps.counts[m]], caps.pivot_of[m], caps.powers[m]
+        if choosing.chances.size and m & (m - 1):
+            for s in range(last, first - 1, -1):
+                settled = settle(order, pivot_of, constant, b, a, s, kernel) and settled
+            continue
         if powers[0] < 0:
-            sweep(order, pivot_of, constant, b, a, last, first, *kernel)
+            moved = sweep(order, pivot_of, constant, b, a, last, first, *kernel)
+            settled = settled and moved < np.inf
             continue
         for s in range(last, first - 1, -1):
             for turn in range(2):
@@ -284,18 +356,20 @@ def sweep_cap_row(b, a, arrays, options, moves, taps, caps, notes):
                         for p in range(2):
                             v[p, b, a, c * n_c + s] = turn * constant[p, k] / scale
                 sweep(order, pivot_of, constant, b, a, s, s, *kernel)
+    return settled
 
 
 @nb.njit(nogil=True, cache=True)
-def play_c(v0, v1, d0, d1, w0, w1, moves, taps):
+def play_c(v0, v1, d0, d1, lost, moves, taps, choices):
     """Slot C must spin, the last configuration down to the first of one row: shifts along s, the
-    board's outcomes unmerged; scores saturate. w0, w1: the payoffs of a whammy, with its chance."""
+    board's outcomes unmerged; scores saturate. lost: the payoffs after a whammy; choices: as of
+    `solve_plane`, of slot C and the row."""
     n_c = taps.rows.shape[0]
     for c in range(moves.regions[5] - 1, moves.regions[4] - 1, -1):
         p0, p1 = v0[c * n_c : (c + 1) * n_c], v1[c * n_c : (c + 1) * n_c]
         for i in range(n_c):
-            p0[i] = w0
-            p1[i] = w1
+            p0[i] = taps.whammy * lost[0]
+            p1[i] = taps.whammy * lost[1]
         for k in range(taps.moves.size):
             m = min(taps.moves[k], n_c - 1)
             w = taps.chances[k]
@@ -313,50 +387,63 @@ def play_c(v0, v1, d0, d1, w0, w1, moves, taps):
             for i in range(n_c - m, n_c):
                 p0[i] += w * e0
                 p1[i] += w * e1
+        if choices[2].chances.size:
+            choose_row(v0, v1, d0, d1, lost, c, moves, choices)
 
 
 @nb.njit(nogil=True, cache=True)
-def solve_plane(b, span, v, d, faces, options, moves, taps, caps, notes):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
+def solve_plane(b, span, v, d, faces, options, moves, taps, choices, caps, notes):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Fill V[:, b, first:stop], span = (first, stop): every state with score b of slot B and such
     scores of A. Filled must be the rows of b with an a from `stop` on, and of each a those above b.
+    Returns whether best replies settled, where slots are stuck.
 
     Shapes: v (2, nB, nA, K nC), d (2, nB, nA, K' nC), faces: wa (2, nB, K_A nC), wb (2, nA, K_B
     nC), wc (2, nB, nA), all float64, C order; `v` is modified in place. options: whether three are
-    in, `third_place_spins`, whether the passer picks. moves, taps, caps: as in `tiers`. `notes` as
-    in `sweep`, of all rows of the tier.
+    in, `third_place_spins`, whether the passer picks. moves, taps, caps: as in `tiers`. choices: by
+    slot the tier with a whammy less (as d) and whether it has one, and what a spin leaves to choose
+    (`choosing`). `notes` as in `sweep`, of all rows of the tier.
     """
     wa, wb, wc = faces
+    less, has_whammy, choosing = choices
     arrays = (v, d, wa, wb, wc)
     regions, runs = moves.regions, moves.runs
     n_c = taps.rows.shape[0]
     cap = n_c - 1
     score_b = b if options[0] else -1
+    at_zero = 0 if choosing.returns else -2  # the score, besides the cap, at which slots are stuck
+    b_stuck, settled = score_b in (cap, at_zero), True
     only_c = regions[5:6]
     nowhere = np.full(regions[6], -1)
     none = np.zeros((2, 1))
     slot_a, slot_b, lowest = np.int64(0), np.int64(1), np.int64(0)  # not literals: `play_streams`
     for a in range(span[1] - 1, span[0] - 1, -1):
         v0, v1 = v[0, b, a], v[1, b, a]
+        a_stuck = a in (cap, at_zero)
         start = (b * v.shape[2] + a) * v0.size
         best = notes[0][start : start + v0.size]  # of size 0 where not wanted
         for i in range(best.size):
             best[i] = PLAY
         here = (best, notes[1][start : start + v0.size], notes[2])
-        for r in range(runs.shape[0]):  # A and B must spin; with B at the cap, B is swept
+        streams = (b, a, arrays, regions[2], taps, choices)
+        for r in range(runs.shape[0]):  # A and B must spin; a stuck B is swept
             up = slot_a if runs[r, 0] < regions[1] else slot_b
-            if a < cap and (up == 0 or b < cap):
+            if not a_stuck and (up == 0 or not b_stuck):
                 first, last, spent, gained = runs[r]
-                play_streams(up, first, last, spent, gained, b, a, arrays, regions[2], taps)
-        if a == cap or score_b == cap:  # somebody at the cap: state by state
-            sweep_cap_row(b, a, arrays, options, moves, taps, caps, here)
+                play_streams(up, first, last, spent, gained, *streams)
+        if a_stuck or b_stuck:  # state by state
+            row = (b, a, arrays, options, moves, taps, choices, caps, here)
+            settled = sweep_stuck_row(*row) and settled
         else:
             # C decides: one configuration, which leans on itself along s; then C must spin.
-            sweep(only_c, nowhere, none, b, a, cap, lowest, arrays, options, moves, taps, here)
-            w0, w1 = taps.whammy * wc[0, b, a], taps.whammy * wc[1, b, a]
-            play_c(v0, v1, d[0, b, a], d[1, b, a], w0, w1, moves, taps)
+            kernel = (arrays, options, moves, taps, choices, here)
+            moved = sweep(only_c, nowhere, none, b, a, cap, lowest, *kernel)
+            settled = settled and moved < np.inf
+            of_c = (less[2][0, b, a], less[2][1, b, a]), has_whammy[2], choosing
+            lost = wc[0, b, a], wc[1, b, a]
+            play_c(v0, v1, d[0, b, a], d[1, b, a], lost, moves, taps, of_c)
         for up in (slot_b, slot_a):  # B decides, then A
             first, last = regions[2 * up + 1], regions[2 * up + 2]
-            if last > first and a < cap and (up == 0 or score_b < cap):
-                spent = moves.spend[first]
-                play_streams(up, first, last, spent, first, b, a, arrays, regions[2], taps)
+            if last > first and not a_stuck and (up == 0 or not b_stuck):
+                play_streams(up, first, last, moves.spend[first], first, *streams)
                 decide_region(up, first, last, v0, v1, n_c, a, score_b, options, moves.passes, here)
+    return settled

@@ -14,16 +14,21 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Floats, Ints, kernel_arrays
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.press_your_luck import tiers
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
+from luckbase.solver.games.press_your_luck.choosing import make_choosing
 from luckbase.solver.games.press_your_luck.game import (
+    FIELDS,
+    MERGES,
     by_field,
 )
 from luckbase.solver.games.press_your_luck.kernel import solve_plane
-from luckbase.solver.games.press_your_luck.tiers import Tier
+from luckbase.solver.games.press_your_luck.outcomes import LOSES, MAY_LOSE
+from luckbase.solver.games.press_your_luck.tiers import Tier, Whammies
 from luckbase.solver.njit import njit
 from luckbase.solver.sentences import many, option, setting
 
@@ -78,7 +83,10 @@ def diagonals(planes: int, rows: int) -> Iterator[list[tuple[int, int]]]:
 
 
 class Planes(Layout[Tier]):
-    """Three players, round 2; see `game` for the rules and `tiers` for the order of the states."""
+    """Round 2 of two or three players; see `game` for the rules, `tiers` for the order of states.
+
+    Rows are states without an offer; what is taken of one is a step of the rules above them.
+    """
 
     best_names: ClassVar[tuple[str, ...]] = ("play", "pass to 1", "pass to 2", "pass to 3")
     smaller: ClassVar[str] = "a smaller frontier or a larger score_unit"
@@ -91,14 +99,16 @@ class Planes(Layout[Tier]):
         self.unit, self.cap = self.board.solve.score_unit, self.board.cap_units
         self.size = self.cap + 1
         self.most = self.board.rules.max_whammies
+        less = any(e.kind in (LOSES, MAY_LOSE) for each, _ in self.outcomes.others for e in each)
+        self.whammies = Whammies(game.players, self.most, bool(game.numbers.ints[MERGES]), less)
         self.frontier = self.board.solve.frontier
         self.payoff_type = np.dtype(self.board.solve.payoffs).type
 
     def tiers(self) -> Sequence[Tier]:
-        return tiers.depth_first(self.frontier, self.most)
+        return tiers.depth_first(self.frontier, self.whammies)
 
     def children(self, tier: Tier) -> Sequence[Tier]:
-        return tiers.children(tier, self.most)
+        return tiers.children(tier, self.whammies)
 
     def tier_number(self, tier: Tier) -> int:
         number: int = self._number(tier.spins, tier.whammies)
@@ -166,19 +176,34 @@ class Planes(Layout[Tier]):
                 return tiers.terminal(self._three(wanted), self.size)
             return fetch(wanted)
 
-        below = child(tiers.canonical_tier(tier.spins - 1, tier.whammies, self.most))
-        passing = np.array(tier.slots(self.most), np.int8) + np.int8(1)  # to player i is i + 1
+        below = child(self.whammies.tier(tier.spins - 1, tier.whammies))
+        slots = tier.slots(self.most)
+        spin_cap = options.spin_cap or tier.spins
+        outcomes = self.outcomes if tier.spins <= spin_cap else self.outcomes.without_spins()
+        choosing = make_choosing(outcomes, self.cap)
+        has_whammy = tuple(slot >= 0 and tier.whammies[slot] > 0 for slot in slots)
+        less = tuple(
+            child(self.whammies.tier_with_less(tier, slot)) if has else below
+            for slot, has in zip(slots, has_whammy, strict=True)
+        )
+        passing = np.array(slots, np.int8) + np.int8(1)  # to player i is i + 1
         kernel = (
-            out, below, tiers.whammy_faces(tier, self.most, self.size, child),
+            out, below, tiers.whammy_faces(tier, self.whammies, self.size, child),
             (three, options.third_place_spins, options.tied_pass == "passer"),
-            tiers.moves_of(tier.spins, three), tiers.make_taps(self.outcomes, self.cap),
-            tiers.make_caps(tier.spins, three), (*kernel_arrays(decisions), passing),
+            tiers.moves_of(tier.spins, three), tiers.make_taps(outcomes, self.cap),
+            (less, np.array(has_whammy, np.int64), choosing),
+            tiers.make_caps(tier.spins, three, bool(choosing.chances.size)),
+            (*kernel_arrays(decisions), passing),
         )  # fmt: skip
 
         def fill(b: int, first: int, last: int) -> None:
             if stop():
                 raise Stopped
-            solve_plane(b, (first, last), *kernel)
+            if not solve_plane(b, (first, last), *kernel):
+                raise StateError(
+                    f"{self.tier_name(tier)}: best replies do not settle; run: luckbase solve with "
+                    "--from, to search what lies below a state"
+                )
 
         threads = min(self.threads, self.most_threads(tier))
         sweep_planes(fill, (out.shape[1], out.shape[2]), self.edge(tier), threads)
@@ -195,7 +220,7 @@ class Planes(Layout[Tier]):
             _narrow(v0, v1, *columns)
         by_player = dict(zip(tier.slots(self.most), columns, strict=True))
         gone = np.zeros(stop - start, self.payoff_type)
-        return [by_player.get(player, gone) for player in range(3)]
+        return [by_player.get(player, gone) for player in range(self.game.players)]
 
     def kernel_planes(self, tier: Tier) -> tuple[int, int]:
         return tier.slots(self.most)[:2]
@@ -207,7 +232,8 @@ class Planes(Layout[Tier]):
         repeated = tiers.block_columns(
             tier.spins, self._three(tier), self.size, self.unit, len(blocks)
         )
-        columns = dict.fromkeys(self.game.columns[:9], repeated[7])  # 0: for a player who is out
+        names = [name for name in self.game.columns if not name.startswith("whammies")]
+        columns = dict.fromkeys(names, repeated[7])  # 0: for a player who is out, and no offer
         for slot, player in enumerate(tier.slots(self.most)):
             if player < 0:
                 continue
@@ -238,6 +264,8 @@ class Planes(Layout[Tier]):
             if len(at) and not over[at[0]]:
                 tier = Tier(int(spins[at[0]]), tuple(whammies[at[0]].tolist()))
                 rows[at] = self._rows_of(tier, states[at])
+        offers = states[:, FIELDS * self.game.players :].any(axis=1)
+        numbers[offers & ~over] = -2
         return numbers, rows
 
     def _rows_of(self, tier: Tier, states: Ints) -> Ints:
@@ -288,6 +316,10 @@ class Planes(Layout[Tier]):
             ("three spins, far ahead", (0.0, 0.4, 0.15), (0, 3, 0)),
         )
         for title, parts, earned in shares:
+            if self.game.players == 2:  # the higher of the others is the other one
+                up = int(not earned[0])
+                rival = max(parts[:up] + parts[up + 1 :])
+                parts, earned = (rival, parts[1]) if up else (parts[0], rival), earned[:2]
             if sum(earned) <= self.frontier:
                 scores = [round(part * cap / self.unit) * self.unit for part in parts]
                 yield title, {"scores": scores, "earned": earned}

@@ -236,3 +236,11 @@ class Outcomes:
     def distinct(self) -> int:
         """How many different outcomes there are, the whammy included."""
         return len(self.money) + len(self.spin) + (self.whammy > 0) + len(self.others)
+
+    def without_spins(self) -> Outcomes:
+        """The same where no spin comes back, as there are more of them than `spin_cap`."""
+        others = tuple(
+            (tuple(dict.fromkeys(effect._replace(spins=0) for effect in effects)), chance)
+            for effects, chance in self.others
+        )
+        return Outcomes(self.whammy, merged(self.money + self.spin), (), others)

@@ -6,10 +6,12 @@ change; the tier needs
 
 * the tier (T - 1, same whammies) after a money spin,
 * the face ``score = 0`` of (T - 1, one whammy more) after a whammy,
-* a two-player tier of at most T - 1 spins where that whammy was the last one.
+* a two-player tier of at most T - 1 spins where that whammy was the last one,
+* where a slide takes whammies away, the tier (T - 1, one whammy less).
 
 **Merging.** With T spins left a player with w whammies and w + T < max_whammies can not whammy
-out any more; all such w are the class 0 (`canonical_tier`).
+out any more; all such w are the class 0 (`Whammies.tier`), but on boards where a player may choose
+to lose one.
 
 **Slots.** The players in, in turn order, take the slots A, B, C; with two players in they are A
 and C and slot B is empty (its axis has length 1). Kernels know slots only.
@@ -31,7 +33,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
-from graphlib import TopologicalSorter
 from itertools import product
 from typing import NamedTuple
 
@@ -67,55 +68,73 @@ class Tier:
 # --- the graph of tiers --------------------------------------------------------------------------
 
 
-def canonical_tier(spins: int, whammies: Sequence[int], max_whammies: int) -> Tier:
-    """The tier that holds the states with these whammies; those of a player out are kept."""
-    return Tier(spins, tuple(w if w + spins >= max_whammies else 0 for w in whammies))
+class Whammies(NamedTuple):
+    """The whammies of a board: of how many players, how many put one out, whether those that can
+    put nobody out any more are 0, whether a slide takes one away."""
+
+    players: int
+    most: int
+    merge: bool
+    less: bool
+
+    def tier(self, spins: int, whammies: Sequence[int]) -> Tier:
+        """The tier that holds the states with these whammies; those of a player out are kept."""
+        merged = (w if w + spins >= self.most or not self.merge else 0 for w in whammies)
+        return Tier(spins, tuple(merged))
+
+    def after(self, tier: Tier, player: int, more: int) -> tuple[int, ...]:
+        """The whammies of a tier's players after so many more of a player, from 0."""
+        return tuple(w + more * (i == player) for i, w in enumerate(tier.whammies))
+
+    def tier_with_less(self, tier: Tier, player: int) -> Tier:
+        """The tier of one spin fewer in which a player has lost a whammy, if they had any."""
+        less = self.less and tier.whammies[player] > 0
+        return self.tier(tier.spins - 1, self.after(tier, player, -less))
 
 
-def tiers_with(spins: int, max_whammies: int) -> list[Tier]:
+def tiers_with(spins: int, whammies: Whammies) -> list[Tier]:
     """Every tier of `spins` spins: two players in first, then three; high whammies first.
 
     Children of a tier that have as many spins do not exist; with high whammies first a depth-first
     sweep needs few tiers at once.
     """
-    classes = [w for w in reversed(range(max_whammies)) if w == 0 or w + spins >= max_whammies]
+    out = whammies.most
+    classes = [w for w in reversed(range(out)) if whammies.tier(spins, [w]).whammies[0] == w]
     pairs = [*product(classes, repeat=2)]
-    two = [(*pair[:out], max_whammies, *pair[out:]) for out in range(3) for pair in pairs]
-    return [Tier(spins, whammies) for whammies in (*two, *product(classes, repeat=3))]
-
-
-def after_whammy(tier: Tier, player: int) -> tuple[int, ...]:
-    """The whammies of a tier's players after one of a player, from 0."""
-    return tuple(w + (i == player) for i, w in enumerate(tier.whammies))
+    if whammies.players == 2:
+        return [Tier(spins, pair) for pair in pairs]
+    two = [(*pair[:i], out, *pair[i:]) for i in range(3) for pair in pairs]
+    return [Tier(spins, each) for each in (*two, *product(classes, repeat=3))]
 
 
 @lru_cache(maxsize=4096)
-def children(tier: Tier, max_whammies: int) -> tuple[Tier, ...]:
+def children(tier: Tier, whammies: Whammies) -> tuple[Tier, ...]:
     """Every tier that `tier` reads, none with 0 spins (those are `terminal`)."""
-    found = {canonical_tier(tier.spins - 1, tier.whammies, max_whammies)}
-    inside = [player for player in tier.slots(max_whammies) if player >= 0]
+    found = {whammies.tier(tier.spins - 1, tier.whammies)}
+    inside = [player for player in tier.slots(whammies.most) if player >= 0]
     for player in inside:
-        after = after_whammy(tier, player)
-        if after[player] < max_whammies:
-            found.add(canonical_tier(tier.spins - 1, after, max_whammies))
+        after = whammies.after(tier, player, 1)
+        found.add(whammies.tier_with_less(tier, player))
+        if after[player] < whammies.most:
+            found.add(whammies.tier(tier.spins - 1, after))
         elif len(inside) == 3:
-            found |= {canonical_tier(t, after, max_whammies) for t in range(1, tier.spins)}
+            found |= {whammies.tier(t, after) for t in range(1, tier.spins)}
     return tuple(sorted(child for child in found if child.spins > 0))
 
 
 @lru_cache(maxsize=8)
-def depth_first(frontier: int, max_whammies: int) -> tuple[Tier, ...]:
+def depth_first(frontier: int, whammies: Whammies) -> tuple[Tier, ...]:
     """All tiers, each after its children, parents soon after: few are needed at any time."""
     order: dict[Tier, None] = {}
 
     def visit(tier: Tier) -> None:
         if tier not in order:
-            for child in children(tier, max_whammies):
+            for child in children(tier, whammies):
                 visit(child)
             order[tier] = None
 
     for spins in (frontier, *range(1, frontier)):
-        for tier in tiers_with(spins, max_whammies):
+        for tier in tiers_with(spins, whammies):
             visit(tier)
     return tuple(order)
 
@@ -268,13 +287,13 @@ def make_taps(outcomes: Outcomes, cap: int) -> Taps:
 
 
 class Caps(NamedTuple):
-    """How to sweep a score triple with somebody at the cap; all int64.
+    """How to sweep a score triple with some slot stuck, mostly at the cap; all int64.
 
-    The first index is the mask of the slots at the cap (A 1, B 2, C 4).
+    The first index is the mask of the slots that are stuck (A 1, B 2, C 4).
     """
 
     orders: Ints
-    """(8, K): the configurations to fill, each after those that it leans on. With A below the cap
+    """(8, K): the configurations to fill, each after those that it leans on. With A not stuck
     their configurations are left out: the streams fill them."""
     counts: Ints
     """(8,): how many of them there are."""
@@ -286,22 +305,41 @@ class Caps(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def make_caps(spins: int, three: bool) -> Caps:
-    """Orders and pivots for T = `spins`; the dependencies come from the moves."""
+def make_caps(spins: int, three: bool, chooses: bool = False) -> Caps:
+    """Orders and pivots for T = `spins`; the dependencies come from the moves. No pivots where the
+    board leaves something to choose: there loops are swept until they are still."""
     moves = moves_of(spins, three)
     orders, pivot_of, powers = np.full((3, 8, len(moves.spend)), -1, np.int64)
     counts = np.zeros(8, np.int64)
-    for mask in (1, 2, 3, 5, 6, 7):
+    for mask in range(1, 8) if chooses else (1, 2, 3, 5, 6, 7):
         if not three and mask >> B & 1:
             continue
-        pivots = _pivots(moves, mask)
+        pivots = {} if chooses else _pivots(moves, mask)
         for k, (c, power) in enumerate(pivots.items()):
             pivot_of[mask, c], powers[mask, k] = k, power
-        graph = {c: _leans_on(moves, mask, c) - pivots.keys() for c in range(len(moves.spend))}
+        graph = {c: _leans_on(moves, mask, c, chooses) - pivots.keys()
+                 for c in range(len(moves.spend))}  # fmt: skip
         start = 0 if mask >> A & 1 else moves.regions[2 * B]
-        order = [c for c in TopologicalSorter(graph).static_order() if c >= start]
+        order = [c for c in _after_what_it_leans_on(graph) if c >= start]
         orders[mask, : len(order)], counts[mask] = order, len(order)
     return Caps(orders, counts, pivot_of, powers)
+
+
+def _after_what_it_leans_on(graph: dict[int, set[int]]) -> list[int]:
+    """The keys, each after those in its set, but where these lead back to it."""
+    found: dict[int, None] = {}
+    met: set[int] = set()
+
+    def visit(c: int) -> None:
+        if c not in met:
+            met.add(c)
+            for below in sorted(graph[c]):
+                visit(below)
+            found[c] = None
+
+    for c in graph:
+        visit(c)
+    return [*found]
 
 
 def _pivots(moves: Moves, mask: int) -> dict[int, int]:
@@ -323,14 +361,17 @@ def _pivots(moves: Moves, mask: int) -> dict[int, int]:
     return pivots
 
 
-def _leans_on(moves: Moves, mask: int, c: int) -> set[int]:
-    """The configurations at the same scores that configuration c may need first."""
+def _leans_on(moves: Moves, mask: int, c: int, chooses: bool) -> set[int]:
+    """The configurations at the same scores that configuration c may need first; all that there
+    may be where the board leaves something to choose, for then slots are stuck at nothing too."""
     up, decides = divmod(int(np.searchsorted(moves.regions, c, side="right")) - 1, 2)
     if not decides:
         return {int(moves.gain[c])} if mask >> up & 1 else set()
     others = [slot for slot in ((up + 1) % 3, (up + 2) % 3) if moves.passes[c, slot] >= 0]
     at_cap = [slot for slot in others if mask >> slot & 1]
-    if mask >> up & 1:
+    if chooses:
+        at_cap = others
+    elif mask >> up & 1:
         at_cap = at_cap[:1]  # two level at the cap: a passer at the cap passes to the next
     return {int(moves.passes[c, slot]) for slot in at_cap or others}
 
@@ -346,13 +387,13 @@ def terminal(three: bool, size: int) -> Floats:
 
 
 def whammy_faces(
-    tier: Tier, max_whammies: int, size: int, fetch: Callable[[Tier], Floats]
+    tier: Tier, whammies: Whammies, size: int, fetch: Callable[[Tier], Floats]
 ) -> tuple[Floats, Floats, Floats]:
     """WA, WB, WC of the kernel: the payoffs after a whammy of the slot up, by configuration.
 
     `fetch(tier)` gives a child's payoffs, also for 0 spins; `size` is cap + 1.
     """
-    slots = tier.slots(max_whammies)
+    slots = tier.slots(whammies.most)
     three = slots[B] >= 0
     moves, n_b = moves_of(tier.spins, three), size if three else 1
     starts = moves.regions[::2]
@@ -360,10 +401,10 @@ def whammy_faces(
     wb = np.zeros((2, size, starts[C] - starts[B], size))
     wc = np.zeros((2, n_b, size))
     for slot in (A, B, C) if three else (A, C):
-        after = after_whammy(tier, slots[slot])
+        after = whammies.after(tier, slots[slot], 1)
         first, last = starts[slot : slot + 2]
-        if after[slots[slot]] < max_whammies:
-            below = fetch(canonical_tier(tier.spins - 1, after, max_whammies))
+        if after[slots[slot]] < whammies.most:
+            below = fetch(whammies.tier(tier.spins - 1, after))
             rows = below.reshape(2, n_b, size, -1, size)
             if slot == A:
                 wa[:] = rows[:, :, 0][:, :, moves.whammy[first:last]]
@@ -374,13 +415,13 @@ def whammy_faces(
         elif not three:
             wc[0] = 1.0  # C out: A is the last one in; A out leaves wa = 0
         elif slot == C:
-            wc[0] = fetch(canonical_tier(0, after, max_whammies))[0, 0].T
+            wc[0] = fetch(whammies.tier(0, after))[0, 0].T
             wc[1] = 1.0 - wc[0]
         else:
             for k, spins in enumerate(moves.configurations[first:last].tolist()):
                 rest = [n for i, n in enumerate(spins) if i // 2 != slot]
                 pair, left = (*rest[:2], 0, 0, *rest[2:]), sum(rest)
-                two = fetch(canonical_tier(left, after, max_whammies))
+                two = fetch(whammies.tier(left, after))
                 face = two.reshape(2, size, -1, size)[0, :, configurations(left, False)[pair]]
                 if slot == A:
                     wa[1, :, k] = face

@@ -71,24 +71,27 @@ WHO_IS_OUT: list[tuple[int, ...]] = [(), (), (), (0,), (2,), (0, 1), (1, 2)]
 
 
 @st.composite
-def boards(draw: st.DrawFn, money: bool = False) -> Made:
+def boards(draw: st.DrawFn, money: bool = False, full: bool = False) -> Made:
     """A board on which games end, and a state of few spins. money: it pays some, players are out;
-    the reference's payoffs are shares of the most that there can be."""
+    the reference's payoffs are shares of the most that there can be. full: one that has a full
+    table."""
     count = draw(st.integers(2, 4))
     leading = st.sampled_from(
         ["move one", "go back 1", "advance 2", "pick a corner", f"to 1, {count}", "to 2"]
     )
-    slide = st.one_of(st.sampled_from(PAYING), st.sampled_from(PAYING), leading)
+    paying = st.sampled_from([slide for slide in PAYING if not (full and "2 spins" in str(slide))])
+    slide = st.one_of(paying, paying, leading)
     squares = [draw(st.lists(slide, min_size=1, max_size=3)) for _ in range(count)]
     choices, or_lose = (
         draw(st.sampled_from(["best", "best", "random"])),
         draw(st.sampled_from(["best", "cash"])),
     )
     most, cap, prize = draw(st.integers(1, 3)), draw(st.integers(2, 3)), draw(st.integers(1, 2))
+    spin_cap = draw(st.integers(1, 2)) if full else 2
     rules = {
         "third_place_spins": draw(st.booleans()), "choices": choices, "max_whammies": most,
         "tied_pass": draw(st.sampled_from(["passer", "next"])), "or_lose_whammy": or_lose,
-        "spin_cap": 2,
+        "spin_cap": spin_cap,
     }  # fmt: skip
     wins, house = draw(st.sampled_from([None, 1, 5000])), draw(st.booleans())
     paid = {"objective": "win+money" if wins else "money", "house": house}
@@ -97,7 +100,7 @@ def boards(draw: st.DrawFn, money: bool = False) -> Made:
         "rules": rules | (paid | ({"win_value": wins} if wins else {}) if money else {}),
         "squares": {str(n): slides for n, slides in enumerate(squares, start=1)},
         "places": {"corners": [1, 2]},
-        "solve": {"score_unit": UNIT, "score_cap": cap * UNIT, "frontier": 1, "outcomes": "all"},
+        "solve": {"score_unit": UNIT, "score_cap": cap * UNIT, "frontier": 2, "outcomes": "all"},
     }  # fmt: skip
     try:
         board = board_from_canonical("made", form)
@@ -109,11 +112,11 @@ def boards(draw: st.DrawFn, money: bool = False) -> Made:
         for n, slides in enumerate(squares)
     )
     options = {name: rules[name] for name in ("third_place_spins", "tied_pass")}
-    reference = Slides(read, cap, choices, or_lose, 2, max_whammies=most, **options)
+    reference = Slides(read, cap, choices, or_lose, spin_cap, max_whammies=most, **options)
     if money:
         all_paid = (wins or 0) + cap * UNIT
         reference = Money(
-            read, cap, choices, or_lose, 2, max_whammies=most, **options, house=house,
+            read, cap, choices, or_lose, spin_cap, max_whammies=most, **options, house=house,
             win_value=(wins or 0) / all_paid, unit=UNIT / all_paid,
         )  # fmt: skip
     assume(sum(chance for slide, chance in reference.spins if gives_back(slide)) < 0.5)

@@ -1,0 +1,89 @@
+"""Full tables of Press Your Luck boards whose spins leave a choice, double or take a whammy away:
+the kernel held to the reference that reads the squares aloud, and to the rules."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+
+from luckbase.solver import dense, load_game, load_layout
+from luckbase.solver.board.file import board_from_canonical
+from luckbase.solver.check import check_game
+from luckbase.solver.errors import OptionError, StateError
+from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.games.press_your_luck.layout import Planes
+from tests.reference.press_your_luck_slides import Unsettled
+from tests.solver.board.board_files import BOARDS, FEBRUARY, press_your_luck
+from tests.solver.games.press_your_luck import InMemory
+from tests.solver.games.test_press_your_luck_slides import UNIT, Made, boards
+
+SMALL = {"score_unit": "1000", "score_cap": "2000", "frontier": "2"}
+
+
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@given(boards(full=True))
+def test_full_tables_of_random_boards_are_as_the_reference_has_them(made: Made) -> None:
+    """Every slide but those that bring several spins; a board on which best replies do not settle
+    is refused."""
+    planes = made.game.need(Layout)
+    assert isinstance(planes, Planes)
+    words = dict(zip(("scores", "earned", "passed", "whammies"), made.state, strict=True))
+    words["scores"] = tuple(UNIT * units for units in made.state[0])
+    try:
+        table, value = InMemory(planes), made.reference.value(*made.state)
+    except (StateError, Unsettled) as error:
+        assert isinstance(error, Unsettled) or "best replies do not settle" in str(error)
+        event("unsettled")
+        return
+    found = table.look_up(made.game.parse(words).reshape(1, -1))[0]
+    np.testing.assert_allclose(found, value, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "choices"), [("1985-02-double", "best"), ("1984-06-double", "random")]
+)
+def test_every_row_of_the_boards_of_the_show_is_a_step_of_the_rules(
+    name: str, choices: str
+) -> None:
+    board = press_your_luck(BOARDS / f"{name}.toml", choices=choices, payoffs="float64", **SMALL)
+    start = {"scores": (0, 0, 1000), "earned": (1, 0, 1)}
+    assert check_game(load_game(board), [start], most=100, rows=300_000)
+
+
+def test_what_choosing_brings_who_is_up_says_the_full_table() -> None:
+    """Best against random choices, February 1985 in units of $1,000."""
+    states = [
+        {"scores": (0, 8000, 3000), "earned": (0, 1, 0)},
+        {"scores": (0, 8000, 3000), "earned": (0, 2, 0)},
+        {"scores": (0, 2000, 4000), "earned": (0, 1, 1)},
+    ]
+    found = []
+    for choices in ("best", "random"):
+        board = press_your_luck(FEBRUARY, score_unit="1000", frontier="2", choices=choices)
+        planes = load_layout(board)
+        assert isinstance(planes, Planes)
+        wanted = np.array([planes.game.parse(state) for state in states])
+        needed = [tier for tier in planes.tiers() if tier.spins == 1 or tier.whammies == (0, 0, 0)]
+        solved = dense.InMemory(planes, needed)
+        found.append(InMemory(planes, solved.payoffs).look_up(wanted)[:, 1])
+    assert found[0] - found[1] == pytest.approx([-0.003867, 0.001248, 0.012652], abs=5e-7)
+
+
+def test_three_at_the_cap_with_one_spin_on_the_board_of_february() -> None:
+    """docs/sources.md#numbers-of-this-project, whatever the next in turn order may choose."""
+    board = press_your_luck(FEBRUARY, score_unit="1000", frontier="1")
+    planes = load_layout(board)
+    assert isinstance(planes, Planes)
+    state = planes.game.parse({"scores": (20_000,) * 3, "earned": (1, 0, 0)}).reshape(1, -1)
+    found = InMemory(planes).look_up(state)[0]
+    assert found == pytest.approx([0.36528138, 0.28711239, 0.34760623], abs=5e-9)
+
+
+def test_slides_that_bring_several_spins_are_refused_by_name() -> None:
+    form = {
+        "game": "press-your-luck", "outcomes": {"1000 + 2 spins": "1/3", "whammy": "2/3"},
+        "rules": {"spin_cap": 2}, "solve": {"score_unit": UNIT, "score_cap": 2 * UNIT},
+    }  # fmt: skip
+    with pytest.raises(OptionError, match=r"several spins.*--from"):
+        load_layout(board_from_canonical("made", form))
