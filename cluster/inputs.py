@@ -14,7 +14,7 @@ import numpy as np
 
 from luckbase.cluster import words
 from luckbase.cluster.table.find import find_table, table_of, table_used
-from luckbase.cluster.table.ledger import SEARCH, TIERS
+from luckbase.cluster.table.ledger import SEARCH, TIERS, board_command
 from luckbase.cluster.table.place import place_of
 from luckbase.cluster.words import many
 from luckbase.solver import load_board, load_game
@@ -35,6 +35,8 @@ from luckbase.solver.sentences import option
 
 if TYPE_CHECKING:
     from luckbase.cluster.play.agents import Opener
+    from luckbase.cluster.play.episode import Episode
+    from luckbase.cluster.play.follow import Following
     from luckbase.cluster.play.game import Play, PlayOptions
     from luckbase.cluster.run.options import SolveOptions
     from luckbase.cluster.run.progress import Solved
@@ -180,6 +182,36 @@ def in_memory(board_or_path: Any, start: Any, options: Mapping[str, object]) -> 
         return tiers_in_memory(layout)
     roots = roots_of(game, start)
     return search_in_memory(game, game.needed_start() if roots is None else roots)
+
+
+def following(
+    board: Board | str | os.PathLike[str], start: Any, options: Mapping[str, object],
+    max_states: int, results: Path,
+) -> Following:  # fmt: skip
+    """A game that is followed, from a state where one is given. Raises as `start_of`."""
+    from luckbase.cluster.play.follow import Following, Prices
+
+    game = game_of(board, **options)
+    name = game.board.name if isinstance(board, Board) else os.fspath(board)
+    solve = board_command(name, as_words(options), game.board.game, results)
+    root = None if start is None else start_of(game, start)
+    return Following(game, Prices(game, results, max_states, solve), root)
+
+
+def replayed(
+    file: str | os.PathLike[str], board: Board | str | os.PathLike[str] | None,
+    options: Mapping[str, object], skip: int, max_states: int, results: Path,
+) -> Episode:  # fmt: skip
+    """A game that is written down, priced. Raises as `luckbase.episode`."""
+    from luckbase.cluster.play.episode import read_script, replay
+
+    script = read_script(file)
+    meant = board or script.board
+    if meant is None:
+        raise OptionError(f"{script.name}: names no board; write a line board: NAME, or give one")
+    settings = {**script.settings, **as_words(options)}
+    with following(meant, None, settings, max_states, results) as found:
+        return replay(found, script, skip)
 
 
 # --- tables of a play ----------------------------------------------------------------------------

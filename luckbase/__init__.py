@@ -21,6 +21,7 @@ All of luckbase is on this page; what the command line does, a function here doe
                                                ``t.play()``, ``t.why(state)``
 `evaluate`, `matrix`, `simulate`               what a profile of agents is worth
 `play`, `graph`                                a person's game; a drawing of how agents play
+`advise`, `episode`                            a real game followed in words, or replayed
 `report`                                       a table in one file, to send to somebody
 `info`, `boards`                               a board or a table explained; boards to begin with
 `Game`, `register`                             a game of your own
@@ -52,9 +53,11 @@ if TYPE_CHECKING:
     from luckbase.cluster.info import Info as Info
     from luckbase.cluster.info import PackagedBoard as PackagedBoard
     from luckbase.cluster.play.draw import Picture as Picture
+    from luckbase.cluster.play.episode import Episode as Episode
     from luckbase.cluster.play.evaluate import Evaluated as Evaluated
     from luckbase.cluster.play.evaluate import Matrix as Matrix
     from luckbase.cluster.play.evaluate import Simulated as Simulated
+    from luckbase.cluster.play.follow import Following as Following
     from luckbase.cluster.play.game import Play as Play
     from luckbase.cluster.play.game import PlayOptions
     from luckbase.cluster.run.options import SolveOptions as SolveOptions
@@ -77,7 +80,9 @@ if TYPE_CHECKING:
 
 _ELSEWHERE = {
     "Answer": "cluster.table.answer", "Board": "solver.board.model",
-    "Due": "cluster.batch.run", "Evaluated": "cluster.play.evaluate", "Game": "solver.game.game",
+    "Due": "cluster.batch.run", "Episode": "cluster.play.episode",
+    "Evaluated": "cluster.play.evaluate",
+    "Following": "cluster.play.follow", "Game": "solver.game.game",
     "Info": "cluster.info", "LuckbaseError": "solver.errors", "Matrix": "cluster.play.evaluate",
     "Outcome": "cluster.batch.run", "PackagedBoard": "cluster.info",
     "Picture": "cluster.play.draw",
@@ -92,11 +97,11 @@ _ELSEWHERE = {
 """Where the names are that this page does not define: loaded when they are asked for."""
 
 __all__ = [
-    "Answer", "Board", "Due", "Evaluated", "Game", "Info", "LuckbaseError", "Matrix", "Outcome",
-    "PackagedBoard", "Picture", "Planned", "PlannedSearch", "Play", "Progress", "Report",
-    "Simulated", "SolveOptions", "Solved", "Spare", "Status", "Table", "boards", "clean", "errors",
-    "evaluate", "graph", "info", "load_board", "matrix", "open", "plan", "plan_all", "play",
-    "register", "report", "simulate", "solve", "solve_all", "status",
+    "Answer", "Board", "Due", "Episode", "Evaluated", "Following", "Game", "Info", "LuckbaseError",
+    "Matrix", "Outcome", "PackagedBoard", "Picture", "Planned", "PlannedSearch", "Play", "Progress",
+    "Report", "Simulated", "SolveOptions", "Solved", "Spare", "Status", "Table", "advise", "boards",
+    "clean", "episode", "errors", "evaluate", "graph", "info", "load_board", "matrix", "open",
+    "plan", "plan_all", "play", "register", "report", "simulate", "solve", "solve_all", "status",
 ]  # fmt: skip
 
 
@@ -384,6 +389,49 @@ def play(
     from luckbase.cluster.inputs import game_of, new_play
 
     return new_play(game_of(board), start, _place(results), max_states, how)
+
+
+def advise(
+    board: Board | str | os.PathLike[str], start: State | None = None, *,
+    max_states: int = 5_000_000, results: str | os.PathLike[str] = "results", **options: object,
+) -> Following:  # fmt: skip
+    """A real game, followed in words: whose turn, what to do, by how much, and why.
+
+    >>> game = luckbase.advise("boards/press-your-luck/tiny.toml")
+    >>> game.say("Ed 500, 1 spin; Peter 0, 1 spin; Michael 1000, 1 spin").advice.best
+    'play'
+
+    `Following.say` takes a line as it is typed at ``luckbase advise``; ``help`` says which. start:
+    where the game is, if no line is to say so. options: of the board. A decision with more than
+    `max_states` below gets no advice, but says how many. A context manager. Raises BoardError,
+    OptionError, StateError.
+    """
+    from luckbase.cluster.inputs import following
+
+    return following(board, start, options, max_states, Path(results))
+
+
+def episode(
+    file: str | os.PathLike[str], board: Board | str | os.PathLike[str] | None = None, *,
+    skip: Annotated[int, Help("Decisions at its beginning that get no price.", "N", 0)] = 0,
+    max_states: Annotated[
+        int, Help("The most states that a search for one decision may find.", "N", 1)
+    ] = 5_000_000,
+    results: str | os.PathLike[str] = "results", **options: object,
+) -> Episode:  # fmt: skip
+    """A game that is written down, a line a line of `advise`: each decision priced, an accuracy a
+    player.
+
+    >>> found = luckbase.episode("boards/press-your-luck/episodes/tiny.txt")
+    >>> [(each.player, each.accuracy) for each in found.accuracy]
+
+    board: if not given, what the file says; options: of it, over those of the file. max_states: a
+    decision with more states below has no price, and says how many. Raises BoardError, OptionError,
+    StateError with the number of the line.
+    """
+    from luckbase.cluster.inputs import replayed
+
+    return replayed(file, board, options, skip, max_states, Path(results))
 
 
 def graph(  # noqa: PLR0913  # what the command has

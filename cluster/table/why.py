@@ -46,7 +46,7 @@ SURE = 1 - 1e-9
 _NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _DOING = {"bid": "bidding", "flip": "flipping", "hold": "holding", "pass": "passing",
           "play": "playing", "roll": "rolling", "stick": "sticking",
-          "stop": "stopping"}  # fmt: skip
+          "stop": "stopping", "take": "taking"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Luck:
 
     def __str__(self) -> str:
         said = [
-            effect.text(self.payoffs, self._subject(i, effect), effect.count > 1)
+            effect.text(self.payoffs, self.subject(i, effect), effect.count > 1)
             for i, effect in enumerate(self.losses)
         ]
         if self.rest is not None:
@@ -138,7 +138,8 @@ class Luck:
         head = f"for player {self.player}" if self.action is None else doing(self.action)
         return f"{capital(head)}: {'; '.join(said)}."
 
-    def _subject(self, i: int, effect: Effect) -> str:
+    def subject(self, i: int, effect: Effect) -> str:
+        """Which outcomes, the i-th of the losses: ``a whammy, one in six,``."""
         who = f"{effect.count} {'other ' * (i > 0)}outcomes"
         return f"{who if effect.name is None else noun(effect.name)}, {often(effect.chance)},"
 
@@ -274,6 +275,31 @@ def _claims(table: Lookup, there: Moves) -> Iterator[Claim]:
             yield from _of_action(table, there, move, payoffs)
         if len(there.moves) > 1 and answer.best is not None:
             yield from _turns(table, there)
+
+
+def reason(table: Lookup, there: Moves) -> str:
+    """Why the best action at a state is it, in one sentence against the next: what the greatest
+    loss costs, and how likely it is; "" where there is no choice.
+
+    >>> reason(table, table.moves({"mine": 0, "yours": 10, "turn": 4}))
+    'a 1 (the turn is lost), one in six, costs 35 pp; holding gives away 33 pp'
+    """
+    game = table.game
+    if there.answer.to_act is None or len(there.moves) < 2:
+        return ""
+    payoffs = Payoffs(game.payoff_name, game.pays_chances)
+    best, other = there.moves[:2]
+    given = f"{doing(other.action.name)} is as good"
+    if other.cost:
+        given = f"{doing(other.action.name)} gives away {payoffs.change(other.cost)}"
+    lucky = next((move for move in (best, other) if len(move.outcomes) > 1), None)
+    claims = [] if lucky is None else _of_action(table, there, lucky, payoffs)
+    for claim in claims:
+        if isinstance(claim, Luck) and claim.losses:
+            loss = claim.losses[0]
+            costs = loss.text(payoffs, claim.subject(0, loss), loss.count > 1)
+            return f"{costs}; {given}" if lucky is best else f"{given} on average: {costs}"
+    return given
 
 
 def _of_action(table: Lookup, there: Moves, move: Move, payoffs: Payoffs) -> Iterator[Luck | Sure]:

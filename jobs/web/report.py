@@ -125,7 +125,8 @@ def report_on(of: Table, sample: int | None = 10_000, *, verify: bool = True) ->
             chart_section(each, f"luckbase chart {summary.name} --what {each.name} --csv", detail)
             for each in charts
         ]
-        html = _page(of, "".join([*before, *sections, *after]))
+        title = f"luckbase: {of.game.board.name}, {of.game.board.game}"
+        html = whole_page(title, "".join([*before, *sections, *after]))
         if len(html.encode()) <= MAX_BYTES:
             break
     return Report(html, verdict, tuple(chart.name for chart in charts))
@@ -134,7 +135,8 @@ def report_on(of: Table, sample: int | None = 10_000, *, verify: bool = True) ->
 # --- the page ----------------------------------------------------------------------------------
 
 
-def _page(of: Table, body: str) -> str:
+def whole_page(title: str, body: str) -> str:
+    """A page in one file that loads nothing; body: its HTML."""
     sheets = (SCENE_STYLE, STATIC / "report.css")
     style = "".join(sheet.read_text(encoding="utf-8") for sheet in sheets).strip()
     script = (STATIC / "report.js").read_text(encoding="utf-8").strip()
@@ -144,12 +146,11 @@ def _page(of: Table, body: str) -> str:
         f"default-src 'none'; img-src data:; style-src '{own_style}'; "
         f"script-src '{own_script}'; base-uri 'none'; form-action 'none'"
     )
-    title = escape(f"luckbase: {of.game.board.name}, {of.game.board.game}")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title}</title><style>{style}</style></head>\n<body>\n{body}\n"
+        f"<title>{escape(title)}</title><style>{style}</style></head>\n<body>\n{body}\n"
         f"<script>{script}</script>\n</body></html>\n"
     )
 

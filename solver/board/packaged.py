@@ -30,6 +30,14 @@ def located(name: str | os.PathLike[str]) -> Path:
     return HOME / f"{path.as_posix()}{SUFFIX}"
 
 
+def episode(name: str | os.PathLike[str]) -> Path:
+    """The file of a game that is written down: the one of this path, else one of those that the
+    package brings, ``press-your-luck/episodes/tiny``, with its ending or without."""
+    path = Path(name)
+    known = [HOME / path, HOME / f"{path.as_posix()}.txt"]
+    return next((each for each in [path, *known] if each.is_file()), path)
+
+
 def name_of(path: str | os.PathLike[str]) -> str:
     """The path as a person types it: the name, of a board of these."""
     path = Path(path)

@@ -10,19 +10,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fractions import Fraction
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.errors import OptionError
+from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.game.rules import Capability
-from luckbase.solver.sentences import fields, listed, on_command_line, option
+from luckbase.solver.sentences import fields, listed, on_command_line, option, shorten
 
 if TYPE_CHECKING:
     from luckbase.solver.charts import Chart, ChartRequest, Kind, Lookup, Search
@@ -270,6 +271,92 @@ class Drawing(Capability):
     positions: Callable[[], Ints] | None = None
     equally_likely: int = 0
     note: str = ""
+
+
+@dataclass(frozen=True)
+class Position:
+    """A game that is followed, as far as it went. names: of the players, in turn order; values:
+    int64 (fields,), in people's units, as exact as they were said; state: canonical (fields,), in
+    the board's units; up: who acts, from 0, -1 where the game is over."""
+
+    names: tuple[str, ...]
+    values: Ints
+    state: Ints
+    up: int
+
+
+class Event(NamedTuple):
+    """What a line says that happened: the action that was taken, and the line in full."""
+
+    action: int
+    text: str
+
+
+class Follow(Capability, ABC):
+    """How people tell a game, line by line. Whoever gives it gives `words`, lines with what they
+    say, and what stands here without a body; all raise StateError for what can not be, with what
+    would be right."""
+
+    missing: ClassVar[str] = "cannot be followed in words; luckbase query answers by state"
+
+    @property
+    @abstractmethod
+    def words(self) -> Sequence[tuple[str, str]]:
+        """Forms of lines to copy, each with what it says."""
+
+    @abstractmethod
+    def begin(self, text: str) -> Position | None:
+        """The position of a line that says who has what; None of another line."""
+
+    @abstractmethod
+    def place(self, names: Sequence[str], state: Ints) -> Position:
+        """The position of a canonical state (fields,)."""
+
+    @abstractmethod
+    def next(self, at: Position, player: int, text: str) -> tuple[Event, Position]:
+        """What happened to a player, from 0, and where that leads; text: without their name."""
+
+    @abstractmethod
+    def desk(self, at: Position, player: int) -> str:
+        """What a player has, as `begin` takes it after their name and more."""
+
+    @abstractmethod
+    def lines(self, at: Position) -> Iterator[str]:
+        """All that can happen next, a line each."""
+
+    def note(self, at: Position) -> str:
+        """What a person should know of a position's state; "" for nothing."""
+        return ""
+
+    def say(self, at: Position) -> str:
+        """The position as a line that `begin` takes."""
+        return "; ".join(f"{name} {self.desk(at, i)}" for i, name in enumerate(at.names))
+
+    def read(self, at: Position, line: str) -> tuple[Event, Position]:
+        """What a line says that happened, and where it leads."""
+        words = line.split()
+        for k in range(len(words), 0, -1):
+            whole = [name.lower() for name in at.names]
+            if (said := " ".join(words[:k]).lower()) in whole or k == 1:
+                player = self.player(at, said if said in whole else words[0])
+                return self.next(at, player, " ".join(words[k:]))
+        raise StateError("expected a name, and what happened")
+
+    def player(self, at: Position, text: str) -> int:
+        """The player, from 0, whom a name or the beginning of one means."""
+        said = text.strip().lower()
+        known = [name.lower() for name in at.names]
+        meant = [i for i, name in enumerate(known) if name == said]
+        meant = meant or [i for i, name in enumerate(known) if name.startswith(said)]
+        if len(meant) == 1:
+            return meant[0]
+        if meant:
+            which = " or ".join(at.names[i] for i in meant)
+            raise StateError(f"'{shorten(text, 40)}' can be {which}; write more of the name")
+        close = get_close_matches(said, known, n=1, cutoff=0.5)
+        hint = f"; did you mean '{at.names[known.index(close[0])]}'?" if close else ""
+        expected = f"{', '.join(at.names[:-1])} or {at.names[-1]}"
+        raise StateError(f"unknown player '{shorten(text, 40)}'; expected {expected}{hint}")
 
 
 Function = Mapping[str, int]

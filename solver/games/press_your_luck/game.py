@@ -55,6 +55,7 @@ from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
     Drawing,
+    Follow,
     Layout,
     Level,
     SearchHints,
@@ -338,6 +339,7 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
             Charts: f"{HERE}.charts:LuckCharts",
             SearchHints: SearchHints(level=None if grows else level_of(players)),
             Drawing: f"{HERE}.scene:drawing",
+            Follow: f"{HERE}.follow:Told",
             Groups: groups,
         },
     )

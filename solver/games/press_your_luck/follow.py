@@ -1,0 +1,372 @@
+"""A game of Press Your Luck as people tell it: who has what, and line by line what happens.
+
+    Ed 0, 4 spins; Peter 2500, 3 spins; Michael 1000, 1 spin, 1 whammy
+    Ed 3000 + spin
+    Ed passes 4 to Peter
+    Peter whammy
+
+A line with a semicolon says who has what, in turn order: dollars, then spins that were earned (the
+word may be left out), passed spins and whammies. Every other line is a name, or the beginning of
+one, and what happened to that player: an amount, with spins where it brings some; ``prize``, with
+its dollars where they are known; ``whammy``, ``double``, ``lose a whammy``; ``passes``, with how
+many and to whom where that is wanted; where the player up chooses between slides, first
+``may take 2000 or 500 + spin``, then ``takes 2000``, or at once what they took.
+
+A position keeps the dollars as they were said, and every whammy; its state, which the board's
+tables know, has them in units of the board, at most its cap. What can happen is said by the same
+rules, with dollars for units and no cap: whom spins are passed to does not hang on a unit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from luckbase.solver.errors import StateError
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.capabilities import Event, Follow, Position
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.rules import TERMINAL, Numbers
+from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
+from luckbase.solver.games.press_your_luck.game import (
+    CAP,
+    EARNED,
+    FIELDS,
+    MERGES,
+    OFFER,
+    PASSED,
+    PLAY,
+    PLAYERS,
+    SCORE,
+    TAKE,
+    WHAMMIES,
+    spin,
+)
+from luckbase.solver.games.press_your_luck.outcomes import (
+    DOUBLES,
+    LOSES,
+    MAY_LOSE,
+    PAYS,
+    WHAMMY,
+    Effect,
+    round_half_up,
+)
+from luckbase.solver.games.press_your_luck.slides import MAX_DOLLARS, Slide
+from luckbase.solver.search.expand import Expanded, expand
+from luckbase.solver.sentences import many, shorten
+
+BEYOND = 10**12
+"""Dollars that no score comes to."""
+SLIDE = re.compile(
+    r"(?:an? )?(?:(whammy)|(double)|(lose|loses|lost) (?:an? )?whammy|(prize)(?: (\d+))?|(\d+))"
+    r"(?: \+ (?:an? )?(?:(\d) )?spins?)?"
+)
+VERBS = r"(?:(takes?|took|gets?|got|wins?|won|hits?|hit|spins?|spun) )?"
+MONEY = "money"
+
+
+class Told(Follow):
+    """The words of a board's games."""
+
+    def __init__(self, game: Game) -> None:
+        assert isinstance(game.board, PressYourLuckBoard)
+        self.game, self.board = game, game.board
+        self.ints = game.numbers.ints.copy()
+        self.ints[CAP], self.ints[MERGES] = BEYOND, 0
+        numbers = Numbers(self.ints, game.numbers.reals)
+        self.exact = Game(game.board, replace(game.rules, numbers=numbers))
+        self.outcomes = outcome_distribution(game.board)
+        self.effects = sorted({each for effects, _ in self.outcomes.others for each in effects})
+        self.slides = sorted({leaf.slide for leaf in game.board.leaves()})
+
+    @property
+    def words(self) -> Sequence[tuple[str, str]]:
+        return (
+            ("Ed 0, 4 spins; Peter 2500, 3 spins; Michael 1000, 1 spin, 1 whammy",
+             "who has what, in turn order; passed spins as 2 passed"),
+            ("Ed 3000 + spin", "what a spin brought; also 1500, prize, prize 2100, whammy, double"),
+            ("Ed passes 4 to Peter", "all earned spins go to another player"),
+            ("Ed may take 2000 or 500 + spin", "slides to choose from; then: Ed takes 2000"),
+        )  # fmt: skip
+
+    # --- who has what ------------------------------------------------------------------------
+
+    def begin(self, text: str) -> Position | None:
+        if ";" not in text:
+            return None
+        parts = [part.strip() for part in text.split(";") if part.strip()]
+        if len(parts) != PLAYERS:
+            raise StateError(f"{many(len(parts), 'player')}; expected {PLAYERS}, a semicolon "
+                             "between them")  # fmt: skip
+        desks = list(map(self._desk, parts))
+        names = tuple(name for name, _ in desks)
+        for i, name in enumerate(names):
+            if name.lower() in [other.lower() for other in names[:i]]:
+                raise StateError(f"'{name}' is there twice; expected a name for each player")
+        values = np.zeros(self.game.field_count, np.int64)
+        for i, (_, numbers) in enumerate(desks):
+            values[[SCORE + i, EARNED + i, PASSED + i, WHAMMIES + i]] = numbers
+        return self._at(names, values)
+
+    def _desk(self, part: str) -> tuple[str, list[int]]:
+        """A player's name, and their dollars, earned spins, passed spins and whammies."""
+        clean = re.sub(r"(?<=\d),(?=\d{3}\b)", "", part.replace("$", ""))
+        head, *rest = [word.strip() for word in clean.split(",")]
+        found = re.fullmatch(r"(.*\S)\s+(\d+)", head)
+        if found is None or len(found[2]) > 9:
+            raise StateError(f"'{shorten(part, 60)}': expected a name, their dollars and their "
+                             "spins, as in Ed 0, 4 spins")  # fmt: skip
+        counts = [0, 0, 0]
+        for word in rest:
+            said = re.fullmatch(r"(\d{1,3})(?: (.*))?", word.lower())
+            kind = said and _KINDS.get(said[2] or "")
+            if said is None or kind is None:
+                raise StateError(f"'{shorten(word, 40)}': expected so many spins, passed or "
+                                 "whammies, as in 2 spins, 1 passed, 1 whammy")  # fmt: skip
+            counts[kind] += int(said[1])
+        return found[1], [int(found[2]), *counts]
+
+    def _at(self, names: Sequence[str], values: Ints) -> Position:
+        """The position of values (fields,) in exact dollars. Raises StateError."""
+        unit, cap = self.board.solve.score_unit, self.board.solve.score_cap
+        rounded = values.copy()
+        for i in range(SCORE, SCORE + PLAYERS):
+            rounded[i] = min(round_half_up(int(values[i]), unit) * unit, cap)
+        state: Ints = self.game.canonical_states(rounded)[0]
+        edges = self._edges(values)
+        up = -1 if edges.kinds[0] == TERMINAL else int(edges.actors[0])
+        return Position(tuple(names), values, state, up)
+
+    def _edges(self, values: Ints) -> Expanded:
+        """What can happen in exact dollars."""
+        return expand(self.exact, values.reshape(1, -1))
+
+    def place(self, names: Sequence[str], state: Ints) -> Position:
+        return self._at(names, self.game.fields.values(state.reshape(1, -1))[0])
+
+    def desk(self, at: Position, player: int) -> str:
+        score, earned, passed, whammies = (
+            int(at.values[first + player]) for first in (SCORE, EARNED, PASSED, WHAMMIES)
+        )
+        said = [f"${score:,}"]
+        said += [many(earned, "spin")] * bool(earned) + [f"{passed} passed"] * bool(passed)
+        said += [many(whammies, "whammy", "whammies")] * bool(whammies)
+        return ", ".join(said)
+
+    def note(self, at: Position) -> str:
+        cap = self.board.solve.score_cap
+        over = [name for i, name in enumerate(at.names) if at.values[SCORE + i] > cap]
+        if not over:
+            return ""
+        return f"{' and '.join(over)}: more than ${cap:,} counts as that, the board's score_cap"
+
+    # --- what happens ------------------------------------------------------------------------
+
+    def next(self, at: Position, player: int, text: str) -> tuple[Event, Position]:
+        name, who = at.names[player], at.names[at.up]
+        if at.up < 0:
+            raise StateError("the game is over; expected undo, or a line that says who has what")
+        if player != at.up:
+            raise StateError(f"{name} is not up: {who} is, who has {self.desk(at, at.up)}")
+        edges = self._edges(at.values)
+        text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text.replace("$", "")).strip(" .!")
+        if re.match(r"pass(es|ed)?\b", text, re.I):
+            return self._pass(at, edges, text)
+        text = re.sub(r" ?(?:\+|\b(?:and|plus)\b(?: an?\b)?) ?", " + ", text.lower())
+        if found := re.fullmatch(r"(?:may take|can take|is offered|offered) (.*)", text):
+            return self._offer(at, re.split(r",? or |, ", found[1]))
+        slide, dollars = self._slide(at, text)
+        return self._spun(at, edges, slide, self._effect(at, slide, dollars))
+
+    def _slide(self, at: Position, text: str) -> tuple[Slide, int]:
+        """What a player says to have got, and its dollars."""
+        found = re.fullmatch(VERBS + SLIDE.pattern, text)
+        if found is None:
+            raise StateError(
+                f"'{shorten(text, 40)}': expected what {at.names[at.up]} got, as in 3000 + spin, "
+                f"prize or whammy{' or whom they pass to' if self._passes(at) else ''}"
+            )
+        _, whammy, double, lose, prize, of_prize, money, count = found.groups()
+        spins = int(count or 1) if "+" in text else 0
+        if prize:
+            return Slide("prize", 0, spins), int(of_prize or self.board.prize_value or 0)
+        if money:
+            return Slide(MONEY, int(money), spins), int(money)
+        kind = "whammy" if whammy else "double" if double else "lose a whammy" if lose else ""
+        return Slide(kind, 0, spins), 0
+
+    def _effect(self, at: Position, slide: Slide, dollars: int) -> Effect:
+        """What a slide does, in dollars. Raises StateError for one that this board has not."""
+        name, kinds = at.names[at.up], {each.kind for each in self.slides}
+        or_lose = [each for each in self.slides if each.kind == "money or lose a whammy"]
+        if slide.kind == "lose a whammy":
+            may = bool(or_lose) and self.board.rules.or_lose_whammy == "best"
+            if slide.kind not in kinds and not may:
+                raise StateError("no slide of this board takes a whammy away")
+            if may and slide.kind not in kinds and not at.values[WHAMMIES + at.up]:
+                raise StateError(f"{name} has no whammy to lose; expected the money")
+            return Effect(LOSES if slide.kind in kinds else MAY_LOSE)
+        own = list(map(_money, self.slides))
+        if slide not in own:
+            raise StateError(self._no_such(name, slide, own))
+        if dollars > MAX_DOLLARS:
+            raise StateError(f"${dollars:,} is too large; expected at most ${MAX_DOLLARS:,}")
+        return Effect(_KIND.get(slide.kind, PAYS), dollars, slide.spins)
+
+    def _no_such(self, name: str, slide: Slide, own: Sequence[Slide]) -> str:
+        """The sentence that the board has no such slide, and which are nearest."""
+        said = f"no slide of this board is {_called(slide)}"
+        near = [each for each in own if (each.kind, each.number) == (slide.kind, slide.number)]
+        if not near and slide.kind == MONEY:
+            paying = [each for each in own if each.kind == MONEY]
+            near = sorted(paying, key=lambda each: (
+                each.spins != slide.spins, abs(each.number - slide.number)))[:2]  # fmt: skip
+        if near:
+            said += f"; expected {' or '.join(f'{name} {_called(each)}' for each in near)}"
+        prizes = any(each.kind == "prize" and each.spins == slide.spins for each in own)
+        if slide.kind == MONEY and prizes:
+            said += f"; for a prize write {name} {_called(replace(slide, kind='prize'))}"
+        return said
+
+    def _spun(
+        self, at: Position, edges: Expanded, slide: Slide, effect: Effect
+    ) -> tuple[Event, Position]:
+        """After a spin that came to a slide, or after it was taken of those that are offered."""
+        name, action = at.names[at.up], PLAY
+        after = at.values.copy()
+        spin(self.ints, at.values, at.up, tuple(effect), after)
+        if self._offer_at(at.values):
+            action = next((a for a in self._takes(effect) if a in edges.actions), -1)
+            if action < 0:
+                takes = " or ".join(line for line in self.lines(at))
+                raise StateError(f"{name} has no such choice; expected {takes}")
+        takes = "takes " * (action != PLAY)
+        return Event(action, f"{name} {takes}{_called(slide, effect)}"), self._at(at.names, after)
+
+    def _takes(self, effect: Effect) -> list[int]:
+        """The actions of taking what does so, in dollars."""
+        units = _same(self._in_units(effect))
+        return [TAKE + i for i, each in enumerate(self.effects) if _same(each) == units]
+
+    def _in_units(self, effect: Effect) -> Effect:
+        units = round_half_up(effect.units, self.board.solve.score_unit)
+        return effect._replace(units=min(units, self.board.cap_units))
+
+    def _offer_at(self, values: Ints) -> int:
+        return int(values[OFFER]) if len(values) > FIELDS else 0
+
+    def _offer(self, at: Position, parts: Sequence[str]) -> tuple[Event, Position]:
+        """After a spin that leaves a choice between slides."""
+        name, has = at.names[at.up], at.values[WHAMMIES + at.up] > 0
+        told, names = [], []
+        for part in parts:
+            slide, dollars = self._slide(at, part.strip())
+            effect = self._effect(at, slide, dollars)
+            told.append(_same(self._in_units(effect)))
+            names.append(_called(slide, effect))
+        for offer, (effects, _) in enumerate(self.outcomes.others, start=1):
+            left = {_same(each) for each in effects if each.kind != MAY_LOSE or has}
+            if len(left) > 1 and left == {*told} and not self._offer_at(at.values):
+                values = at.values.copy()
+                values[OFFER] = offer
+                text = f"{name} may take {' or '.join(names)}"
+                return Event(PLAY, text), self._at(at.names, values)
+        raise StateError(
+            f"no spin of this board leaves {name} the choice of {' or '.join(names)}; write what "
+            f"{name} got"
+        )
+
+    def _passes(self, at: Position) -> list[int]:
+        """The players, from 0, to whom the player up may pass."""
+        actions = self._edges(at.values).actions.tolist()
+        return [action - 1 for action in actions if PLAY < action < TAKE]
+
+    def _pass(self, at: Position, edges: Expanded, text: str) -> tuple[Event, Position]:
+        name, up, allowed = at.names[at.up], at.up, self._passes(at)
+        earned, passed = (int(at.values[first + up]) for first in (EARNED, PASSED))
+        form = r"pass(?:es|ed)?(?: (?:all )?(\d+))?(?: spins?)?(?: to (.+))?"
+        found = re.fullmatch(form, text, re.I)
+        if found is None:
+            raise StateError(f"'{shorten(text, 40)}': expected {name} passes {earned} to NAME")
+        if self._offer_at(at.values):
+            raise StateError(f"{name} has slides to choose from; expected what they take")
+        if passed:
+            raise StateError(f"{name} has {passed} passed and must play them; expected what "
+                             f"{name} got, as in whammy")  # fmt: skip
+        if not allowed:
+            raise StateError(f"{name} is behind both others and must play (third_place_spins); "
+                             f"expected what {name} got, as in whammy")  # fmt: skip
+        if found[2] is None and len(allowed) > 1:
+            whom = " or ".join(at.names[i] for i in allowed)
+            raise StateError(f"to whom? expected {name} passes {earned} to {whom}")
+        to = allowed[0] if found[2] is None else self.player(at, found[2])
+        whom = " or ".join(at.names[i] for i in allowed)
+        if to not in allowed:
+            said = f"{name} may not pass to {at.names[to]}: spins go to the highest score still in"
+            raise StateError(f"{said}; expected {name} passes {earned} to {whom}")
+        if found[1] is not None and int(found[1]) != earned:
+            raise StateError(f"{name} has {many(earned, 'earned spin')} and passes all of them; "
+                             f"expected {name} passes {earned} to {at.names[to]}")  # fmt: skip
+        after = edges.children[np.argmax(edges.actions == to + 1)]
+        event = Event(to + 1, f"{name} passes {earned} to {at.names[to]}")
+        return event, self._at(at.names, after)
+
+    # --- what can be said --------------------------------------------------------------------
+
+    def lines(self, at: Position) -> Iterator[str]:
+        if at.up < 0:
+            return
+        name, earned = at.names[at.up], int(at.values[EARNED + at.up])
+        actions, offered = self._edges(at.values).actions, self._offer_at(at.values)
+        has = at.values[WHAMMIES + at.up] > 0
+        if (actions == PLAY).any():
+            for slide in self.slides:
+                yield f"{name} {_called(_money(slide))}"
+            for effects, _ in self.outcomes.others:
+                left = [each for each in effects if each.kind != MAY_LOSE or has]
+                if len(left) > 1:
+                    yield f"{name} may take {' or '.join(map(self._said, left))}"
+        elif offered:
+            effects, _ = self.outcomes.others[offered - 1]
+            for each in effects:
+                if each.kind != MAY_LOSE or has:
+                    yield f"{name} takes {self._said(each)}"
+        for to in self._passes(at):
+            yield f"{name} passes {earned} to {at.names[to]}"
+
+    def _said(self, effect: Effect) -> str:
+        """An effect of this board, in units, by the first slide that does it."""
+        for slide in self.slides:
+            kind = _KIND.get(slide.kind, PAYS)
+            dollars = self.board.dollars(slide) if kind == PAYS else 0
+            if self._in_units(Effect(kind, dollars, slide.spins)) == effect:
+                return _called(_money(slide))
+        return "lose a whammy"
+
+
+_KIND = {"whammy": WHAMMY, "double": DOUBLES, "lose a whammy": LOSES}
+_KINDS = {
+    "": 0, "spin": 0, "spins": 0, "earned": 0, "passed": 1, "passed spin": 1, "passed spins": 1,
+    "earned spin": 0, "earned spins": 0, "whammy": 2, "whammies": 2,
+}  # fmt: skip
+
+
+def _money(slide: Slide) -> Slide:
+    """A slide, of money or a whammy less the money."""
+    return Slide(MONEY, slide.number) if slide.kind == "money or lose a whammy" else slide
+
+
+def _same(effect: Effect) -> Effect:
+    """An effect, one name for those that are said alike."""
+    return effect._replace(kind=LOSES) if effect.kind == MAY_LOSE else effect
+
+
+def _called(slide: Slide, effect: Effect | None = None) -> str:
+    """A slide as a line has it: ``3000 + spin``; effect: with the dollars of a prize."""
+    dollars = slide.number if effect is None else effect.units
+    if slide.kind == "prize" and dollars:
+        return f"prize {dollars}" + str(replace(slide, number=0)).removeprefix("prize")
+    return str(slide)

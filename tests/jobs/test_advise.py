@@ -1,0 +1,160 @@
+"""``luckbase advise``: what it says line by line, and prices of a game that was written down, held
+to the slow reference."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import luckbase
+from luckbase.jobs.app import run
+from tests.places import BOARDS
+from tests.reference.press_your_luck import Reference, Rules
+from tests.solver.board.board_files import assert_one_sentence
+
+TINY = str(BOARDS / "press-your-luck/tiny.toml")
+EPISODE = BOARDS / "press-your-luck/episodes/tiny.txt"
+START = "Ed 1000, 1 spin; Peter 500, 1 spin; Michael 1500, 1 spin"
+
+FROM = ("--from", "scores=0,0,0", "--from", "earned=2,0,0")
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def advised(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Command:
+    """Runs `advise` on the tiny board with lines on stdin: exit code, stdout, stderr."""
+
+    def call(*lines: str, more: tuple[str, ...] = ()) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.stdin", io.StringIO("".join(line + "\n" for line in lines)))
+        code = run(["advise", TINY, *more, "--results", str(tmp_path)])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+def reference() -> Reference:
+    """The tiny board, in units of $500."""
+    return Reference(Rules(1 / 6, ((1, 1 / 2),), ((1, 1 / 3),), 6))
+
+
+def priced(state: tuple[tuple[int, ...], ...], player: int) -> dict[str, float]:
+    """What each action at a state is worth to a player, by the reference."""
+    return {name: value[player] for name, value in reference().actions(*state)}
+
+
+def test_advice_is_the_reference_s(advised: Command) -> None:
+    code, out, _ = advised(START, more=("--json",))
+    (said,) = map(json.loads, out.splitlines())
+    own = priced(((2, 1, 3), (1, 1, 1), (0, 0, 0), (0, 0, 0)), 0)
+    assert (code, said["up"], said["advice"]["best"]) == (0, "Ed", "play")
+    found = {each["action"]: each["value"][0] for each in said["advice"]["choices"]}
+    assert found["play"] == pytest.approx(own["play"], abs=1e-9)
+    assert found["pass to Michael"] == pytest.approx(own["pass to 3"], abs=1e-9)
+    assert said["advice"]["margin"] == pytest.approx(own["play"] - own["pass to 3"], abs=1e-9)
+
+
+def test_prices_and_accuracy_are_the_reference_s() -> None:
+    episode = luckbase.episode(EPISODE)
+    first = priced(((2, 1, 3), (1, 1, 1), (0, 0, 0), (0, 0, 0)), 0)
+    second = priced(((3, 1, 3), (1, 1, 1), (0, 0, 0), (0, 0, 0)), 0)
+    costs = [each.cost for each in episode.decisions]
+    assert costs == pytest.approx([0.0, second["play"] - second["pass to 3"]], abs=1e-9)
+    worst = sum(max(own.values()) - min(own.values()) for own in (first, second))
+    ed, peter, michael = episode.accuracy
+    assert ed.accuracy == pytest.approx(1 - costs[1] / worst, abs=1e-9)
+    assert (peter.decisions, michael.decisions) == (0, 0), "one had to play, one had passed spins"
+    assert (ed.decisions, ed.priced, ed.best) == (2, 2, 1)
+    assert episode.over and episode.end == (0.5, 0.5, 0.0)
+
+
+def test_what_it_says_and_takes_back(advised: Command) -> None:
+    _, out, _ = advised("# a comment", START, "ed 500 + spin", "undo", "state", "help", "quit", "x")
+    assert "Ed is up: $1,000, 1 spin" in out
+    assert "play, better by 8.0 pp: a whammy, one in six, costs 24 pp; passing to Michael" in out
+    assert "Ed wins 25.1%; Peter wins 9.6%; Michael wins 65.3%" in out
+    assert "without: Ed 500 + spin" in out
+    assert out.count("$1,000, 1 spin; Peter $500, 1 spin; Michael $1,500, 1 spin") == 2
+    assert "take the last line back" in out
+
+
+def test_from_a_state_the_players_have_numbers(advised: Command) -> None:
+    code, out, _ = advised("player 1 whammy", more=(*FROM, "--json"))
+    assert code == 0
+    assert [json.loads(line)["up"] for line in out.splitlines()] == ["player 1", "player 1"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["Ed 500"], "line 1: 'Ed 500': expected first who has what, in turn order, as in Ed 0"),
+        ([START, "", "Mike 500"], "line 3: 'Mike 500': unknown player 'Mike'; expected Ed, Peter"),
+        ([START, "undo"], "line 2: 'undo': there is no line to take back"),
+    ],
+)
+def test_a_bad_line_is_named_with_its_number(advised: Command, lines: list[str], said: str) -> None:
+    code, _, err = advised(*lines)
+    assert code == 2
+    sentence = err.splitlines()[-1]
+    assert sentence.startswith(f"luckbase: {said}")
+    assert_one_sentence(sentence.removeprefix("luckbase: "))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("bord: pig/race", "line 1: unknown head 'bord'; did you mean 'board'?"),
+        ("set: score_unit", "line 1: 'score_unit' is not NAME=VALUE"),
+        ("Ed 0; Peter 0; Michael 0", "names no board; write a line board: NAME"),
+        (f"board: {TINY}\n\n{START}\nEd 600", "line 4: 'Ed 600': no slide of this board is 600"),
+        (f"board: {TINY}", "expected first who has what"),
+        (f"board: {BOARDS / 'pig/tiny.toml'}\nx", "pig cannot be followed in words"),
+    ],
+)
+def test_a_bad_file_is_named_with_its_line(
+    command: Command, tmp_path: Path, text: str, said: str
+) -> None:
+    file = tmp_path / "episode.txt"
+    file.write_text(text, encoding="utf-8")
+    code, out, err = command("advise", "--file", str(file))
+    assert (code, out) == (2, "")
+    assert said in err
+    assert_one_sentence(err.removeprefix("luckbase: ").strip())
+
+
+def test_what_does_not_go_together_is_refused(command: Command) -> None:
+    assert "add --file" in command("advise", TINY, "--out", "x.html")[2]
+    assert "expected a board file, or --file" in command("advise")[2]
+    assert ".html" in command("advise", "--file", str(EPISODE), "--out", "x.pdf")[2]
+    assert "cannot be read" in command("advise", "--file", "nowhere.txt")[2]
+
+
+def test_a_decision_with_too_many_states_is_named_with_how_many(command: Command) -> None:
+    code, out, _ = command("advise", "--file", str(EPISODE), "--max-states", "5")
+    assert code == 0
+    assert out.count("no price") == 4, "twice in the table, twice in full"
+    assert "line 5: 'Ed 500 + spin' has no price: about " in out
+    assert "states lie below, and a search may find 5 (--max-states); solve a table first" in out
+    assert "0 of 0" in out
+
+
+def test_the_first_decisions_may_be_skipped() -> None:
+    episode = luckbase.episode(EPISODE, skip=1)
+    assert [each.cost is None for each in episode.decisions] == [True, False]
+    assert episode.accuracy[0].priced == 1
+    assert "it is skipped" in episode.unpriced()[0]
+
+
+def test_a_table_answers_where_there_is_one(tmp_path: Path) -> None:
+    luckbase.solve(TINY, results=tmp_path)
+    episode = luckbase.episode(EPISODE, results=tmp_path, max_states=1)
+    assert [each.unpriced for each in episode.decisions] == [None, None]
+    searched = luckbase.episode(EPISODE, results=tmp_path / "none")
+    own, other = ([each.cost for each in one.decisions] for one in (episode, searched))
+    assert own == pytest.approx(other, abs=1e-6)

@@ -1,0 +1,171 @@
+"""Press Your Luck in words: every edge of the rules can be said and leads where the rules lead, and
+what can not be is refused with what would be right."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from luckbase.solver import load_game
+from luckbase.solver.errors import StateError
+from luckbase.solver.game.capabilities import Follow, Position
+from luckbase.solver.search.expand import expand
+from tests.solver.board.board_files import FEBRUARY, assert_one_sentence, press_your_luck, read
+from tests.solver.games.test_press_your_luck_slides import UNIT, Made, boards
+
+NAMES = ("Ed", "Big Peter", "Michael")
+SLIDES = """
+game = "press-your-luck"
+[squares]
+1 = [500, "double + spin", "2000 or lose a whammy"]
+2 = ["lose a whammy", "1000 + 2 spins", "move one"]
+3 = ["whammy", "750 + spin", 1000]
+4 = ["whammy", "double", 500]
+[rules]
+choices = "best"
+spin_cap = 4
+[solve]
+score_unit = 250
+score_cap = 4000
+"""
+
+
+def told(of: Follow, line: str, *more: str) -> Position:
+    """Where a line that says who has what, and those after it, lead."""
+    at = of.begin(line)
+    assert at is not None
+    for each in more:
+        at = of.read(at, each)[1]
+    return at
+
+
+def february() -> Follow:
+    return load_game(press_your_luck(FEBRUARY)).need(Follow)
+
+
+@settings(max_examples=60)
+@given(made=boards())
+def test_what_can_be_said_is_what_the_rules_lead_to(made: Made) -> None:
+    game, words = made.game, made.game.need(Follow)
+    named = dict(zip(("scores", "earned", "passed", "whammies"), made.state, strict=True))
+    named["scores"] = tuple(UNIT * score for score in named["scores"])
+    todo = [game.parse(named)]
+    for state in todo:
+        edges = expand(game, state.reshape(1, -1))
+        offers = [] if state.size < 13 else edges.children[edges.children[:, 12] > 0]
+        if len(todo) == 1:
+            todo += list(offers[:2])
+        taken = [expand(game, each.reshape(1, -1)).children for each in offers]
+        at, reached = words.place(NAMES, state), set[tuple[int, bytes]]()
+        for line in words.lines(at):
+            event, after = words.read(at, line)
+            assert words.read(at, event.text)[1].state.tobytes() == after.state.tobytes()
+            reached.add((event.action, after.state.tobytes()))
+        rows = zip(edges.actions, edges.children, edges.weights, strict=True)
+        own = {(int(action), child.tobytes()) for action, child, weight in rows if weight}
+        assert own <= reached
+        if at.up >= 0 and state[at.up] == game.board.solve.score_cap // UNIT:
+            continue  # there the rules only pass, and a person may still play
+        assert reached - own <= {(0, child.tobytes()) for each in taken for child in each}
+
+
+@given(
+    st.lists(st.integers(0, 99_999), min_size=3, max_size=3),
+    st.lists(st.integers(0, 7), min_size=6, max_size=6),
+    st.lists(st.integers(0, 3), min_size=3, max_size=3),
+)
+def test_who_has_what_reads_as_it_is_written(
+    scores: list[int], spins: list[int], whammies: list[int]
+) -> None:
+    words, values = february(), np.array([*scores, *spins, *whammies])
+    parts = [
+        f"{name} ${scores[i]:,}, {spins[i]} spins, {spins[i + 3]} passed, {whammies[i]} whammies"
+        for i, name in enumerate(NAMES)
+    ]
+    at = told(words, "; ".join(parts))
+    assert at.values.tolist() == values.tolist()
+    again = told(words, words.say(at))
+    assert (again.names, again.values.tolist()) == (at.names, at.values.tolist())
+
+
+def test_dollars_are_kept_and_the_state_counts_in_units() -> None:
+    words = february()
+    at = told(words, "Ed 110, 2; Big Peter 0; Michael 0", "ed $1,400", "Ed prize 2636")
+    assert words.say(at).startswith("Ed $4,146; ")
+    assert at.state[0] == 17, "4,146 is 4,250 in units of 250"
+    assert words.note(told(words, "Ed 19000, 1; Peter 0; Michael 0", "Ed 5000 and a spin"))
+
+
+def test_whammies_are_kept_that_no_state_needs() -> None:
+    words = february()
+    at = told(words, "Ed 500, 1; Peter 0, 0, 2 whammies; Michael 0", "Ed hits a whammy.")
+    assert words.say(at) == "Ed $0, 1 whammy; Peter $0, 2 whammies; Michael $0"
+    assert at.state[9:].tolist() == [0, 0, 0]
+
+
+def test_passed_spins_left_after_a_whammy_are_earned() -> None:
+    at = told(february(), "Ed 500, 1; Peter 700; Michael 0, 2 passed", "Ed passes", "Pe 500 + spin",
+              "peter passes 1 to ed", "Ed 750", "mich whammy")  # fmt: skip
+    assert at.values[3:9].tolist() == [0, 0, 1, 0, 0, 0]
+
+
+def test_slides_of_every_kind_are_said() -> None:
+    words = load_game(read(SLIDES)).need(Follow)
+    start = "Ed 1000, 2 spins, 2 whammies; Peter 0; Michael 0"
+    at = told(words, start, "Ed double + spin")
+    assert at.values[[0, 3]].tolist() == [2000, 2]
+    assert told(words, start, "Ed loses a whammy").values[9] == 1
+    assert told(words, start, "Ed 1000 + 2 spins").values[3] == 3
+    assert told(words, start, "Ed double").values[0] == 2000
+    chosen = told(words, start, "Ed may take 2000 or lose a whammy", "Ed takes lose a whammy")
+    assert (chosen.values[9], chosen.values[0], chosen.up) == (1, 1000, 0)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["Ed 0, 4"], None),
+        (["Ed 0, 4; Peter 0"], "2 players; expected 3"),
+        (["Ed 0; ed 0; Michael 0"], "'ed' is there twice"),
+        (["Ed, 4 spins; Peter 0; Michael 0"], "expected a name, their dollars and their spins"),
+        (["Ed 0, four; Peter 0; Michael 0"], "expected so many spins, passed or whammies"),
+        (["Ed 0, 1, 4 whammies; Peter 0; Michael 0"], "player 1 is out (4 whammies); expected 0"),
+        (["Ed 0, 1; Peter 0; Michael 0", "Mike 500"],
+         "unknown player 'Mike'; expected Ed, Peter or Michael; did you mean 'Michael'?"),
+        (["Ed 0, 1; Eda 0; Michael 0", "e 500"], "'e' can be Ed or Eda; write more of the name"),
+        (["Ed 0, 1; Peter 0; Michael 0", "Peter 5"], "Peter is not up: Ed is, who has $0, 1 spin"),
+        (["Ed 0, 1; Peter 0; Michael 0", "Ed 3100"],
+         "no slide of this board is 3100; expected Ed 2500 or Ed 2250; for a prize write Ed prize "
+         "3100"),
+        (["Ed 0, 1; Peter 0; Michael 0", "Ed 3000"], "expected Ed 3000 + spin"),
+        (["Ed 0, 1; Peter 0; Michael 0", "Ed double"], "no slide of this board is double"),
+        (["Ed 0, 1; Peter 0; Michael 0", "Ed loses a whammy"], "takes a whammy away"),
+        (["Ed 0, 1; Peter 0; Michael 0", "Ed prize 99999999"], "expected at most $1,000,000"),
+        (["Ed 0, 1; Peter 0; Michael 0", "Ed laughs"], "'laughs': expected what Ed got"),
+        (["Ed 0, 1; Peter 1; Michael 1", "Ed passes"], "behind both others and must play"),
+        (["Ed 9, 2; Peter 1; Michael 1", "Ed passes"],
+         "to whom? expected Ed passes 2 to Peter or Michael"),
+        (["Ed 9, 2; Peter 1; Michael 999", "Ed passes to Pet"],
+         "may not pass to Peter: spins go to the highest score still in; expected Ed passes 2 to "
+         "Michael"),
+        (["Ed 9, 2; Peter 1; Michael 999", "Ed passes 3 to Mich"],
+         "Ed has 2 earned spins and passes all of them; expected Ed passes 2 to Michael"),
+        (["Ed 9, 0, 2 passed; Peter 1; Michael 999", "Ed passes"],
+         "Ed has 2 passed and must play them"),
+        (["Ed 9; Peter 1; Michael 999", "Ed 500"], "the game is over"),
+        (["Ed 9, 1; Peter 1; Michael 999", "Ed may take 500 or 600"], "no spin of this board"),
+    ],
+)  # fmt: skip
+def test_what_can_not_be_is_refused_with_what_would_be_right(
+    lines: list[str], said: str | None
+) -> None:
+    words = february()
+    if said is None:
+        assert words.begin(lines[0]) is None
+        return
+    with pytest.raises(StateError) as refused:
+        told(words, *lines)
+    assert said in str(refused.value)
+    assert_one_sentence(str(refused.value))
