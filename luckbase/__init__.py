@@ -408,7 +408,7 @@ def advise(
     """
     from luckbase.cluster.inputs import following
 
-    return following(board, start, options, max_states, Path(results))
+    return following(board, start, options, max_states, _place(results))
 
 
 def episode(
@@ -431,7 +431,7 @@ def episode(
     """
     from luckbase.cluster.inputs import replayed
 
-    return replayed(file, board, options, skip, max_states, Path(results))
+    return replayed(file, board, options, skip, max_states, _place(results))
 
 
 def graph(  # noqa: PLR0913  # what the command has
