@@ -103,7 +103,7 @@ def _no_word_of_compiling(request: pytest.FixtureRequest, monkeypatch: pytest.Mo
 def seaweed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seaweed]:
     """An object store of this process; one that is killed and paused is a test's own."""
     server = Seaweed(tmp_path_factory.mktemp("seaweed"))
-    server.start()
+    server.start(again=3)
     yield server
     server.kill()
 

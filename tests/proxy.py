@@ -18,14 +18,15 @@ Change = Callable[[str, str, Forward], tuple[int, bytes] | None]
 
 
 class Proxy:
-    """seconds: that each answer takes at least. requests: (method, path, bytes answered) so far;
-    at_once: how many were answered at the same time, at most."""
+    """seconds: that each answer takes at least. requests: (method, path, bytes answered) so far,
+    and of each (path, range) `parts`; at_once: how many were there at the same time, at most."""
 
     def __init__(
         self, target: str, seconds: float = 0.0, change: Change | None = None, port: int = 0
     ) -> None:
         self.target, self.seconds, self.change = urlsplit(target), seconds, change
         self.requests: list[tuple[str, str, int]] = []
+        self.parts: list[tuple[str, str | None]] = []
         self.at_once = self._now = 0
         self._closed = False
         proxy = self
@@ -70,6 +71,7 @@ class Proxy:
         change, path = self.change, handler.path
         found = forward() if change is None else change(handler.command, path, forward)
         self.requests.append((handler.command, path, len(found[1]) if found else 0))
+        self.parts.append((path, handler.headers.get("Range")))
         if found is None:
             handler.close_connection = True
             handler.connection.close()

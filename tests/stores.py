@@ -46,8 +46,7 @@ class Seaweed:
     def __init__(self, folder: Path, volume_mb: int = 64, volumes: int = 40) -> None:
         self.folder, self._process = folder, None
         folder.mkdir(parents=True, exist_ok=True)
-        self._ports = free_ports(8)
-        self.endpoint = f"http://127.0.0.1:{self._ports[0]}"
+        self._take_ports()
         people = [
             {"name": key, "credentials": [{"accessKey": key, "secretKey": secret}],
              "actions": may}
@@ -57,13 +56,17 @@ class Seaweed:
         self._sizes = [f"-master.volumeSizeLimitMB={volume_mb}", f"-volume.max={volumes}"]
         self._process: subprocess.Popen[bytes] | None
 
+    def _take_ports(self) -> None:
+        self._ports = free_ports(8)
+        self.endpoint = f"http://127.0.0.1:{self._ports[0]}"
+
     @property
     def environment(self) -> dict[str, str]:
         """What a process needs to use it."""
         return {**KEYS, "AWS_ENDPOINT_URL": self.endpoint, "AWS_REGION": "us-east-1"}
 
-    def start(self) -> None:
-        """Start it, and wait until it takes what is put."""
+    def start(self, again: int = 0) -> None:
+        """Start it, and wait until it takes what is put; again: on other ports, so often."""
         names = ("s3", "s3.grpc", "master", "master.grpc", "volume", "volume.grpc", "filer",
                  "filer.grpc")  # fmt: skip
         ports = [
@@ -74,11 +77,15 @@ class Seaweed:
             self._process = subprocess.Popen(
                 [_program(), "-logtostderr=true", "server", "-s3", "-ip=127.0.0.1",
                  "-ip.bind=127.0.0.1", f"-dir={self.folder}", "-s3.iam=false",
+                 "-s3.port.iceberg=0", "-s3.port.lance=0",
                  f"-s3.config={self.folder}/s3.json", *ports, *self._sizes],
                 stdout=log, stderr=log, preexec_fn=_end_with_parent, start_new_session=True,
             )  # fmt: skip
         deadline = time.monotonic() + 60
         while not self._takes():
+            if self._process.poll() is not None and again:  # somebody took one of its ports
+                self._take_ports()
+                return self.start(again - 1)
             assert self._process.poll() is None and time.monotonic() < deadline, log.name
             time.sleep(0.1)
 

@@ -50,6 +50,7 @@ from luckbase.cluster.table.ledger import (
     reach_of,
     table_directory,
 )
+from luckbase.cluster.table.place import storage_at
 from luckbase.cluster.table.storage import Folder, attempt, flush_folder
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.model import rules_form, rules_identity
@@ -167,7 +168,7 @@ def complete_ledger(
 ) -> Ledger | None:
     """The ledger of a table in which all that is wanted is there and no file is missing or short;
     None otherwise. Nothing is written, and nobody's solve is waited for."""
-    storage = Folder(table)
+    storage = storage_at(table)
     try:
         ledger = read_ledger(storage, table)
     except TableError:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from luckbase.cluster.machine import cores
+from luckbase.cluster.table.place import place_of
 from luckbase.cluster.words import Help
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ class Options:
 
     @property
     def folder(self) -> Path:
-        """The folder of tables."""
-        return Path(self.results).absolute()
+        """The folder of tables, or where a URI says."""
+        return place_of(self.results).absolute()
 
     @property
     def most(self) -> int:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from luckbase.cluster.table.storage import READ_ONLY, Folder, Storage
 from luckbase.solver.board.file import path_of
-from luckbase.solver.errors import OptionError, need
+from luckbase.solver.errors import OptionError, StoreError, need
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.remote import Objects
@@ -91,6 +91,12 @@ class Place(PosixPath):
 
     def absolute(self) -> Place:
         return self
+
+    def samefile(self, other: Any) -> bool:
+        return str(self) == str(os.fspath(other))
+
+    def mkdir(self, *_: Any, **__: Any) -> None:
+        raise StoreError(f"{self}: is no folder of this machine's; expected one")
 
     def glob(self, pattern: str, **_: Any) -> Iterator[Place]:  # type: ignore[override]
         """What matches, segment by segment; nothing where nothing can be listed."""

@@ -62,6 +62,10 @@ def publish(table: Path, to: Path, on_rows: OnRows = nobody) -> Published:
     source, target = storage_at(table), storage_at(to)
     ledger = read_ledger(source, table)
     _check_finished(table, ledger, to)
+    if not target.lists:
+        raise StoreError(
+            f"{to}: is only read; expected a folder, or a URI of s3://, gs:// or az://"
+        )
     _check_place(target, to, ledger)
     target.delete(INDEX)
     there, rows, copied = target.list(), 0, 0

@@ -1,0 +1,374 @@
+"""Tables that are asked where a URI says: published, as in a folder, in few requests, and never
+with a byte that somebody changed on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars
+import pytest
+
+import luckbase
+from luckbase.cluster.table import publish as publishing
+from luckbase.cluster.table.folder import read_ledger
+from luckbase.cluster.table.index import INDEX
+from luckbase.cluster.table.place import Place, place_of, storage_at
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.table import StoredTable, open_table
+from luckbase.jobs.app import run
+from luckbase.solver.errors import (
+    CorruptTableError,
+    ForeignTableError,
+    LuckbaseError,
+    MissingTableError,
+    OptionError,
+    RequestError,
+    StoreError,
+)
+from tests.jobs.web import serving
+from tests.places import BOARDS, ROOT
+from tests.proxy import Proxy, WebServer
+from tests.stores import Seaweed
+
+TINY = BOARDS / "press-your-luck/tiny.toml"
+STATE = {"scores": "0,1500,1000", "earned": "0,1,0"}
+WORDS = [f"{name}={value}" for name, value in STATE.items()]
+
+
+@pytest.fixture(scope="module")
+def table(table_of: Callable[..., Path]) -> Path:
+    return table_of(TINY, frontier=1)
+
+
+@pytest.fixture(scope="module")
+def local(table: Path) -> Iterator[StoredTable]:
+    with open_table(table) as found:
+        yield found
+
+
+@pytest.fixture
+def uri(table: Path, bucket: str, local: StoredTable) -> str:
+    """The table, published into a real store."""
+    local.publish(f"{bucket}/t")
+    return f"{bucket}/t"
+
+
+@pytest.fixture
+def memory(tmp_path: Path, local: StoredTable) -> str:
+    """The table, published into this process's memory, as results have it."""
+    uri = f"memory://{tmp_path.name}/results/press-your-luck/tiny/{local.identity}"
+    local.publish(uri)
+    return uri
+
+
+@pytest.fixture
+def proxy(uri: str, seaweed: Seaweed, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    """What stands between us and the store, 30 ms away."""
+    found = Proxy(seaweed.endpoint, seconds=0.03)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", found.endpoint)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def site(tmp_path: Path, local: StoredTable) -> Path:
+    """The table in a folder that a web server has."""
+    local.publish(tmp_path / "site/t")
+    return tmp_path / "site"
+
+
+@pytest.fixture
+def server(site: Path) -> Iterator[WebServer]:
+    found = WebServer(site)
+    yield found
+    found.close()
+
+
+# --- few requests --------------------------------------------------------------------------------
+
+
+def test_a_fresh_process_answers_in_at_most_four_requests(
+    uri: str, proxy: Proxy, local: StoredTable
+) -> None:
+    made = subprocess.run(
+        [sys.executable, "-m", "luckbase", "query", uri, *WORDS, "--json"],
+        capture_output=True, text=True, cwd=ROOT, env=dict(os.environ), check=True,
+    )  # fmt: skip
+    said = json.loads(made.stdout)
+    assert said.items() >= local.ask(STATE).as_json().items()
+    assert 2 <= len(proxy.requests) <= 4
+    assert [method for method, *_ in proxy.requests] == ["GET"] * len(proxy.requests)
+
+
+def test_no_row_group_and_no_footer_is_read_twice(
+    uri: str, proxy: Proxy, local: StoredTable
+) -> None:
+    states = np.concatenate(list(local.draw(25, 3)))
+    for state in states:
+        proxy.parts.clear()
+        with open_table(uri) as found:
+            asked = local.game.describe(state)
+            assert found.ask(asked) == local.ask(asked)
+            assert found.why(asked)
+            assert 2 <= len(proxy.parts) <= 5  # with all that the sentences of `why` need
+            assert len(set(proxy.parts)) == len(proxy.parts)
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_many_states_are_read_in_parallel_and_once(
+    uri: str, proxy: Proxy, local: StoredTable, indexed: bool
+) -> None:
+    if not indexed:  # a table that was solved there, and goes on
+        storage_at(place_of(uri)).delete(INDEX)
+    states = np.concatenate(list(local.draw(1000, 4)))
+    proxy.parts.clear()
+    proxy.at_once = 0
+    with open_table(uri) as found:
+        assert (found.lookup(states)[0] == local.lookup(states)[0]).all()
+        files = len(found.ledger.files)
+        footers = [(path, part) for path, part in proxy.parts if path.endswith(".parquet")]
+        assert len(set(footers)) == len(footers) <= (1 if indexed else 2) * files
+        assert proxy.at_once >= 6
+        before = len(proxy.parts)
+        assert (found.lookup(states)[0] == local.lookup(states)[0]).all()
+        assert len(proxy.parts) == before
+
+
+# --- every command -------------------------------------------------------------------------------
+
+
+def said_by(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    capsys.readouterr()
+    code = run(list(arguments))
+    return code, *capsys.readouterr()  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["query", "TABLE", *WORDS], ["query", "TABLE", *WORDS, "--json"], ["verify", "TABLE"],
+        ["chart", "TABLE"], ["diff", "TABLE", "FOLDER"], ["diff", "FOLDER", "TABLE"],
+        ["export", "TABLE", "scores_1=0", "--out", "-"], ["info", "TABLE"], ["status", "TABLE"],
+    ],
+    ids=lambda command: f"{command[0]}-{len(command)}",
+)  # fmt: skip
+def test_a_command_says_of_a_uri_what_it_says_of_the_folder(
+    command: list[str], memory: str, table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = []
+    for name in (str(table), memory):
+        words = [name if w == "TABLE" else w.replace("TABLE", name) for w in command]
+        code, out, err = said_by(capsys, *[w.replace("FOLDER", str(table)) for w in words])
+        assert code == 0, err
+        found.append(out.replace(name, "NAME"))
+    if command[0] in ("info", "status"):  # which say when
+        assert found[1].splitlines()[0] == found[0].splitlines()[0].replace(str(table), "NAME")
+        assert "18,816 states" in found[1]
+    else:
+        assert found[0] == found[1]
+
+
+def test_a_board_file_means_its_table_in_results_of_a_uri(
+    memory: str, table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = str(Place(memory).parents[2])
+    board = [str(TINY), "--set", "frontier=1", "--results"]
+    code, out, _ = said_by(capsys, "query", *board, results, *WORDS)
+    assert (code, out) == (0, said_by(capsys, "query", *board, str(table.parents[2]), *WORDS)[1])
+    assert said_by(capsys, "status", "--results", results)[1].startswith(f"complete  {memory}")
+    nothing = "memory://nothing-there/results"
+    code, _, err = said_by(capsys, "query", *board, nothing, *WORDS)
+    assert code == 1
+    assert f"no table of this board with frontier=1 under {nothing}; run: " in err
+
+
+def test_clean_refuses_a_uri_in_a_sentence(memory: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([memory], ["--results", memory]):
+        code, _, err = said_by(capsys, "clean", *words)
+        assert code == 2
+        assert "only tables in folders are removed" in err
+
+
+def test_a_server_serves_what_lies_in_a_store(memory: str, local: StoredTable) -> None:
+    with serving.asking(Place(memory)) as client:
+        (listed,) = client.get("/api/tables").json()["tables"]
+        answer = client.get(f"/api/tables/{listed['id']}/state", params=STATE).json()
+    assert answer["value"] == list(local.ask(STATE).value), answer
+
+
+def test_polars_and_duckdb_read_a_published_table(uri: str, bucket: str, seaweed: Seaweed) -> None:
+    keys = {
+        "aws_access_key_id": "luck", "aws_secret_access_key": "base",
+        "aws_endpoint_url": seaweed.endpoint, "aws_region": "us-east-1", "aws_allow_http": "true",
+    }  # fmt: skip
+    frame = polars.scan_parquet(f"{uri}/tiers/*.parquet", storage_options=keys)
+    mean = frame.filter(polars.col("to_act") == 2).select(polars.col("payoff_2").mean()).collect()
+    with open_table(uri) as found:
+        rows = found.to_arrow()
+        sql = "select avg(payoff_2) from rows where to_act = 2"
+        assert duckdb.sql(sql).fetchall()[0][0] == pytest.approx(mean.item())
+        assert rows is not None
+
+
+# --- published -----------------------------------------------------------------------------------
+
+
+def test_a_published_table_has_the_same_bytes(uri: str, table: Path) -> None:
+    storage, folder = storage_at(place_of(uri)), Folder(table)
+    for name in folder.list("tiers/"):
+        assert storage.read(name) == folder.read(name)
+    there = read_ledger(storage, place_of(uri))
+    assert there.lines() == read_ledger(folder, table).lines()
+    storage.delete(INDEX)
+    assert read_ledger(storage, place_of(uri)).lines() == there.lines()
+
+
+def test_a_copy_that_was_stopped_goes_on(
+    table: Path, local: StoredTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    to, puts = tmp_path / "to", []
+    put = Folder.put_all
+
+    def stopping(self: Folder, contents: dict[str, Any]) -> None:
+        puts.extend(contents)
+        if len(puts) == 8:
+            raise KeyboardInterrupt
+        put(self, contents)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Folder, "put_all", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            local.publish(to)
+    with pytest.raises(MissingTableError):
+        open_table(to)
+    whole = sorted(Folder(to).list("tiers/"))
+    damaged = to / whole[0]
+    damaged.write_bytes(b"x" * damaged.stat().st_size)
+    done = local.publish(to)
+    assert done.copied == done.files - len(whole) + 1
+    assert local.publish(to).copied == 0
+    with open_table(to) as found:
+        assert found.verify(100).ok
+
+
+def test_what_is_not_finished_or_not_its_place_is_refused(
+    local: StoredTable, table: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(RequestError, match="is the table itself"):
+        local.publish(table)
+    part = tmp_path / "part"
+    shutil.copytree(table, part)
+    ledger = read_ledger(Folder(part), part)
+    ledger.done.clear()
+    publishing.compact(Folder(part), ledger)
+    with open_table(part) as found, pytest.raises(RequestError, match="is not finished"):
+        found.publish(tmp_path / "to")
+    board = luckbase.load_board(BOARDS / "pig/tiny.toml")
+    other = Path(str(luckbase.solve(board, results=tmp_path / "results").table))
+    with pytest.raises(ForeignTableError, match="holds a table of other rules"):
+        local.publish(other)
+    with pytest.raises(StoreError, match="is only read"):
+        local.publish("https://example.org/t")
+
+
+def test_a_byte_that_changes_on_the_way_is_found(
+    local: StoredTable, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def changing(self: Folder, contents: dict[str, bytes]) -> None:
+        for name, content in contents.items():
+            (self.path / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.path / name).write_bytes(content[:-1] + b"?")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Folder, "put_all", changing)
+        with pytest.raises(StoreError, match="is not what was put there"):
+            local.publish(tmp_path / "to")
+    bad = tmp_path / "bad"
+    shutil.copytree(table, bad)
+    file = next((bad / "tiers").iterdir())
+    file.write_bytes(file.read_bytes()[:-9] + b"?" + file.read_bytes()[-8:])
+    with open_table(bad) as found, pytest.raises(CorruptTableError, match="its footer"):
+        found.publish(tmp_path / "to")
+
+
+# --- over https ----------------------------------------------------------------------------------
+
+
+def test_a_web_server_is_asked_in_two_requests(
+    server: WebServer, local: StoredTable, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = f"{server.address}/t"
+    with open_table(name) as found:
+        assert found.ask(STATE) == local.ask(STATE)
+    assert len(server.requests) == 2
+    code, out, _ = said_by(capsys, "status", name)
+    assert (code, out.split()[:2]) == (0, ["complete", name])
+    with open_table(name) as found:
+        assert found.verify(50).ok
+
+
+def test_what_a_web_server_changed_or_cut_is_refused(
+    server: WebServer, site: Path, local: StoredTable
+) -> None:
+    def answer() -> object:
+        with open_table(f"{server.address}/t") as found:
+            return found.ask(STATE)
+
+    right = answer()
+    used = {site / path.lstrip("/") for path in server.requests}
+    assert len(used) == 2
+    random = np.random.default_rng(1)
+    for file in used:
+        whole = file.read_bytes()
+        for at in random.integers(len(whole), size=12).tolist():
+            for changed in (
+                whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :],
+                whole[:at],
+                whole + b"more",
+            ):
+                file.write_bytes(changed)
+                try:
+                    assert answer() == right  # where it was not looked at: the footer, or beyond it
+                except CorruptTableError as error:
+                    assert "\n" not in str(error)
+                else:
+                    assert file.suffix == ".parquet"
+                    assert at >= len(whole) - 4000 or len(changed) > len(whole)
+        file.write_bytes(whole)
+    assert answer() == right
+
+
+def test_a_web_server_that_can_not_is_said_to_be_one(site: Path, server: WebServer) -> None:
+    plain = WebServer(site, ranges=False)
+    with open_table(f"{plain.address}/t") as found, pytest.raises(StoreError, match="parts of fil"):
+        found.ask(STATE)
+    plain.close()
+    with pytest.raises(MissingTableError, match="no table here"):
+        open_table(f"{server.address}/none")
+    (site / "t" / INDEX).unlink()
+    with pytest.raises(StoreError, match="expected the URI of one table that luckbase publish"):
+        open_table(f"{server.address}/t")
+    assert list(place_of(server.address + "/t").glob("*")) == []
+
+
+def test_without_obstore_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    import importlib.util
+
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *a: None if name == "obstore" else find(name, *a)
+    )
+    with pytest.raises(
+        OptionError, match=r"s3://b/t needs obstore; run: pip install '\.\[cloud\]'"
+    ):
+        open_table("s3://b/t")
+    assert issubclass(OptionError, LuckbaseError)
