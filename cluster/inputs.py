@@ -15,7 +15,7 @@ import numpy as np
 from luckbase.cluster import words
 from luckbase.cluster.table.find import find_table, table_of, table_used
 from luckbase.cluster.table.ledger import SEARCH, TIERS, board_command
-from luckbase.cluster.table.place import place_of
+from luckbase.cluster.table.place import is_uri, place_of
 from luckbase.cluster.words import many
 from luckbase.solver import load_board, load_game
 from luckbase.solver.board.file import as_words, path_of, read_toml
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from luckbase.cluster.run.options import SolveOptions
     from luckbase.cluster.run.progress import Solved
     from luckbase.cluster.table.table import StoredTable, Table
+    from luckbase.solver.policy.evaluate import Policy
 
 MAX_IN_MEMORY = 100_000_000
 """States of a full table that is kept in memory."""
@@ -220,17 +221,20 @@ def replayed(
 @contextmanager
 def tables_by_name(board: Board, results: Path) -> Iterator[Opener]:
     """Opens the table that an agent's name means on a board, once: a directory whose name has a
-    slash, or a board file, whose table under `results` it is; closes them at the end."""
+    slash, or a board file, whose table under `results` it is; closes them at the end. Reads a file
+    of frequencies."""
+    from luckbase.cluster.play.frequencies import read_frequencies
     from luckbase.cluster.table.table import open_table
 
     with ExitStack() as tables:
 
         @cache
-        def opener(name: str) -> Table | None:
+        def opener(name: str) -> Table | Policy | None:
             path = place_of(name)
             if ("/" in name and path.is_dir()) or (path.suffix == ".toml" and path.is_file()):
                 return tables.enter_context(open_table(table_used(name, board, results)))
-            return None
+            csv = path.suffix == ".csv" and not is_uri(name)
+            return read_frequencies(load_game(board), Path(path)) if csv else None
 
         yield opener
 

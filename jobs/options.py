@@ -187,7 +187,8 @@ def say_unfinished(name: str, table: StoredTable) -> None:
 
 Agents = Annotated[
     str,
-    Help("Agents by name, tables' directories or board files; one for all, or one each.",
+    Help("Agents by name, tables' directories, board files, or files of frequencies (CSV); one for "
+         "all, or one each.",
          "A[,B...]"),
 ]  # fmt: skip
 From = Annotated[

@@ -1,8 +1,8 @@
 """Agents as people name them: one for all players or one for each, and what decides for them.
 
 A name is one of the game's own, ``optimal``, ``best-response``, ``random``, or, where a way to open
-tables is given, a table's directory or board file. In Python an agent may also be a function
-(`solver.game.game.Agent`), a `Policy`, or an open table.
+files is given, a table's directory or board file, or a file of frequencies, ``people.csv``. In
+Python an agent may also be a function (`solver.game.game.Agent`), a `Policy`, or an open table.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ if TYPE_CHECKING:
 
 AgentLike = Any
 """An agent as a person gives it: a name, an `Agent`, a `Policy`, or an open table."""
-Opener = Callable[[str], "Lookup | None"]
-"""opener(name) -> the table in that directory, open; None where it is none."""
+Opener = Callable[[str], "Lookup | Policy | None"]
+"""opener(name) -> the table in that directory, open, or the policy of that file; None where it is
+none."""
 
 
-def no_tables(name: str) -> Lookup | None:
+def no_tables(name: str) -> Lookup | Policy | None:
     """The opener that knows no tables."""
     return None
 
@@ -125,6 +126,8 @@ def _player(game: Game, agent: AgentLike, opener: Opener, argument: str) -> str 
     if isinstance(agent, Policy):
         return agent
     table: Any = opener(agent) if isinstance(agent, str) else agent
+    if isinstance(table, Policy):
+        return table
     if hasattr(table, "agent"):
         if table.identity not in map(rules_identity, (game, plain(game))):
             raise OptionError(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -100,8 +100,13 @@ def evaluated(
 ) -> Evaluated:  # fmt: skip
     """The exact payoffs of a profile from a canonical state (fields,).
 
-    Raises OptionError for what is no agent, or not known of these; SearchLimitError.
+    In a game of three or more ``A,best-response`` is what each player gains by the best response to
+    the others, who are A. Raises OptionError for what is no agent, or not known of these;
+    SearchLimitError.
     """
+    each = split(agents)
+    if len(each) == 2 < game.players and each[1] == BEST_RESPONSE:
+        agents, options = each[:1], replace(options, gain=True)
     if _is_start(game, root) and not (options.gain or options.exact or options.moves):
         quick = _quick(game, split(agents), options.facts)
         if quick is not None:

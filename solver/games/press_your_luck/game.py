@@ -505,6 +505,11 @@ def groups(game: Game) -> Groups:
     leads = [f"behind {x}" for x in reversed(ahead)] + ["level"] + [f"ahead {x}" for x in ahead]
     several = [*NUMBERS, *range(len(NUMBERS) + 2, SPINS + 1)]  # all theirs who is up
     score = {"low": 0, "step": unit, "cells": board.cap_units + 1}
+    spins = [i for i, name in enumerate(game.columns) if name.startswith(("earned", "passed"))]
+
+    def lead(states: Ints, up: int) -> Ints:
+        return leads_in(states, up) * unit
+
     return Groups(
         columns=(
             Grouped("spins left", [str(k + 1) for k in range(SPINS)]),
@@ -524,7 +529,13 @@ def groups(game: Game) -> Groups:
         ],
         decides=True,
         turning=TurningPoint(
-            "scores", is_pass, "passing", lambda states, up: leads_in(states, up) * unit, say_lead
+            "scores",
+            is_pass,
+            "passing",
+            lead,
+            say_lead,
+            does="passes",
+            columns={"lead": lead, "spins": lambda states, up: states[:, spins].sum(axis=1)},
         ),
     )
 

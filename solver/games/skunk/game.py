@@ -265,7 +265,9 @@ def groups_of_scores(goal: int, high: int, hold: str, name: str, doing: str) -> 
         ],
         turning=TurningPoint(
             "turn", lambda action: action == hold, doing, lambda states, up: states[:, TURN],
-            lambda turn: many(turn, "point"), " in this turn",
+            lambda turn: many(turn, "point"), " in this turn", name,
+            {"turn": lambda states, up: states[:, TURN],
+             "lead": lambda states, up: states[:, MINE] - states[:, YOURS]},
         ),
     )  # fmt: skip
 
