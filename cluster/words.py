@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from luckbase.solver.errors import OptionError
 from luckbase.solver.sentences import fields as fields
 from luckbase.solver.sentences import listed as listed
 from luckbase.solver.sentences import many as many
@@ -100,13 +98,6 @@ def duration(seconds: float) -> str:
         return f"{minutes} min {rest:02d} s"
     hours, rest = divmod(round(seconds / 60), 60)
     return f"{hours} h {rest:02d} min"
-
-
-def check_folder(results: str | os.PathLike[str], where: str = "results") -> None:
-    """Raises OptionError for a folder of tables that is none of this machine's: a URI."""
-    said = os.fspath(results)
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", said) and not Path(said).is_dir():
-        raise OptionError(f"{where}: '{said[:60]}' is a URI; write a folder, such as results")
 
 
 def within(error: float, each: str = "") -> str:

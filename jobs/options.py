@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 import luckbase
-from luckbase.cluster.words import Help, check_folder
+from luckbase.cluster.words import Help
 from luckbase.jobs import terminal
 from luckbase.solver.errors import OptionError, StaleTableError, StateError
 from luckbase.solver.sentences import FIELD, flag, pairs
@@ -108,10 +108,14 @@ def read_results(text: str | Path) -> Path:
     if not str(text).strip():
         raise OptionError("--results: '' is not a folder; write one, such as --results results")
     if "://" in str(text):
-        from luckbase.cluster.table.place import place_of
+        from luckbase.cluster.table.place import is_uri, place_of
 
-        return place_of(text)
-    check_folder(text, "--results")
+        try:
+            path = place_of(text)
+        except OptionError as error:
+            raise OptionError(f"--results: {error}") from None
+        if is_uri(path):
+            return path
     path = existing = Path(text)
     while not existing.exists() and existing != existing.parent:
         existing = existing.parent

@@ -31,7 +31,6 @@ from luckbase.cluster.table.folder import HEAD, read_ledger
 from luckbase.cluster.table.ledger import Goal, Ledger
 from luckbase.cluster.table.place import is_uri
 from luckbase.cluster.table.storage import Folder, is_special
-from luckbase.cluster.words import check_folder
 from luckbase.solver import load_game
 from luckbase.solver.board import packaged
 from luckbase.solver.board.file import path_of, read_board
@@ -88,7 +87,6 @@ def clean(
                 f"{os.fspath(name)[:80]}: only tables in folders are removed; remove it with the "
                 "tool of its store"
             )
-    check_folder(results)
     if not Path(results).is_dir() and not (names and all(is_table(path_of(n)) for n in names)):
         raise OptionError(f"{option('results')}: there is not a folder {results}")
     scope = _Scope(names, Path(results))

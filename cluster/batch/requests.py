@@ -26,8 +26,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from luckbase.cluster.inputs import is_job
+from luckbase.cluster.table.place import is_uri, place_of
 from luckbase.cluster.table.storage import is_special
-from luckbase.cluster.words import check_folder
 from luckbase.solver.board import packaged
 from luckbase.solver.board.file import (
     as_words,
@@ -93,9 +93,9 @@ def _as_text(value: Any) -> str:
 
 def _folder(text: str) -> str:
     try:
-        check_folder(text)
+        place_of(text)
     except OptionError as error:
-        raise mistake(str(error).removeprefix("results: ")) from None
+        raise mistake(str(error)) from None
     return text
 
 
@@ -165,6 +165,8 @@ def read_job(path: Path) -> Job:
 
 def _beside(job: Path, name: str) -> Path:
     """Where a file is that a job names: as seen from the job file's own folder."""
+    if is_uri(name):
+        return place_of(name)
     path = job.parent / Path(name).expanduser()
     if name in packaged.names() and not path.exists():
         return packaged.located(name)

@@ -337,7 +337,7 @@ def _statuses(
         elif is_job(path) or (is_folder and board_files(path)):
             for request in requests_for([path], settings):
                 job_results = request.solve_options.get("results", results)
-                yield from statuses_of_board(request, folder or Path(job_results))
+                yield from statuses_of_board(request, folder or place_of(job_results))
         elif is_folder and not (path / LINES).exists():
             raise MissingTableError(f"{name}: has neither a table nor a board file")
         else:

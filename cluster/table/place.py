@@ -38,8 +38,9 @@ def place_of(name: str | os.PathLike[str]) -> Path:
         found = _URI.match(said)
         if found is None or not said.startswith(f"{found[0]}/") or os.path.exists(said):
             return path_of(name)
-        known = ", ".join(f"{scheme}://" for scheme in SCHEMES[:4])
-        raise OptionError(f"{said[:80]}: expected a folder, or a URI of {known}")
+        raise OptionError(
+            f"'{said[:60]}' is no place for tables; expected a folder, s3://, gs://, az:// or https://"
+        )
     place = Place(said)
     if len(place.parts) < 2 or "?" in said or "#" in said:
         raise OptionError(f"{said[:80]}: expected {place.scheme}://BUCKET/PREFIX")

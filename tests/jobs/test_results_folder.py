@@ -27,7 +27,8 @@ def test_a_file_and_nothing_are_no_folder(
     file.write_text("x")
     for results, said in (
         ("", "'' is not a folder"), (" ", "'' is not a folder"), (str(file), f"{file} is a file"),
-        (str(file / "below"), f"{file} is a file"), ("s3://bucket/x", "'s3://bucket/x' is a URI"),
+        (str(file / "below"), f"{file} is a file"),
+        ("ftp://bucket/x", "'ftp://bucket/x' is no place for tables"),
     ):  # fmt: skip
         assert run([*words(name), "--results", results]) == 2
         out, err = capsys.readouterr()

@@ -288,7 +288,7 @@ def test_folders_and_boards_of_unusual_names(tmp_path: Path, name: str) -> None:
 
 
 def test_results_under_a_uri_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(luckbase.errors.OptionError, match="is a URI"):
+    with pytest.raises(luckbase.errors.OptionError, match="only tables in folders"):
         luckbase.clean(results="s3://bucket/results")
 
 
