@@ -98,35 +98,42 @@ def _source(effect: Effect) -> int:
 
 
 @nb.njit(nogil=True, cache=True)
-def add_best(values, n, has_whammy, choosing, own, other):
-    """Add to `own` and `other` (n,) the best of every list, times its chance.
+def copy(source, at, own, x, n):
+    """own[x : x + n] = source[at : at + n]; places are unsigned, as in `kernel.take_if_better`."""
+    for k in range(n):
+        own[x + k] = source[at + k]
 
-    values: (2, e + 1, BLOCK), the payoffs of the slot up and of the other one after each effect;
-    the last row is scratch.
+
+@nb.njit(nogil=True, cache=True)
+def add_best(own, other, n, has_whammy, choosing, to_own, to_other, at):
+    """Add the best of every list, times its chance, to n elements from `at` on of `to_own` and
+    `to_other`.
+
+    own, other: (e + 1) * BLOCK, flat, the payoffs of the slot up and of the other one after each
+    effect; those of the last row are scratch.
     """
-    starts, options = choosing.starts[has_whammy], choosing.options[has_whammy]
-    last = choosing.sources.size
+    last = np.uint64(choosing.sources.size * BLOCK)
     for i in range(choosing.chances.size):
         p = choosing.chances[i]
-        x = options[starts[i]]
-        count = starts[i + 1] - starts[i]
-        if count > 2:
-            run, beside = values[0, last], values[1, last]
-            for k in range(n):
-                run[k], beside[k] = values[0, x, k], values[1, x, k]
-            for j in range(starts[i] + 1, starts[i + 1] - 1):
-                q, r = values[0, options[j]], values[1, options[j]]
-                for k in range(n):
-                    better = q[k] > run[k] + TIE_TOLERANCE
-                    beside[k] = r[k] if better else beside[k]
-                    run[k] = q[k] if better else run[k]
+        first, stop = choosing.starts[has_whammy, i], choosing.starts[has_whammy, i + 1]
+        x = np.uint64(choosing.options[has_whammy, first] * BLOCK)
+        y = np.uint64(choosing.options[has_whammy, stop - 1] * BLOCK)
+        if stop - first > 2:
+            copy(own, x, own, last, n)
+            copy(other, x, other, last, n)
             x = last
-        y = options[starts[i + 1] - 1]
-        p0, p1, q0, q1 = values[0, x], values[1, x], values[0, y], values[1, y]
-        for k in range(n):
-            better = q0[k] > p0[k] + TIE_TOLERANCE
-            own[k] += p * (q0[k] if better else p0[k])
-            other[k] += p * (q1[k] if better else p1[k])
+            for j in range(first + 1, stop - 1):
+                z = np.uint64(choosing.options[has_whammy, j] * BLOCK)
+                for k in range(n):
+                    p0, p1, q0, q1 = own[x + k], other[x + k], own[z + k], other[z + k]
+                    better = q0 > p0 + TIE_TOLERANCE
+                    own[x + k] = q0 if better else p0
+                    other[x + k] = q1 if better else p1
+        for k in range(n):  # read before it is chosen from, which gives the loop its vectors
+            p0, p1, q0, q1 = own[x + k], other[x + k], own[y + k], other[y + k]
+            better = q0 > p0 + TIE_TOLERANCE
+            to_own[at + k] += p * (q0 if better else p0)
+            to_other[at + k] += p * (q1 if better else p1)
 
 
 @nb.njit(nogil=True, cache=True)
@@ -136,29 +143,29 @@ def choose_streams(up, first, last, spend, gain, b, a, arrays, start_b, choices)
     v, d, wa, wb, _ = arrays
     less, has_whammy, choosing = choices
     n_c = choosing.to.shape[1]
-    width, width_d = v.shape[3], d.shape[3]
     own, origin, step = (a, b * v.shape[2], 1) if up == 0 else (b, a, v.shape[2])
-    values = np.empty((2, choosing.sources.size + 1, BLOCK))
-    start, stop = first * n_c, last * n_c
-    for x in range(start, stop, BLOCK):
-        n = min(BLOCK, stop - x)
+    face = wa[:, b].copy().reshape(-1) if up == 0 else wb[:, a].copy().reshape(-1)
+    back, spent, fewer = v.reshape(-1), d.reshape(-1), less[up].reshape(-1)
+    size = np.uint64((choosing.sources.size + 1) * BLOCK)
+    values = np.empty(size), np.empty(size)
+    v0, v1 = v[up, b, a], v[1 - up, b, a]
+    start = first * n_c
+    for x in range(start, last * n_c, BLOCK):
+        n = np.uint64(min(BLOCK, last * n_c - x))
         for e in range(choosing.sources.size):
             source, row = choosing.sources[e], origin + choosing.to[e, own] * step
             for p in range(2):
-                out = values[p if up == 0 else 1 - p, e, :n]
+                mine, place = values[p if up == 0 else 1 - p], np.uint64(e * BLOCK)
                 if source == LOST:
-                    at = x if up == 0 else x - start_b * n_c
-                    found = wa[p, b, at : at + n] if up == 0 else wb[p, a, at : at + n]
+                    at = p * (face.size // 2) + x - (0 if up == 0 else start_b * n_c)
+                    copy(face, np.uint64(at), mine, place, n)
                 elif source == BACK:
-                    at = row * width + gain * n_c + x - start
-                    found = v[p].reshape(-1)[at : at + n]
+                    at = p * (v.size // 2) + row * v.shape[3] + gain * n_c + x - start
+                    copy(back, np.uint64(at), mine, place, n)
                 else:
-                    at = row * width_d + spend * n_c + x - start
-                    found = (d if source == SPENT else less[up])[p].reshape(-1)[at : at + n]
-                for k in range(n):
-                    out[k] = found[k]
-        here = v[up, b, a, x : x + n], v[1 - up, b, a, x : x + n]
-        add_best(values, n, has_whammy[up], choosing, *here)
+                    at = p * (d.size // 2) + row * d.shape[3] + spend * n_c + x - start
+                    copy(spent if source == SPENT else fewer, np.uint64(at), mine, place, n)
+        add_best(values[0], values[1], n, has_whammy[up], choosing, v0, v1, np.uint64(x))
 
 
 @nb.njit(nogil=True, cache=True)
@@ -166,28 +173,26 @@ def choose_row(v0, v1, d0, d1, lost, c, moves, choices):
     """Add to playing what slot C may choose, who must spin: configuration c of one row."""
     less, has_whammy, choosing = choices
     n_c = choosing.to.shape[1]
-    values = np.empty((2, choosing.sources.size + 1, BLOCK))
-    own, other = np.empty(BLOCK), np.empty(BLOCK)
+    size = (choosing.sources.size + 1) * BLOCK
+    own, other, best, beside = np.empty(size), np.empty(size), np.empty(BLOCK), np.empty(BLOCK)
     spend, gain, here = moves.spend[c] * n_c, moves.gain[c] * n_c, c * n_c
     for s in range(0, n_c, BLOCK):
         n = min(BLOCK, n_c - s)
-        own[:n], other[:n] = 0.0, 0.0
+        best[:n], beside[:n] = 0.0, 0.0
         for e in range(choosing.sources.size):
-            source, to = choosing.sources[e], choosing.to[e, s : s + n]
-            if source == LOST:
-                for k in range(n):
-                    values[0, e, k], values[1, e, k] = -(lost[0] + lost[1]), lost[0]
-                continue
+            source, x = choosing.sources[e], e * BLOCK
             q0, q1, at = (v0, v1, gain) if source == BACK else (d0, d1, spend)
             if source == LESS:
                 q0, q1 = less
             for k in range(n):
-                p0 = q0[at + to[k]]
-                values[0, e, k], values[1, e, k] = -(p0 + q1[at + to[k]]), p0
-        add_best(values, n, has_whammy, choosing, own, other)
+                p0, p1 = lost
+                if source != LOST:
+                    p0, p1 = q0[at + choosing.to[e, s + k]], q1[at + choosing.to[e, s + k]]
+                own[x + k], other[x + k] = -(p0 + p1), p0
+        add_best(own, other, np.uint64(n), has_whammy, choosing, best, beside, np.uint64(0))
         for k in range(n):
-            v0[here + s + k] += other[k]
-            v1[here + s + k] -= own[k] + other[k]
+            v0[here + s + k] += beside[k]
+            v1[here + s + k] -= best[k] + beside[k]
 
 
 @nb.njit(nogil=True, cache=True)

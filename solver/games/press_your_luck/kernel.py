@@ -196,7 +196,8 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
     order, pivot_of, constant, b, a, s_last, s_first, arrays, options, moves, taps, choices, notes
 ):
     """Fill the states of row (b, a) one by one: s from s_last down to s_first, each in `order`.
-    Returns by how much a payoff moved at most, where the board leaves something to choose.
+    Returns by how much a payoff moved at most, which says nothing where V was not yet filled; -1
+    where the best reply of a state that leans on itself did not settle.
 
     The scalar twin of the streams, for the rows where somebody is stuck and for the one
     configuration that leans on itself. A pivot's payoff goes to ``constant[:, pivot_of[c]]``, not
@@ -289,7 +290,7 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
                     break
             failed = failed or (leans and change >= STILL)
             moved = max(moved, abs(v[0, b, a, here] - old0), abs(v[1, b, a, here] - old1))
-    return np.inf if failed else moved
+    return -1.0 if failed else moved
 
 
 @nb.njit(nogil=True, cache=True)
@@ -311,7 +312,7 @@ def settle(order, pivot_of, none, b, a, s, kernel):
                 x = v[p, b, a, order[k] * n_c + s]
                 apart = max(apart, abs(x - found[p, k]) * turn)
                 found[p, k] = x
-        if moved >= STILL:
+        if not 0.0 <= moved < STILL:
             return False
     return apart <= TIE_TOLERANCE
 
@@ -345,7 +346,7 @@ def sweep_stuck_row(b, a, arrays, options, moves, taps, choices, caps, notes):  
             continue
         if powers[0] < 0:
             moved = sweep(order, pivot_of, constant, b, a, last, first, *kernel)
-            settled = settled and moved < np.inf
+            settled = settled and not moved < 0.0
             continue
         for s in range(last, first - 1, -1):
             for turn in range(2):
@@ -437,7 +438,7 @@ def solve_plane(b, span, v, d, faces, options, moves, taps, choices, caps, notes
             # C decides: one configuration, which leans on itself along s; then C must spin.
             kernel = (arrays, options, moves, taps, choices, here)
             moved = sweep(only_c, nowhere, none, b, a, cap, lowest, *kernel)
-            settled = settled and moved < np.inf
+            settled = settled and not moved < 0.0
             of_c = (less[2][0, b, a], less[2][1, b, a]), has_whammy[2], choosing
             lost = wc[0, b, a], wc[1, b, a]
             play_c(v0, v1, d[0, b, a], d[1, b, a], lost, moves, taps, of_c)

@@ -9,14 +9,27 @@ from hypothesis import HealthCheck, event, given, settings
 
 from luckbase.solver import dense, load_game, load_layout
 from luckbase.solver.board.file import board_from_canonical
+from luckbase.solver.board.model import canonical
 from luckbase.solver.check import check_game
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.games.press_your_luck.layout import Planes
+from luckbase.solver.games.press_your_luck.tiers import Tier
 from tests.reference.press_your_luck_slides import Unsettled
 from tests.solver.board.board_files import BOARDS, FEBRUARY, press_your_luck
 from tests.solver.games.press_your_luck import InMemory
 from tests.solver.games.test_press_your_luck_slides import UNIT, Made, boards
+
+
+def planes_of(name: str, players: int) -> Planes:
+    """The layout of a board of the show with best choices, in two steps of $1,000."""
+    form = {**canonical(press_your_luck(BOARDS / f"{name}.toml", choices="best", **SMALL))}
+    form.pop("start", None)
+    form["rules"] = {**form["rules"], "players": players}
+    found = load_layout(board_from_canonical(name, form))
+    assert isinstance(found, Planes)
+    return found
+
 
 SMALL = {"score_unit": "1000", "score_cap": "2000", "frontier": "2"}
 
@@ -78,6 +91,28 @@ def test_three_at_the_cap_with_one_spin_on_the_board_of_february() -> None:
     state = planes.game.parse({"scores": (20_000,) * 3, "earned": (1, 0, 0)}).reshape(1, -1)
     found = InMemory(planes).look_up(state)[0]
     assert found == pytest.approx([0.36528138, 0.28711239, 0.34760623], abs=5e-9)
+
+
+@pytest.mark.parametrize("dirt", [np.nan, np.inf, 7.0])
+def test_a_dirty_buffer_gives_the_same_bits(dirt: float) -> None:
+    """Where states lean on themselves and on one another, nothing of what was there is read."""
+    planes = planes_of("1985-02-double", 3)
+    solved = dense.InMemory(planes).payoffs
+    for tier in (Tier(1, (0, 0, 0)), Tier(1, (4, 0, 3)), Tier(2, (0, 1, 3))):
+        dirty = np.full(planes.shape(tier), dirt)
+        planes.solve_tier(tier, dirty, solved.__getitem__, lambda: False)
+        assert dirty.tobytes() == solved[tier].tobytes()
+
+
+def test_two_players_have_a_full_table_that_is_as_that_of_three_with_one_out() -> None:
+    """Player 3 is out from the beginning; and every row of two is a step of the rules."""
+    two, three = planes_of("1985-02-double", 2), planes_of("1985-02-double", 3)
+    assert {len(tier.whammies) for tier in two.tiers()} == {2}
+    of_two, of_three = (dense.InMemory(planes).payoffs for planes in (two, three))
+    for tier in two.tiers():
+        same = Tier(tier.spins, (*tier.whammies, 4))
+        assert of_two[tier].tobytes() == of_three[same].tobytes()
+    assert check_game(two.game, [{"scores": (0, 1000), "earned": (1, 1)}], most=50, rows=10_000)
 
 
 def test_slides_that_bring_several_spins_are_refused_by_name() -> None:
