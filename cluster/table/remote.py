@@ -37,8 +37,8 @@ from luckbase.solver.errors import CorruptTableError, StoreError
 Store = Any  # one of obstore's
 PARALLEL = 16
 """Objects that are put at once."""
-COALESCE = 1 << 18
-"""Ranges with fewer bytes between them are read in one request."""
+COALESCE = 1 << 20
+"""Ranges with fewer bytes between them are read in one request, which takes as long as a MB does."""
 TIMEOUT = "60s"
 """Of one request, from when it is sent until all of its answer is there."""
 PATIENT = {"tries": 60, "seconds": 180.0}

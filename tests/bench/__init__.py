@@ -11,6 +11,8 @@ with its own peers.
 * ``search``: states with known payoffs (docs/sources.md#numbers-of-this-project) from the
   root, with no table, one worker; then one of them with 1 and 2 workers and several depths:
   overlap and time.
+* ``remote``: requests, bytes and times of questions to a table in a store that is 30 ms away, and
+  how long 10,000 files there list and open.
 * ``ledger``: 10,000 commits, opening, and looking at the sizes of 10,000 files.
 * ``compile``: the first solve of each game with nothing compiled, and the one after it.
 * ``workers``: one table by threads and by Ray's workers on this machine, in turns.
@@ -45,6 +47,7 @@ from tests.bench.compiling import compiling_suite
 from tests.bench.diff import diff_suite
 from tests.bench.ledger import ledger_suite
 from tests.bench.page import page_suite
+from tests.bench.remote import remote_suite
 from tests.bench.search import search_suite
 from tests.bench.timing import best_of
 from tests.bench.web import web_suite
@@ -58,7 +61,7 @@ if TYPE_CHECKING:
 
 SUITES = (
     "kernel", "solve", "store", "probe", "batch", "diff", "search", "ledger", "compile",
-    "workers", "replay", "web", "page", "coarsen", "far",
+    "workers", "replay", "web", "page", "coarsen", "remote", "far",
 )  # fmt: skip
 ABOUT = "Time the kernel, whole solves, the store and the probe, side by side with peers."
 BOARD = BOARDS / "press-your-luck/1985-02.toml"
@@ -84,7 +87,7 @@ def main(words: Sequence[str] | None = None) -> None:
         "batch": batch_suite, "diff": diff_suite,
         "search": search_suite, "ledger": ledger_suite, "compile": compiling_suite,
         "workers": workers_suite, "replay": replay_suite, "web": web_suite, "page": page_suite,
-        "coarsen": coarsen_suite, "far": far_suite,
+        "coarsen": coarsen_suite, "far": far_suite, "remote": remote_suite,
     }  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
         for suite in USUAL if asked.suite == "all" else [asked.suite]:
