@@ -23,6 +23,8 @@ with its own peers.
 * ``replay``: times of shards through the real schedule, on 16, 128 and 1,024 cores.
 * ``web``: what ``luckbase serve`` answers in a second, on one core.
 * ``page``: bytes, requests and time of the page's first views, on a slowed processor.
+* ``peers``: other programs at our work, and we, in turns; ``--python`` names that of their
+  environment.
 
 Numbers of one run stand beside each other; compare ratios, not runs.
 """
@@ -47,6 +49,7 @@ from tests.bench.compiling import compiling_suite
 from tests.bench.diff import diff_suite
 from tests.bench.ledger import ledger_suite
 from tests.bench.page import page_suite
+from tests.bench.peers import peers_suite
 from tests.bench.remote import remote_suite
 from tests.bench.search import search_suite
 from tests.bench.timing import best_of
@@ -61,11 +64,13 @@ if TYPE_CHECKING:
 
 SUITES = (
     "kernel", "solve", "store", "probe", "batch", "diff", "search", "ledger", "compile",
-    "workers", "replay", "web", "page", "coarsen", "remote", "far",
+    "workers", "replay", "web", "page", "coarsen", "remote", "far", "peers",
 )  # fmt: skip
 ABOUT = "Time the kernel, whole solves, the store and the probe, side by side with peers."
 BOARD = BOARDS / "press-your-luck/1985-02.toml"
-USUAL = tuple(suite for suite in SUITES if suite != "far")  # a quarter of an hour, 13 GB of disk
+USUAL = tuple(
+    suite for suite in SUITES if suite not in ("far", "peers")
+)  # a quarter of an hour, 13 GB of disk
 KERNELS = (500, 3), (500, 5), (250, 3), (250, 4)
 """The score unit and the frontier of the boards whose largest tier `kernel` solves."""
 TABLES = (500, 2), (500, 3), (250, 2)
@@ -73,14 +78,21 @@ TABLES = (500, 2), (500, 3), (250, 2)
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run a suite, or all but far."""
+    """Run a suite, or all but far and peers."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=ABOUT)
     parser.add_argument("suite", metavar="SUITE", choices=(*SUITES, "all"),
-                        help=f"of {', '.join(SUITES)}; or all of them but far")  # fmt: skip
+                        help=f"of {', '.join(SUITES)}; or all of them but far, peers")  # fmt: skip
     parser.add_argument("board", metavar="BOARD", nargs="?", type=Path, default=BOARD,
                         help="with the options score_unit and frontier; 1985-02")  # fmt: skip
     parser.add_argument("--results", metavar="DIR", type=Path,
                         help="where to solve; a temporary folder if not given")  # fmt: skip
+    peers = parser.add_argument_group("peers")
+    peers.add_argument("--python", metavar="PATH", type=Path,
+                       help="the Python of the environment of the other programs")  # fmt: skip
+    peers.add_argument("--pressorpass", metavar="DIR", type=Path,
+                       help="a checkout of this program, which is built in a copy")  # fmt: skip
+    peers.add_argument("--syzygy", metavar="DIR", type=Path,
+                       help="a folder of Syzygy's files, with KQvKR")  # fmt: skip
     asked = parser.parse_args(words)
     run: dict[str, Callable[[Path, Path], None]] = {
         "kernel": _kernel, "solve": _solve, "store": _store, "probe": _probe,
@@ -88,6 +100,9 @@ def main(words: Sequence[str] | None = None) -> None:
         "search": search_suite, "ledger": ledger_suite, "compile": compiling_suite,
         "workers": workers_suite, "replay": replay_suite, "web": web_suite, "page": page_suite,
         "coarsen": coarsen_suite, "far": far_suite, "remote": remote_suite,
+        "peers": partial(
+            peers_suite, python=asked.python, pressorpass=asked.pressorpass, syzygy=asked.syzygy
+        ),
     }  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
         for suite in USUAL if asked.suite == "all" else [asked.suite]:
