@@ -88,6 +88,8 @@ class Place(PosixPath):
         return _objects(self.parent).has(self.name)
 
     def exists(self, **_: Any) -> bool:
+        if len(self.parts) < 3:  # of a bucket the first request says so
+            return True
         return self.is_file() or (not self.read_only and bool(_objects(self).names()))
 
     def absolute(self) -> Place:

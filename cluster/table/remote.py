@@ -38,7 +38,7 @@ Store = Any  # one of obstore's
 PARALLEL = 16
 """Objects that are put at once."""
 COALESCE = 1 << 20
-"""Ranges with fewer bytes between them are read in one request, which takes as long as a MB does."""
+"""Ranges with fewer bytes between them are read in one request, which takes as long as these."""
 TIMEOUT = "60s"
 """Of one request, from when it is sent until all of its answer is there."""
 PATIENT = {"tries": 60, "seconds": 180.0}

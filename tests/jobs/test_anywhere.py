@@ -185,6 +185,8 @@ def test_a_board_file_means_its_table_in_results_of_a_uri(
     code, out, _ = said_by(capsys, "query", *board, results, *WORDS)
     assert (code, out) == (0, said_by(capsys, "query", *board, str(table.parents[2]), *WORDS)[1])
     assert said_by(capsys, "status", "--results", results)[1].startswith(f"complete  {memory}")
+    assert said_by(capsys, "plan", *board, results)[0] == 0
+    assert "complete" in said_by(capsys, "solve", "--dry-run", *board, results)[1]
     nothing = "memory://nothing-there/results"
     code, _, err = said_by(capsys, "query", *board, nothing, *WORDS)
     assert code == 1
