@@ -33,16 +33,10 @@ from luckbase.solver.game.rules import TERMINAL, Numbers
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
 from luckbase.solver.games.press_your_luck.game import (
     CAP,
-    EARNED,
-    FIELDS,
     MERGES,
-    OFFER,
-    PASSED,
     PLAY,
-    PLAYERS,
-    SCORE,
-    TAKE,
-    WHAMMIES,
+    STOP,
+    by_field,
     spin,
 )
 from luckbase.solver.games.press_your_luck.outcomes import (
@@ -73,11 +67,12 @@ class Told(Follow):
 
     def __init__(self, game: Game) -> None:
         assert isinstance(game.board, PressYourLuckBoard)
-        self.game, self.board = game, game.board
+        self.game, self.board, self.players = game, game.board, game.players
         self.ints = game.numbers.ints.copy()
         self.ints[CAP], self.ints[MERGES] = BEYOND, 0
         numbers = Numbers(self.ints, game.numbers.reals)
         self.exact = Game(game.board, replace(game.rules, numbers=numbers))
+        self._stop = int(self.ints[STOP]) or -1  # the action of stopping against the house
         self.outcomes = outcome_distribution(game.board)
         self.effects = sorted({each for effects, _ in self.outcomes.others for each in effects})
         self.slides = sorted({leaf.slide for leaf in game.board.leaves()})
@@ -98,8 +93,8 @@ class Told(Follow):
         if ";" not in text:
             return None
         parts = [part.strip() for part in text.split(";") if part.strip()]
-        if len(parts) != PLAYERS:
-            raise StateError(f"{many(len(parts), 'player')}; expected {PLAYERS}, a semicolon "
+        if len(parts) != self.players:
+            raise StateError(f"{many(len(parts), 'player')}; expected {self.players}, a semicolon "
                              "between them")  # fmt: skip
         desks = list(map(self._desk, parts))
         names = tuple(name for name, _ in desks)
@@ -108,7 +103,8 @@ class Told(Follow):
                 raise StateError(f"'{name}' is there twice; expected a name for each player")
         values = np.zeros(self.game.field_count, np.int64)
         for i, (_, numbers) in enumerate(desks):
-            values[[SCORE + i, EARNED + i, PASSED + i, WHAMMIES + i]] = numbers
+            for field, number in zip(by_field(values), numbers, strict=True):
+                field[i] = number
         return self._at(names, values)
 
     def _desk(self, part: str) -> tuple[str, list[int]]:
@@ -133,7 +129,7 @@ class Told(Follow):
         """The position of values (fields,) in exact dollars. Raises StateError."""
         unit, cap = self.board.solve.score_unit, self.board.solve.score_cap
         rounded = values.copy()
-        for i in range(SCORE, SCORE + PLAYERS):
+        for i in range(self.players):
             rounded[i] = min(round_half_up(int(values[i]), unit) * unit, cap)
         state: Ints = self.game.canonical_states(rounded)[0]
         edges = self._edges(values)
@@ -148,9 +144,7 @@ class Told(Follow):
         return self._at(names, self.game.fields.values(state.reshape(1, -1))[0])
 
     def desk(self, at: Position, player: int) -> str:
-        score, earned, passed, whammies = (
-            int(at.values[first + player]) for first in (SCORE, EARNED, PASSED, WHAMMIES)
-        )
+        score, earned, passed, whammies = (int(each[player]) for each in by_field(at.values))
         said = [f"${score:,}"]
         said += [many(earned, "spin")] * bool(earned) + [f"{passed} passed"] * bool(passed)
         said += [many(whammies, "whammy", "whammies")] * bool(whammies)
@@ -158,7 +152,7 @@ class Told(Follow):
 
     def note(self, at: Position) -> str:
         cap = self.board.solve.score_cap
-        over = [name for i, name in enumerate(at.names) if at.values[SCORE + i] > cap]
+        over = [name for i, name in enumerate(at.names) if at.values[i] > cap]
         if not over:
             return ""
         return f"{' and '.join(over)}: more than ${cap:,} counts as that, the board's score_cap"
@@ -176,6 +170,9 @@ class Told(Follow):
         if re.match(r"pass(es|ed)?\b", text, re.I):
             return self._pass(at, edges, text)
         text = re.sub(r" ?(?:\+|\b(?:and|plus)\b(?: an?\b)?) ?", " + ", text.lower())
+        if re.fullmatch(r"stop(s|ped)?", text) and self._stop in edges.actions:
+            after = edges.children[np.argmax(edges.actions == self._stop)]
+            return Event(self._stop, f"{name} stops"), self._at(at.names, after)
         if found := re.fullmatch(r"(?:may take|can take|is offered|offered) (.*)", text):
             return self._offer(at, re.split(r",? or |, ", found[1]))
         slide, dollars = self._slide(at, text)
@@ -206,7 +203,7 @@ class Told(Follow):
             may = bool(or_lose) and self.board.rules.or_lose_whammy == "best"
             if slide.kind not in kinds and not may:
                 raise StateError("no slide of this board takes a whammy away")
-            if may and slide.kind not in kinds and not at.values[WHAMMIES + at.up]:
+            if may and slide.kind not in kinds and not self._whammies(at):
                 raise StateError(f"{name} has no whammy to lose; expected the money")
             return Effect(LOSES if slide.kind in kinds else MAY_LOSE)
         own = list(map(_money, self.slides))
@@ -249,18 +246,22 @@ class Told(Follow):
     def _takes(self, effect: Effect) -> list[int]:
         """The actions of taking what does so, in dollars."""
         units = _same(self._in_units(effect))
-        return [TAKE + i for i, each in enumerate(self.effects) if _same(each) == units]
+        return [self.players + 1 + i for i, each in enumerate(self.effects) if _same(each) == units]
 
     def _in_units(self, effect: Effect) -> Effect:
         units = round_half_up(effect.units, self.board.solve.score_unit)
         return effect._replace(units=min(units, self.board.cap_units))
 
     def _offer_at(self, values: Ints) -> int:
-        return int(values[OFFER]) if len(values) > FIELDS else 0
+        return int(values[-1]) if len(values) > 4 * self.players else 0
+
+    def _whammies(self, at: Position) -> int:
+        """Those of the player up."""
+        return int(by_field(at.values)[3][at.up])
 
     def _offer(self, at: Position, parts: Sequence[str]) -> tuple[Event, Position]:
         """After a spin that leaves a choice between slides."""
-        name, has = at.names[at.up], at.values[WHAMMIES + at.up] > 0
+        name, has = at.names[at.up], self._whammies(at) > 0
         told, names = [], []
         for part in parts:
             slide, dollars = self._slide(at, part.strip())
@@ -271,7 +272,7 @@ class Told(Follow):
             left = {_same(each) for each in effects if each.kind != MAY_LOSE or has}
             if len(left) > 1 and left == {*told} and not self._offer_at(at.values):
                 values = at.values.copy()
-                values[OFFER] = offer
+                values[-1] = offer
                 text = f"{name} may take {' or '.join(names)}"
                 return Event(PLAY, text), self._at(at.names, values)
         raise StateError(
@@ -282,11 +283,11 @@ class Told(Follow):
     def _passes(self, at: Position) -> list[int]:
         """The players, from 0, to whom the player up may pass."""
         actions = self._edges(at.values).actions.tolist()
-        return [action - 1 for action in actions if PLAY < action < TAKE]
+        return [action - 1 for action in actions if PLAY < action <= self.players]
 
     def _pass(self, at: Position, edges: Expanded, text: str) -> tuple[Event, Position]:
         name, up, allowed = at.names[at.up], at.up, self._passes(at)
-        earned, passed = (int(at.values[first + up]) for first in (EARNED, PASSED))
+        earned, passed = (int(each[up]) for each in by_field(at.values)[1:3])
         form = r"pass(?:es|ed)?(?: (?:all )?(\d+))?(?: spins?)?(?: to (.+))?"
         found = re.fullmatch(form, text, re.I)
         if found is None:
@@ -297,7 +298,9 @@ class Told(Follow):
             raise StateError(f"{name} has {passed} passed and must play them; expected what "
                              f"{name} got, as in whammy")  # fmt: skip
         if not allowed:
-            raise StateError(f"{name} is behind both others and must play (third_place_spins); "
+            if self._stop in edges.actions:
+                raise StateError(f"{name} is alone; expected {name} stops, or what {name} got")
+            raise StateError(f"{name} is behind all others and must play (third_place_spins); "
                              f"expected what {name} got, as in whammy")  # fmt: skip
         if found[2] is None and len(allowed) > 1:
             whom = " or ".join(at.names[i] for i in allowed)
@@ -319,9 +322,9 @@ class Told(Follow):
     def lines(self, at: Position) -> Iterator[str]:
         if at.up < 0:
             return
-        name, earned = at.names[at.up], int(at.values[EARNED + at.up])
+        name, earned = at.names[at.up], int(by_field(at.values)[1][at.up])
         actions, offered = self._edges(at.values).actions, self._offer_at(at.values)
-        has = at.values[WHAMMIES + at.up] > 0
+        has = self._whammies(at) > 0
         if (actions == PLAY).any():
             for slide in self.slides:
                 yield f"{name} {_called(_money(slide))}"
@@ -336,6 +339,8 @@ class Told(Follow):
                     yield f"{name} takes {self._said(each)}"
         for to in self._passes(at):
             yield f"{name} passes {earned} to {at.names[to]}"
+        if self._stop in actions:
+            yield f"{name} stops"
 
     def _said(self, effect: Effect) -> str:
         """An effect of this board, in units, by the first slide that does it."""

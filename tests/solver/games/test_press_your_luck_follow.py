@@ -144,7 +144,7 @@ def test_slides_of_every_kind_are_said() -> None:
         (["Ed 0, 1; Peter 0; Michael 0", "Ed loses a whammy"], "takes a whammy away"),
         (["Ed 0, 1; Peter 0; Michael 0", "Ed prize 99999999"], "expected at most $1,000,000"),
         (["Ed 0, 1; Peter 0; Michael 0", "Ed laughs"], "'laughs': expected what Ed got"),
-        (["Ed 0, 1; Peter 1; Michael 1", "Ed passes"], "behind both others and must play"),
+        (["Ed 0, 1; Peter 1; Michael 1", "Ed passes"], "behind all others and must play"),
         (["Ed 9, 2; Peter 1; Michael 1", "Ed passes"],
          "to whom? expected Ed passes 2 to Peter or Michael"),
         (["Ed 9, 2; Peter 1; Michael 999", "Ed passes to Pet"],
