@@ -326,21 +326,20 @@ class Told(Follow):
         actions, offered = self._edges(at.values).actions, self._offer_at(at.values)
         has = self._whammies(at) > 0
         if (actions == PLAY).any():
-            for slide in self.slides:
-                yield f"{name} {_called(_money(slide))}"
-            for effects, _ in self.outcomes.others:
-                left = [each for each in effects if each.kind != MAY_LOSE or has]
-                if len(left) > 1:
-                    yield f"{name} may take {' or '.join(map(self._said, left))}"
+            yield from (f"{name} {_called(_money(slide))}" for slide in self.slides)
+            lists = (self._left(effects, has) for effects, _ in self.outcomes.others)
+            yield from (f"{name} may take {' or '.join(left)}" for left in lists if left[1:])
         elif offered:
-            effects, _ = self.outcomes.others[offered - 1]
-            for each in effects:
-                if each.kind != MAY_LOSE or has:
-                    yield f"{name} takes {self._said(each)}"
+            left = self._left(self.outcomes.others[offered - 1][0], has)
+            yield from (f"{name} takes {each}" for each in left)
         for to in self._passes(at):
             yield f"{name} passes {earned} to {at.names[to]}"
         if self._stop in actions:
             yield f"{name} stops"
+
+    def _left(self, effects: Sequence[Effect], has: bool) -> list[str]:
+        """What somebody can take of a list, in words; has: whether they have a whammy to lose."""
+        return [self._said(each) for each in effects if each.kind != MAY_LOSE or has]
 
     def _said(self, effect: Effect) -> str:
         """An effect of this board, in units, by the first slide that does it."""
