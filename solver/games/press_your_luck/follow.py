@@ -268,13 +268,16 @@ class Told(Follow):
             effect = self._effect(at, slide, dollars)
             told.append(_same(self._in_units(effect)))
             names.append(_called(slide, effect))
-        for offer, (effects, _) in enumerate(self.outcomes.others, start=1):
-            left = {_same(each) for each in effects if each.kind != MAY_LOSE or has}
-            if len(left) > 1 and left == {*told} and not self._offer_at(at.values):
-                values = at.values.copy()
-                values[-1] = offer
-                text = f"{name} may take {' or '.join(names)}"
-                return Event(PLAY, text), self._at(at.names, values)
+        lists = [
+            [_same(each) for each in effects if each.kind != MAY_LOSE or has]
+            for effects, _ in self.outcomes.others
+        ]
+        meant = [i for i, each in enumerate(lists) if {*each} == {*told} and len(each) > 1]
+        if meant and not self._offer_at(at.values):
+            values = at.values.copy()
+            values[-1] = 1 + next((i for i in meant if lists[i] == told), meant[0])
+            text = f"{name} may take {' or '.join(names)}"
+            return Event(PLAY, text), self._at(at.names, values)
         raise StateError(
             f"no spin of this board leaves {name} the choice of {' or '.join(names)}; write what "
             f"{name} got"
