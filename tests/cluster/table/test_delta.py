@@ -82,6 +82,18 @@ def test_a_search_has_no_unsigned_columns_and_the_bytes_are_the_same_again(tmp_p
     assert luckbase.status(str(made))[0].state == "complete"
 
 
+def test_a_table_that_was_published_is_one_in_its_store(tmp_path: Path, bucket: str) -> None:
+    made = luckbase.solve("jackpot/tiny", results=tmp_path).table
+    with luckbase.open(made) as table:
+        table.publish(f"{bucket}/jackpot")
+    with luckbase.open(f"{bucket}/jackpot") as table:
+        assert table.export("-", format="delta").out == f"{bucket}/jackpot/{COMMIT}"
+        rows = table.rows
+    options = {"aws_allow_http": "true", "aws_region": "us-east-1"}
+    found = polars.scan_delta(f"{bucket}/jackpot", storage_options=options)
+    assert found.select(polars.len()).collect().item() == rows
+
+
 def test_what_is_not_a_whole_table_is_one_sentence(
     tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
