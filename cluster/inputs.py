@@ -29,7 +29,14 @@ from luckbase.solver.errors import (
     TableError,
 )
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Layout, first_state, hints, plain, simplify
+from luckbase.solver.game.capabilities import (
+    Layout,
+    first_state,
+    hints,
+    plain,
+    simplify,
+    states_to_copy,
+)
 from luckbase.solver.game.game import Game
 from luckbase.solver.sentences import option
 
@@ -41,7 +48,7 @@ if TYPE_CHECKING:
     from luckbase.cluster.run.options import SolveOptions
     from luckbase.cluster.run.progress import Solved
     from luckbase.cluster.table.table import StoredTable, Table
-    from luckbase.solver.policy.evaluate import Policy
+    from luckbase.solver.policy.evaluate import Policy, Starts
 
 MAX_IN_MEMORY = 100_000_000
 """States of a full table that is kept in memory."""
@@ -49,6 +56,9 @@ MAX_SEARCHED = 1e9
 """States that a search without a word is begun for, by the game's own rough guess."""
 MAX_ROWS = 20_000_000
 """Rows of all tiers that are solved in memory for a play: seconds, and 8 bytes each."""
+MAX_DRAWN = 2_000_000
+"""States that are searched below a start that was drawn: seconds, where nobody said where to begin.
+"""
 ROUGHLY = 4
 """How many times the states that a search meets a game may guess beforehand."""
 A_WHILE = 2.0
@@ -108,6 +118,17 @@ def start_of(game: Game, start: Any) -> Ints:
         )
     found: Ints = roots[0]
     return found
+
+
+def starts_of(game: Game, start: Any) -> Starts:
+    """Where plays begin: the one state given, or the game's own with their chances. Raises as
+    `start_of`."""
+    from luckbase.solver.policy.evaluate import Starts, starts_at
+
+    own = game.starts() if roots_of(game, start) is None else []
+    if len(own) < 2:
+        return starts_at(start_of(game, start))
+    return Starts(np.array([state for _, state in own]), np.array([chance for chance, _ in own]))
 
 
 def has_full_table(game: Game, on_note: Callable[[str], None] = lambda text: None) -> bool:
@@ -243,16 +264,16 @@ def tables_by_name(board: Board, results: Path) -> Iterator[Opener]:
 def playing(
     board: Board | str | os.PathLike[str], agents: str | Sequence[Any], start: Any,
     results: str | os.PathLike[str],
-) -> Iterator[tuple[Game, Ints, Opener]]:  # fmt: skip
-    """The game of a board, the canonical state (fields,) where plays begin, and what opens the
-    tables that are agents. Raises OptionError for an agent that there is not, then as `start_of`.
+) -> Iterator[tuple[Game, Starts, Opener]]:  # fmt: skip
+    """The game of a board, the canonical states where plays begin, and what opens the tables that
+    are agents. Raises OptionError for an agent that there is not, then as `start_of`.
     """
     from luckbase.cluster.play.agents import check
 
     game = game_of(board)
     with tables_by_name(game.board, place_of(results)) as opener:
         check(game, agents, opener)
-        yield game, start_of(game, start), opener
+        yield game, starts_of(game, start), opener
 
 
 def new_play(game: Game, start: Any, results: Path, max_states: int, how: PlayOptions) -> Play:
@@ -269,7 +290,13 @@ def new_play(game: Game, start: Any, results: Path, max_states: int, how: PlayOp
             return tables.enter_context(table)
 
         by_name = tables.enter_context(tables_by_name(game.board, results))
-        play = begin(game, start, priced, {"opener": by_name, **how})
+        stored = None
+        if start is None and len(game.starts()) > 1:
+            bare = plain(game)
+            stored = _stored(bare, simplify(bare, starts_of(game, None).states), results)
+            stored = stored and tables.enter_context(stored)
+            max_states = max_states if stored else min(max_states, MAX_DRAWN)
+        play = begin(game, start, priced, {"opener": by_name, **how}, stored)
         play.tables = tables.pop_all()
         return play
 
@@ -293,7 +320,7 @@ def soonest(
 
     bare = plain(game)
     root = simplify(bare, root.reshape(1, -1))[0]
-    stored = _stored(bare, root, results)
+    stored = _stored(bare, root[None], results)
     if stored is not None:
         return stored
     # A layout that this board can not have says why; without it the search would end in a cycle.
@@ -308,8 +335,9 @@ def soonest(
     return searched(bare, root, max_states, file)
 
 
-def _stored(game: Game, root: Ints, results: Path) -> StoredTable | None:
-    """A complete table on disk of exactly this board, with all that lies below the root."""
+def _stored(game: Game, roots: Ints, results: Path) -> StoredTable | None:
+    """A complete table on disk of exactly this board, with all that lies below one of the roots
+    (k, fields)."""
     from luckbase.cluster.table.parts import lookup_or_backup
     from luckbase.cluster.table.table import open_table
 
@@ -321,8 +349,8 @@ def _stored(game: Game, root: Ints, results: Path) -> StoredTable | None:
     except TableError:  # `status` says so
         return None
     for part in table.parts:
-        known = lookup_or_backup(game, part.lookup, root.reshape(1, -1), game.tie_tolerance)[1]
-        if part.name in (TIERS, SEARCH) and known[0]:  # others end at another table
+        known = lookup_or_backup(game, part.lookup, roots, game.tie_tolerance)[1]
+        if part.name in (TIERS, SEARCH) and known.any():  # others end at another table
             return table
     table.close()
     return None
@@ -341,20 +369,26 @@ def _inside(layout: Layout[Any], root: Ints) -> bool:
 def searched(game: Game, root: Ints, max_states: int, file: str = "BOARD") -> Table:
     """All that lies below a state (fields,), in memory. Raises SearchLimitError."""
     from luckbase.cluster.table.table import search_in_memory
+    from luckbase.solver.search.explore import far_more_than
 
     layout = game.get(Layout)
     tiered = layout if layout is not None and _inside(layout, root) else None
     below = "" if tiered else f" --from {game.say(root)}"
     table = f"solve a table first: luckbase solve {file}{below}"
-    below_root = hints(game).states_below
-    guess = 0.0 if below_root is None else below_root(root)
-    if guess > ROUGHLY * max_states:
-        smaller = f"; take {tiered.smaller} or " if tiered else "; give a state nearer the end, or "
+    nearer = "give a state nearer the end"
+    if layout is not None and not tiered and (lower := states_to_copy(game)):
+        nearer = f"begin lower, as {lower}"
+        table = f"play with a table, for {game.say(root)} is {layout.why_outside(root)}"
+    formula = hints(game).states_below
+    far = far_more_than(game, root, max_states) if formula is None and not tiered else 0
+    guess = far if formula is None else formula(root)
+    if far or guess > ROUGHLY * max_states:
+        smaller = f"take {tiered.smaller}" if tiered else nearer
         raise SearchLimitError(
             f"board {game.board.name}: some {words.count(guess)} states are too many to solve "
-            f"before a play{smaller}{table}"
+            f"before a play; {smaller}{',' * (not tiered)} or {table}"
         )
     try:
         return search_in_memory(game, root, max_states)
     except SearchLimitError as error:
-        raise SearchLimitError(f"{error}; give a state nearer the end, or {table}") from None
+        raise SearchLimitError(f"{error}; {nearer}, or {table}") from None

@@ -33,7 +33,7 @@ def play(
              "(default: optimal).", "A[,B...]"),
     ] = None,
     seat: Annotated[
-        int | None, Help("Which player you are; who is up first if not given.", "PLAYER", 1)
+        int | None, Help("Which player you are; who decides first if not given.", "PLAYER", 1)
     ] = None,
     seed: Annotated[int | None, Help("Seed of the random numbers.", "S", 0)] = None,
     start: options.From = None,

@@ -19,11 +19,12 @@ from pydantic import Field
 from luckbase.cluster import words
 from luckbase.cluster.play.agents import AgentLike, Opener, for_players, no_tables
 from luckbase.solver.errors import OptionError, need
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.capabilities import drawing as drawing_of
+from luckbase.solver.game.capabilities import first_state
 from luckbase.solver.game.game import Game
 from luckbase.solver.policy.chain import Chain, explore_profile
-from luckbase.solver.policy.evaluate import deciders_of
+from luckbase.solver.policy.evaluate import Starts, deciders_of
 from luckbase.solver.result import OrNull, Result
 from luckbase.solver.sentences import many, option
 
@@ -108,10 +109,10 @@ def check_labels(labels: str) -> None:
 
 
 def draw_play(
-    game: Game, root: Ints, agents: str | Sequence[AgentLike], how: DrawingOptions,
+    game: Game, root: Starts, agents: str | Sequence[AgentLike], how: DrawingOptions,
     opener: Opener = no_tables,
 ) -> Picture:  # fmt: skip
-    """How a profile of agents plays from a canonical state (fields,).
+    """How a profile of agents plays from one canonical state.
 
     Raises OptionError for labels that are none, for what is no agent, and for a drawing of every
     position of a game that has no list of them.
@@ -122,7 +123,7 @@ def draw_play(
         why = f"chances of {game.board.game} are not counts; write chances"
         raise OptionError(f"{option('labels')}: {why}")
     names, profile = for_players(game, agents, opener)
-    roots = root.reshape(1, -1)
+    roots = root.states if len(root.states) == 1 else first_state(game)[None]  # which refuses
     if how.every:
         if drawing.positions is None:
             raise OptionError(

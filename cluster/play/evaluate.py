@@ -12,27 +12,31 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field, PlainSerializer
 
+from luckbase.cluster import words
 from luckbase.cluster.machine import cores
 from luckbase.cluster.play.agents import AgentLike, Opener, for_players, name_of, no_tables, split
 from luckbase.cluster.table.ledger import Origin, origin_of
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import ClosedForms
+from luckbase.solver.game.capabilities import ClosedForms, states_to_copy
 from luckbase.solver.game.game import Game
 from luckbase.solver.policy.evaluate import (
     BEST_RESPONSE,
     OPTIMAL,
     Policy,
+    Starts,
     costly_moves,
     deciders_of,
     evaluate_profile,
     named_agent,
     simulate,
     simulate_on_the_way,
+    starts_at,
 )
 from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
+from luckbase.solver.search.explore import far_more_than
 from luckbase.solver.search.game_graph import Graph
-from luckbase.solver.sentences import option
+from luckbase.solver.sentences import on_command_line, option
 
 MAX_STATES = 20_000_000
 SAME = 1e-9
@@ -95,10 +99,10 @@ class Evaluated(Result):
 
 
 def evaluated(
-    game: Game, root: Ints, agents: str | Sequence[AgentLike], options: EvaluateOptions,
+    game: Game, root: Ints | Starts, agents: str | Sequence[AgentLike], options: EvaluateOptions,
     opener: Opener = no_tables,
 ) -> Evaluated:  # fmt: skip
-    """The exact payoffs of a profile from a canonical state (fields,).
+    """The exact payoffs of a profile from a canonical state (fields,), or expected over starts.
 
     In a game of three or more ``A,best-response`` is what each player gains by the best response to
     the others, who are A. Raises OptionError for what is no agent, or not known of these;
@@ -107,6 +111,7 @@ def evaluated(
     each = split(agents)
     if len(each) == 2 < game.players and each[1] == BEST_RESPONSE:
         agents, options = each[:1], replace(options, gain=True)
+    root = starts_at(root)
     if _is_start(game, root) and not (options.gain or options.exact or options.moves):
         quick = _quick(game, split(agents), options.facts)
         if quick is not None:
@@ -114,9 +119,11 @@ def evaluated(
     names, profile = for_players(game, agents, opener)
     exact = _fraction(game, names[0], root) if options.exact else None
     optimal, most = None, options.max_states
+    if len(root.states) > 1:
+        _refuse_far_too_many(game, root, most)
     if options.moves or OPTIMAL in names:
         optimal = Graph(game, max_states=most)
-        optimal.solve(root.reshape(1, -1))
+        optimal.solve(root.states)
     found = evaluate_profile(game, root, profile, max_states=most, optimal=optimal)
     gains: list[float] = []
     for player in range(game.players) if options.gain else ():
@@ -141,9 +148,23 @@ def evaluated(
     )  # fmt: skip
 
 
-def _is_start(game: Game, root: Ints) -> bool:
+def _is_start(game: Game, root: Starts) -> bool:
     own = game.start()
-    return own is not None and bool((own == root).all())
+    return own is not None and len(root.states) == 1 and bool((own == root.states[0]).all())
+
+
+def _refuse_far_too_many(game: Game, root: Starts, most: int) -> None:
+    """Raises SearchLimitError where it can soon be told that far more states than `most` lie below
+    the likeliest of many starts."""
+    below = far_more_than(game, root.states[np.argmax(root.chances)], most)
+    if below:
+        lower = states_to_copy(game)
+        raise SearchLimitError(
+            f"board {game.board.name}: more than {words.counted(below, 'state')} lie below one "
+            f"of the {len(root.states):,} in which a play may begin, and "
+            f"{option('max_states')} is {most:,}; {on_command_line('run: luckbase ')}simulate"
+            + (f", or begin lower, as {lower}" if lower else "")
+        )
 
 
 def gain_of(best: float, own: float, error: float) -> float:
@@ -169,7 +190,7 @@ def _quick(game: Game, agents: list[AgentLike], facts: bool) -> Evaluated | None
     return Evaluated(origin_of(game), tuple(names), tuple(value), facts=listed)
 
 
-def _fraction(game: Game, name: str, root: Ints) -> str:
+def _fraction(game: Game, name: str, root: Starts) -> str:
     if not _is_start(game, root):
         raise OptionError(
             f"{option('exact')}: fractions are of the game's start; leave {option('start')} out"
@@ -199,13 +220,14 @@ class Matrix(Result):
 
 
 def matrix_of(
-    game: Game, root: Ints, agents: str | Sequence[AgentLike], opener: Opener = no_tables
+    game: Game, root: Ints | Starts, agents: str | Sequence[AgentLike], opener: Opener = no_tables
 ) -> Matrix:
     """Each agent as player 1 (rows) against each as player 2 (columns). Raises OptionError where
     the game is not one of two."""
     if game.players != 2:
         said = f"for games of two, and {game.board.game} has {game.players}"
         raise OptionError(f"{option('matrix')}: {said}")
+    root = starts_at(root)
     every, at_start = split(agents), _is_start(game, root)
     forms = game.get(ClosedForms)
     values = []
@@ -241,16 +263,17 @@ class Simulated(Result):
 
 
 def simulated(
-    game: Game, root: Ints, agents: str | Sequence[AgentLike], games: int, seed: int = 0,
+    game: Game, root: Ints | Starts, agents: str | Sequence[AgentLike], games: int, seed: int = 0,
     max_states: int = MAX_STATES, opener: Opener = no_tables,
 ) -> Simulated:  # fmt: skip
-    """Play games of a profile from a canonical state (fields,); so many states may be expanded
-    beforehand.
+    """Play games of a profile from a canonical state (fields,), or from starts, one drawn a game;
+    so many states may be expanded beforehand.
 
     Raises OptionError where a game is too large to solve on the way, StateError where a play may
     never end.
     """
     names, profile = for_players(game, agents, opener)
+    root = starts_at(root)
     known = _is_start(game, root) and all(isinstance(agent, str) for agent in split(agents))
     forms = game.get(ClosedForms) if known else None
     exact = None if forms is None else forms.value(names)
@@ -258,14 +281,14 @@ def simulated(
         found = evaluate_profile(game, root, profile, max_states=max_states)
         exact = tuple(found.value.tolist())
         started = time.perf_counter()
-        played = simulate(found.chain, games, seed, cores())
+        played = simulate(found.chain, games, seed, cores(), found.starts)
     except SearchLimitError:
         if OPTIMAL in names or BEST_RESPONSE in names:
             raise OptionError(
                 f"{option('agents')}: {game.board.name} is too large to solve on the way; "
                 "solve a table and name its directory as the agent"
             ) from None
-        deciders = [d for d in deciders_of(game, profile, root[None]) if d is not None]
+        deciders = [d for d in deciders_of(game, profile, root.states) if d is not None]
         started = time.perf_counter()
         played = simulate_on_the_way(game, root, deciders, games, seed)
     return Simulated(

@@ -25,9 +25,9 @@ import numpy as np
 from luckbase.cluster import words
 from luckbase.cluster.play.agents import AgentLike, Opener, no_tables, opponents
 from luckbase.cluster.table.moves import changed
-from luckbase.solver.errors import OptionError, StateError
+from luckbase.solver.errors import MissingTableError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import detailed, drawing, first_state, view_of
+from luckbase.solver.game.capabilities import detailed, drawing, first_state, simplify, view_of
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
@@ -360,7 +360,7 @@ class PlayOptions(TypedDict, total=False):
     """How a person's game is played; every one may be left out."""
 
     seat: int | None
-    """Which player they are, from 1 (who is up first)."""
+    """Which player they are, from 1 (who decides first)."""
     against: str | Sequence[AgentLike] | None
     """The opponents, one for all or one for each, by name or as agents (optimal)."""
     seed: int
@@ -378,10 +378,12 @@ class PlayOptions(TypedDict, total=False):
 
 
 def begin(
-    game: Game, start: Any, table_of: Callable[[Game, Ints], Lookup], how: PlayOptions
-) -> Play:
+    game: Game, start: Any, table_of: Callable[[Game, Ints], Lookup], how: PlayOptions,
+    stored: Lookup | None = None,
+) -> Play:  # fmt: skip
     """A person's game from a state in their own words, as fields or canonical (fields,), or from
-    the game's start, with all that they see. table_of: gives the table that prices it.
+    the game's start, with all that they see; of several starts one is drawn, of those that the
+    `stored` table prices if there is one. table_of: gives the table that prices it.
 
     Raises OptionError for a seat or an opponent that there is not, StateError where the game is
     over.
@@ -390,12 +392,13 @@ def begin(
     if seat is not None and not 1 <= seat <= game.players:
         raise OptionError(f"{option('seat')}: there is no player {seat}; write 1 to {game.players}")
     others = opponents(game, how.get("against"), how.get("opener", no_tables))
+    draw = how["draw"] if "draw" in how else seeded(how["seed"] if "seed" in how else new_seed())
     if start is None:
-        root = first_state(game)
+        root = _first_state(game, draw, stored)
     else:
         root = start if isinstance(start, np.ndarray) else game.parse(start)
     if seat is None:
-        seat = max(int(expand(game, root.reshape(1, -1)).actors[0]), 0) + 1
+        seat = _who_decides(game, root) + 1
     if start is not None:
         root = view_of(game).as_seen_by(seat - 1, root)
     seats = [
@@ -403,7 +406,6 @@ def begin(
         for i, (name, decide) in enumerate(others)
     ]
     seats.insert(seat - 1, Seat("you"))
-    draw = how["draw"] if "draw" in how else seeded(how["seed"] if "seed" in how else new_seed())
     hints = how.get("hints", False)
     play = Play(game, root, table_of(game, root), seats, seat - 1, draw, hints)
     if play.edges.terminal[0]:
@@ -411,9 +413,49 @@ def begin(
     return play
 
 
+def _first_state(game: Game, draw: Draw, stored: Lookup | None) -> Ints:
+    """Where a play begins, drawn where there are several states that are not over."""
+    known = game.starts()
+    if len(known) < 2:
+        return first_state(game)
+    states, chances = np.array([s for _, s in known]), np.array([chance for chance, _ in known])
+    fine = ~expand(game, states).terminal
+    if stored is not None:
+        fine &= stored.lookup_or_backup(simplify(stored.game, states))[1]
+    at = np.flatnonzero(fine)
+    if not len(at):
+        raise MissingTableError("" if stored is None else stored.missing(states[0]))
+    found: Ints = states[at[draw(chances[at])]]
+    return found
+
+
+LOOK_AHEAD, LOOKED_AT = 12, 400
+"""Moves ahead, and states of each, among which the first is looked for in which somebody decides.
+"""
+
+
+def _who_decides(game: Game, root: Ints) -> int:
+    """The player, from 0, who is the first to have a choice; who acts at the root if that is far
+    off."""
+    states = root.reshape(1, -1)
+    first = max(int(expand(game, states).actors[0]), 0)
+    for _ in range(LOOK_AHEAD):
+        edges = expand(game, states)
+        for x in range(len(states)):
+            own = edges.actions[edges.first[x] : edges.first[x + 1]]
+            if edges.kinds[x] == SIMULTANEOUS:
+                return first
+            if edges.kinds[x] == DECISION and (own != own[0]).any():
+                return int(edges.actors[x])
+        if not len(edges.children):
+            break
+        states = np.unique(edges.children, axis=0)[:LOOKED_AT]
+    return first
+
+
 def play_on(table: Lookup, start: State | None, **how: Unpack[PlayOptions]) -> Play:
     """A person's game, priced by a table. Raises as `begin`."""
-    return begin(table.game, start, lambda game, root: table, how)
+    return begin(table.game, start, lambda game, root: table, how, table)
 
 
 def new_seed() -> int:

@@ -46,7 +46,7 @@ _STATE = WithJsonSchema({"anyOf": [_TEXT, {"type": "object"}, _NULL]})
 @dataclass(frozen=True)
 class GameRequest:
     """A game so far. seed: of the dice, any if not given. seat: which player you are, from 1; who
-    is up first if not given. against: one agent, or one for each other player. state: where it
+    decides first if not given. against: one agent, or one for each other player. state: where it
     begins, an address or fields. moves: your answers so far. hints: say what each action is worth.
     """
 
@@ -141,7 +141,8 @@ def game_view(table: StoredTable, request: ApiRequest[TableParams]) -> GameView:
     if game.against is not None:
         _check_opponents(table, game.against)
         how["against"] = game.against
-    beginning = tables.start_of(table) if table.game.start() is None else None
+    begins = table.game.start() is not None or tables.known_starts(table)
+    beginning = None if begins else tables.start_of(table)
     play = play_on(table, game.state or beginning, **how)
     _check_priced(table, play)
     said, asks = _replay(play, game.moves)

@@ -25,6 +25,7 @@ from luckbase.solver.game.capabilities import Charts, Layout, drawing
 from luckbase.solver.game.fields import Field
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import Flat, Result
+from luckbase.solver.search.expand import expand
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.table import StoredTable, Table
@@ -96,8 +97,9 @@ class ColumnInfo(Result):
 
 @dataclass(frozen=True)
 class TableInfo(Result):
-    """A table, its game and board, and how far it reaches. option_help: what each option of the
-    board does, in a sentence; outcome_note: what a person should know of the outcomes' names."""
+    """A table, its game and board, and how far it reaches. begins: whether the table answers a
+    state in which plays begin. option_help: what each option of the board does, in a sentence;
+    outcome_note: what a person should know of the outcomes' names."""
 
     summary: Flat[TableSummary]
     players: int
@@ -106,6 +108,7 @@ class TableInfo(Result):
     simultaneous: bool
     fields: list[FieldInfo]
     start: dict[str, str] | None
+    begins: bool
     examples: list[Example]
     charts: list[Kind]
     axes: list[ColumnInfo]
@@ -169,6 +172,7 @@ def info(listed: TableSummary, table: StoredTable) -> TableInfo:
         simultaneous=game.simultaneous,
         fields=[field_info(game, field, highest(field, spans)) for field in game.fields],
         start=start_of(table),
+        begins=len(known_starts(table)) > 0,
         examples=[Example(label, state, state) for label, state in _instructive(table)],
         charts=[] if charts is None else list(charts.kinds),
         axes=[
@@ -214,17 +218,32 @@ def opponents(game: Game) -> list[str]:
     return [*agents_on(game, AGENT_SECONDS)]
 
 
-def start_of(table: StoredTable) -> dict[str, str] | None:
-    """Where a page begins: the game's start where the table or a short search answers it, else
-    where a search of the table began, else the first of its examples."""
-    start = table.game.start()
-    if start is not None:
-        said = typed(table.game.describe(start))
+def known_starts(table: Table) -> list[tuple[float, dict[str, str]]]:
+    """The states in which the game's plays begin, with their chances, the likeliest first, as far
+    as the table answers them; where there is but one, by a short search too."""
+    starts = table.game.starts()
+    if len(starts) == 1:
+        said = typed(table.game.describe(starts[0][1]))
         try:
             moves(table, said, SEARCH_STATES)
-            return said
+            return [(1.0, said)]
         except LuckbaseError:
-            pass
+            return []
+    if not starts:
+        return []
+    states = np.array([state for _, state in starts])
+    known = table.lookup_or_backup(states)[1] & ~expand(table.game, states).terminal
+    return [
+        (chance, typed(table.game.describe(state)))
+        for (chance, state), there in zip(starts, known, strict=True) if there
+    ]  # fmt: skip
+
+
+def start_of(table: StoredTable) -> dict[str, str] | None:
+    """Where a page begins: the game's likeliest start that the table answers, else where a search
+    of the table began, else the first of its examples."""
+    for _, said in known_starts(table):
+        return said
     return next((state for _, state in _instructive(table)), None)
 
 
@@ -236,6 +255,9 @@ def beginnings(table: StoredTable) -> list[dict[str, str]]:
 
 def _instructive(table: StoredTable) -> Iterator[tuple[str, dict[str, str]]]:
     """A few states that the table answers, and a few drawn from it, by what they show."""
+    if len(table.game.starts()) > 1:
+        for chance, said in islice(known_starts(table), 5):
+            yield f"where {chance:.1%} of all rounds begin", said
     yield from islice(_roots(table), 3)
     yield from islice(_questions(table), 8)
     for seed in range(2):

@@ -490,18 +490,24 @@ def simplify(game: Game, states: Ints) -> Ints:
 def first_state(game: Game) -> Ints:
     """The canonical state (fields,) in which a play begins. Raises OptionError where a person must
     say it, with a few states to copy."""
-    found, layout = game.start(), game.get(Layout)
-    known = [] if layout is None else list(islice(layout.opening_questions(), EXAMPLES))
+    found, known = game.start(), states_to_copy(game)
     if found is not None or not known:
         return game.needed_start()
-    examples = []
-    for title, state in known:
-        in_python = str({name: listed(value) for name, value in state.items()})
-        examples.append(f"{on_command_line(fields(state), in_python)} ({title})")
     raise OptionError(
         f"board {game.board.name}: {game.board.game} has no state that every play starts in; say "
-        f"where to start, as {option('start')}{on_command_line(' ', '=')}{'; or '.join(examples)}"
+        f"where to start, as {known}"
     )
+
+
+def states_to_copy(game: Game) -> str:
+    """The option `start` with a few states of a full table, as a sentence has them; "" if the game
+    has none to show."""
+    layout, examples = game.get(Layout), []
+    for title, state in [] if layout is None else islice(layout.opening_questions(), EXAMPLES):
+        in_python = str({name: listed(value) for name, value in state.items()})
+        examples.append(f"{on_command_line(fields(state), in_python)} ({title})")
+    as_typed = f"{option('start')}{on_command_line(' ', '=')}"
+    return as_typed + "; or ".join(examples) if examples else ""
 
 
 def choose_chart(game: Game, name: str | None) -> Kind:

@@ -116,14 +116,14 @@ class Chain:
         found: Ints = unpack_all(self.game.bits, np.ascontiguousarray(self.keys[numbers]))
         return found
 
-    def reach(self) -> Floats:
-        """float64 (n,): how often a play from state 0 comes to each state; a chance where there are
-        no cycles.
+    def reach(self, starts: Floats | None = None) -> Floats:
+        """float64 (n,): how often a play comes to each state; a chance where there are no cycles.
+        starts: the chances (k,) of beginning in the first states; in state 0 if not given.
 
         Raises StateError where plays do not end.
         """
         try:
-            return visits(self.first, self.children, self.chances)
+            return visits(self.first, self.children, self.chances, starts)
         except NeverEnds as error:
             state = self.game.say(self.states(np.array([error.number]))[0])
             raise StateError(
@@ -451,15 +451,18 @@ def _iterate(
     )
 
 
-def visits(first: Ints, children: NDArray[np.int32], chances: Floats) -> Floats:
-    """float64 (n,): how often a chain that begins in state 0 comes to each of its states. Edges as
-    in `Chain`: a state without any is over.
+def visits(
+    first: Ints, children: NDArray[np.int32], chances: Floats, starts: Floats | None = None
+) -> Floats:
+    """float64 (n,): how often a chain comes to each of its states that begins in the first ones
+    with chances `starts` (k,), or in state 0. Edges as in `Chain`: a state without any is over.
 
     Raises NeverEnds, and StateError where a large component can not be solved closely.
     """
     n = len(first) - 1
     x, local = np.zeros(n), np.full(n, -1)
-    x[0] = 1.0
+    entering = np.ones(1) if starts is None else starts
+    x[: len(entering)] = entering
     order, loops = _ordered(first, children)
     end = n
     for start, size in loops[::-1]:

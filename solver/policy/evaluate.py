@@ -120,12 +120,14 @@ def random_player(game: Game, player: int, state: Ints, actions: list[int]) -> S
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A profile's exact payoffs from a root (players,), a bound on what the gaps of cycles change
-    of them, and its chain, in which the players who maximised are fixed too."""
+    """A profile's exact payoffs (players,) from where plays begin, a bound on what the gaps of
+    cycles change of them, its chain, in which the players who maximised are fixed too, and the
+    chances of beginning in its first states (k,)."""
 
     value: Floats
     error: float
     chain: Chain
+    starts: Floats
 
 
 def deciders_of(
@@ -155,23 +157,37 @@ def deciders_of(
     return [decider(agent) for agent in agents]
 
 
+class Starts(NamedTuple):
+    """Where plays begin: canonical states (k, fields), each once, and their chances (k,)."""
+
+    states: Ints
+    chances: Floats
+
+
+def starts_at(root: Ints | Starts) -> Starts:
+    """The one start at a state (fields,), or the starts as they are."""
+    return root if isinstance(root, Starts) else Starts(root.reshape(1, -1), np.ones(1))
+
+
 def evaluate_profile(
     game: Game,
-    root: Ints,
+    root: Ints | Starts,
     agents: Sequence[str | Agent | Policy],
     *,
     max_states: int = MAX_STATES,
     optimal: Graph | None = None,
 ) -> Evaluation:
-    """The exact payoffs of a profile from `root` (fields,). Raises as `deciders_of`,
-    `explore_profile`, `Chain.solve`."""
-    deciders = deciders_of(game, agents, root.reshape(1, -1), max_states, optimal)
-    chain = explore_profile(game, root, deciders, max_states)
+    """The exact payoffs of a profile from a root (fields,), or expected over starts. Raises as
+    `deciders_of`, `explore_profile`, `Chain.solve`."""
+    roots, chances = starts_at(root)
+    deciders = deciders_of(game, agents, roots, max_states, optimal)
+    chain = explore_profile(game, roots, deciders, max_states)
     solved = chain.solve()
     if None in deciders:
         everybody = [following(solved) if d is None else d for d in deciders]
-        chain = explore_profile(game, root, everybody, max_states)
-    return Evaluation(solved.values[0].copy(), solved.error, chain)
+        chain = explore_profile(game, roots, everybody, max_states)
+    value = chances @ solved.values[: len(roots)]
+    return Evaluation(value, solved.error, chain, chances)
 
 
 def named_agent(game: Game, name: str, argument: str = "agents") -> Agent | Policy:
@@ -201,7 +217,7 @@ def costly_moves(evaluation: Evaluation, optimal: Graph) -> Moves:
     """Where the profile's agents do not take a best action. `optimal`: the solved graph of the same
     root; what its tie tolerance can not tell apart costs nothing."""
     chain, game = evaluation.chain, evaluation.chain.game
-    reach = chain.reach()
+    reach = chain.reach(evaluation.starts)
     deciding = np.flatnonzero(chain.actors >= 0)
     regret = np.zeros(len(chain.keys))
     for part in range(0, len(deciding), PIECE):
@@ -270,6 +286,14 @@ class _Edges(NamedTuple):
 _EDGES = tuple_type(_Edges, _i1, _n1, _n1, _f1, _f2)
 
 
+@njit(types.void(_f1, types.uint64, types.int64, _i1))
+def _draw_starts(cumulated, seed, start, at):
+    """Draw where each game begins, numbered from `start`: step 0 of its random numbers."""
+    for i in range(at.size):
+        stream = mix(seed + np.uint64(start + i) * np.uint64(0x9E3779B97F4A7C15))
+        at[i] = pick(cumulated, 0, cumulated.size - 1, stream, 0)
+
+
 @njit(types.void(_EDGES, types.uint64, types.int64, _i1, _i1, _f2, types.int64))
 def _advance(edges, seed, start, at, steps, returns, most):
     """Let each game, numbered from `start`, go on until it comes to a state that is not expanded,
@@ -311,12 +335,18 @@ def _summed_up(games: int, total: Floats, squares: Floats) -> Simulation:
 
 
 class _Plays:
-    """Games number start .. stop - 1, side by side, each from state `root` of a chain."""
+    """Games number start .. stop - 1, side by side, each from one of the states `roots` (k,) of a
+    chain, drawn with chances (k,)."""
 
-    def __init__(self, players: int, seed: int, start: int, stop: int, root: int = 0) -> None:
+    def __init__(
+        self, players: int, seed: int, start: int, stop: int, roots: Ints, chances: Floats
+    ) -> None:
         n = stop - start
         self.seed, self.start = np.uint64(mix(np.uint64(seed & (2**64 - 1)))), start
-        self.at, self.steps = np.full(n, root, np.int64), np.zeros(n, np.int64)
+        self.at, self.steps = np.full(n, roots[0], np.int64), np.zeros(n, np.int64)
+        if len(roots) > 1:
+            _draw_starts(np.cumsum(chances), self.seed, start, self.at)
+            self.at = roots[self.at]
         self.returns = np.zeros((n, players))
 
     def advance(self, edges: _Edges) -> None:
@@ -331,13 +361,19 @@ class _Plays:
         return np.array([self.returns.sum(axis=0), (self.returns * self.returns).sum(axis=0)])
 
 
-def simulate(chain: Chain, games: int, seed: int = 0, threads: int = 1) -> Simulation:
-    """Play `games` games of a profile. Raises StateError where a play does not end."""
+def simulate(
+    chain: Chain, games: int, seed: int = 0, threads: int = 1, starts: Floats | None = None
+) -> Simulation:
+    """Play `games` games of a profile from the first states of its chain, drawn with chances
+    `starts` (k,). Raises StateError where a play does not end."""
+    chances = np.ones(1) if starts is None else starts
+    roots = np.arange(len(chances))
     size = np.diff(chain.first).astype(np.int32)
     edges = _Edges(chain.first, size, chain.children, _cumulated(chain), chain.rewards)
 
     def play(start: int) -> Floats:
-        plays = _Plays(chain.game.players, seed, start, min(start + BLOCK, games))
+        stop = min(start + BLOCK, games)
+        plays = _Plays(chain.game.players, seed, start, stop, roots, chances)
         plays.advance(edges)
         return plays.sums(chain.payoffs)
 
@@ -389,18 +425,20 @@ class _Expanded:
 
 
 def simulate_on_the_way(
-    game: Game, root: Ints, deciders: Sequence[Decider], games: int, seed: int = 0
+    game: Game, root: Ints | Starts, deciders: Sequence[Decider], games: int, seed: int = 0
 ) -> Simulation:
-    """Play `games` games from `root` (fields,), expanding states as plays come to them.
+    """Play `games` games from `root` (fields,), or from starts, expanding states as plays come to
+    them.
 
     Raises StateError where a play does not end.
     """
-    home: Keys = pack_all(game.bits, np.ascontiguousarray(root).reshape(1, -1))
+    begins = starts_at(root)
+    home: Keys = pack_all(game.bits, np.ascontiguousarray(begins.states))
     known = _Expanded(game, deciders)
     total = np.zeros((2, game.players))
     for begin in range(0, games, BATCH):
-        number = int(known.enter(home)[0])
-        plays = _Plays(game.players, seed, begin, min(begin + BATCH, games), number)
+        stop = min(begin + BATCH, games)
+        plays = _Plays(game.players, seed, begin, stop, known.enter(home), begins.chances)
         while True:
             plays.advance(known.edges)
             new = np.unique(plays.at)

@@ -150,6 +150,8 @@ are more than; the least that it is taken for."""
 FAR, TELLING, MARGIN = 1 / 25, 50_000, 2
 """Where less of the states than this was counted, it is only said what there are more than. States
 that a search has met before they tell that there are far too many: so many times."""
+LOOKED_AT = 400_000
+"""States that are met before there are held to be not far too many."""
 PLAYS, LONGEST, PLAY_EDGES = 512, 400, 1 << 16
 """Plays at random, the steps of each, and the edges that are looked at by a step, at most."""
 
@@ -208,6 +210,18 @@ class FarTooMany:
     @cached_property
     def _levels(self) -> int:  # once: the plays are the same at every level
         return int(np.quantile(plays(self.game, self.root[None], self.known)[1], 0.1))
+
+
+def far_more_than(game: Game, root: Ints, most: int) -> int:
+    """How many states lie below a root (fields,) at the least, where a few of them tell that there
+    are far more than `most`; else 0."""
+    tell = FarTooMany(game, root, most, lambda states: np.zeros(len(states), bool))
+    explorer = Explorer(game, root[None])
+    while explorer.first[-1] <= LOOKED_AT and explorer.deeper():
+        below = tell(np.diff(explorer.first).tolist())
+        if below:
+            return below
+    return 0
 
 
 def _more_than(sizes: Sequence[int], levels: int) -> int:

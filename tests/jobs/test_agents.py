@@ -209,7 +209,7 @@ def test_diff_finds_what_a_rule_changes(command: Command, tmp_path: Path) -> Non
     ("words", "said"),
     [
         (["evaluate", JACKPOT, "--agents", "hillo"], "no agent 'hillo'; did you mean 'hilo'"),
-        (["evaluate", TINY, "--agents", "random"], "say where to start, as --from scores=0,"),
+        (["graph", TINY, "--agents", "random"], "say where to start, as --from scores=0,"),
         (
             ["evaluate", TINY, "--agents", "a,b", "--from", "scores=0,0,0"],
             "2 names, and press-your",

@@ -59,9 +59,9 @@ function to(table, game, more = {}) {
 // --- before ---------------------------------------------------------------------------------------
 
 function begin(table, query, wrong = null) {
-  const seats = [["", "who is up first"], ...Array.from({ length: table.players }, (_, i) => [i + 1, `player ${i + 1}`])];
+  const seats = [["", "who decides first"], ...Array.from({ length: table.players }, (_, i) => [i + 1, `player ${i + 1}`])];
   const agents = (table.agents ?? ["optimal", "random"]).map((agent) => (typeof agent === "string" ? [agent, agent] : [agent.name, agent.label ?? agent.name]));
-  const starts = [...(ownStart(table) ? [["", "the start"]] : []), [RANDOM, "a random state in which you decide"], ...(table.examples ?? []).map((example) => [address.plain(address.fields(example.state)), example.label])];
+  const starts = [...(table.begins ? [["", "the start"]] : []), [RANDOM, "a random state in which you decide"], ...(table.examples ?? []).map((example) => [address.plain(address.fields(example.state)), example.label])];
   const here = gameOf(table, query);
   if (here.state && !starts.some(([state]) => state === here.state)) starts.unshift([here.state, `the state you came from: ${here.state.replaceAll("&", " ")}`]);
   const seat = table.players > 1 ? row("you are", "seat", seats, here.seat ?? "") : null;
@@ -93,13 +93,6 @@ function begin(table, query, wrong = null) {
   return h("div.view.narrow", null, h("h1", { "data-head": true, tabindex: "-1" }, "Play"),
     h("p.lead", null, table.players > 1 ? "You decide for one player; afterwards you see what each decision cost." : "You play alone; afterwards you see what each decision cost."),
     wrongs, form);
-}
-
-/** Whether the game says how a play begins; else a table begins at one of its examples. */
-function ownStart(table) {
-  const start = address.plain(address.fields(table.start));
-  const same = (table.examples ?? []).find((example) => address.plain(address.fields(example.state)) === start);
-  return Boolean(table.start) && (!same || same.label === "the start");
 }
 
 function row(label, name, items, value) {
