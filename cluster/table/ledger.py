@@ -27,6 +27,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache, reduce
 from pathlib import Path
@@ -37,10 +38,16 @@ from pydantic import TypeAdapter, ValidationError
 from luckbase.cluster.table import FORMAT
 from luckbase.cluster.words import fields, many, program
 from luckbase.solver.board import registry
-from luckbase.solver.board.file import board_from_canonical
+from luckbase.solver.board.file import board_from_canonical, read_board
 from luckbase.solver.board.model import Board, changed_options, rules_form, rules_identity
 from luckbase.solver.board.packaged import name_of
-from luckbase.solver.errors import BoardError, CorruptTableError, OptionError, UnknownGameError
+from luckbase.solver.errors import (
+    BoardError,
+    CorruptTableError,
+    LuckbaseError,
+    OptionError,
+    UnknownGameError,
+)
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import Result
 from luckbase.solver.sentences import on_command_line
@@ -331,6 +338,19 @@ def _board(said: str) -> Board:
             inner = inner.setdefault(section, {})
         inner[key] = value
     return board_from_canonical(name, form)
+
+
+def as_its_file_begins(board: Board, goal: Goal | None) -> Board:
+    """A table's board with what its file says and the ledger does not hold, for it changes no
+    payoff, as how plays begin; as it is where the file is gone or says something else."""
+    more = [name for name, field in type(board).model_fields.items() if field.exclude]
+    if goal is None or not goal.board_file or not more:
+        return board
+    with suppress(LuckbaseError):
+        read = read_board(Path(goal.board_file), goal.settings)
+        if rules_form(read) == rules_form(board):
+            return board.model_copy(update={name: getattr(read, name) for name in more})
+    return board
 
 
 # --- what is said of a table ---

@@ -33,6 +33,7 @@ from luckbase.cluster.table.ledger import (
     Head,
     Ledger,
     Origin,
+    as_its_file_begins,
     origin_of,
     solve_command,
 )
@@ -276,7 +277,8 @@ class StoredTable(Table):
         """named_by_board: found by the rules of a board file as it stands, so never stale."""
         self.path, self.ledger, self.named_by_board = path, ledger, named_by_board
         goal = ledger.furthest
-        game = load_game(ledger.board({} if goal is None else goal.reach))
+        board = as_its_file_begins(ledger.board({} if goal is None else goal.reach), ledger.origin)
+        game = load_game(board)
         names, storage = ledger.part_names(), storage_at(path)
         parts = [_part_kind(name)(storage, path, ledger, name, game) for name in names]
         super().__init__(game, parts, path)

@@ -166,7 +166,7 @@ class Rules:
     numbers: Numbers | Sequence[int]
     max_edges: int
     actions: Sequence[str] | Callable[[int], str]
-    start: Start | Callable[[], Start] | None = None
+    start: Start | Callable[[], Start | None] | None = None
     canonical: Callable[[Ints, Refuse], Ints] | None = None
     version: int = 1
     tie_tolerance: float = 1e-12

@@ -305,9 +305,11 @@ class PressYourLuckBoard(Board):
         return _landings(self.squares, self.places)
 
     def starts(self) -> Iterator[tuple[Fraction, dict[str, tuple[int, ...]]]]:
-        """(chance, state in words), whose scores are on the grid: where the questions lead to."""
-        unit, cap = self.solve.score_unit, self.solve.score_cap
-        for chance, state in self.start.states() if self.start is not None else ():
+        """(chance, state in words), whose scores are on the grid: where the questions lead to; none
+        where the file says it of another number of players."""
+        unit, cap, start = self.solve.score_unit, self.solve.score_cap, self.start
+        fits = start is not None and len(start.scores) == self.rules.players
+        for chance, state in start.states() if start is not None and fits else ():
             scores = (min(round_half_up(each, unit) * unit, cap) for each in state["scores"])
             yield chance, {**state, "scores": tuple(scores)}
 
@@ -342,7 +344,7 @@ class PressYourLuckBoard(Board):
         if all(leaf.slide.spins for leaf in leaves):
             raise mistake("every outcome gives a spin back, and no game would end", source)
         if self.start is not None:
-            self.start.check(self.rules.players, self.rules.max_whammies)
+            self.start.check(self.rules.max_whammies)
         self._spins_are_capped(leaves)
         self._can_be_mixed(leaves)
         self._every_spin_pays(leaves)

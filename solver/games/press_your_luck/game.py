@@ -327,7 +327,7 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
         transition=transition,
         numbers=Numbers(np.array(ints, np.int64), np.array([*chances, win, money * unit])),
         max_edges=outcomes.distinct + players + max((len(each) for each, _ in others), default=0),
-        start=None if board.start is None else lambda: list(board.starts()),
+        start=lambda: list(board.starts()) or None,
         actions=partial(action_name, players, takes),
         canonical=partial(canonical, most, merges, options.house),
         tie_tolerance=TIE_TOLERANCE * most_paid,

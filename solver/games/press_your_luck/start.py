@@ -83,11 +83,8 @@ class Start(Section):
             said = f"{many(len(found), 'number')} for {many(players, 'score')}"
             raise mistake(f"{said}; expected one a player", "start", name)
 
-    def check(self, players: int, max_whammies: int) -> None:
-        """Raise a mistake for what does not fit the rules of the board."""
-        if len(self.scores) != players:
-            said = f"{many(len(self.scores), 'number')}; expected {players}, one a player"
-            raise mistake(said, "start", "scores")
+    def check(self, max_whammies: int) -> None:
+        """Raise a mistake for who would be out by the rules of the board."""
         for whammies in self.whammies or ():
             if whammies >= max_whammies:
                 said = f"{whammies} put a player out; expected fewer than max_whammies"

@@ -5,17 +5,23 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import luckbase
+from luckbase.cluster.inputs import starts_of
 from luckbase.solver import load_board, load_game
 from luckbase.solver.board.model import canonical, rules_identity
-from luckbase.solver.errors import BoardError, GameError
+from luckbase.solver.errors import BoardError, GameError, MissingTableError, SearchLimitError
 from luckbase.solver.games.press_your_luck.start import Start
+from luckbase.solver.policy.evaluate import evaluate_profile
 from tests.reference.quiz import courses
 from tests.solver.board.board_files import FEBRUARY, SMALL, TINY, edited, press_your_luck, read
+from tests.solver.games.press_your_luck import reference_of
 
 chances = st.fractions(0, 1, max_denominator=5)
 
@@ -94,11 +100,12 @@ def test_how_a_round_begins_is_no_part_of_the_rules() -> None:
     assert rules_identity(load_game(board)) == rules_identity(load_game(bare)) == "73147780c9f1"
     assert canonical(board) == canonical(bare)
     assert load_game(bare).starts() == []
+    two = load_board(TINY, players=2)  # as the file says of three
+    assert two.start == board.start and load_game(two).starts() == []
 
 
 MISTAKES = {
     "": "start, scores: is missing",
-    "scores = [0, 5]": "start, scores: 2 numbers; expected 3, one a player",
     "scores = 5": "start, scores: 5 is not a list; write it in square brackets",
     "scores = [0, 5, 'x']": "start, scores, item 3: 'x' is not a whole number",
     "scores = [0, 5, -5]": "start, scores, item 3: -5 is too small; expected at least 0",
@@ -143,3 +150,86 @@ def test_chances_of_starts_that_are_none_are_refused() -> None:
         other = type(game)(game.board, replace(game.rules, start=starts))
         with pytest.raises(GameError, match=r"chances in Rules.start=…. add up to .*; expected 1"):
             other.starts()
+
+
+# --- plays that begin there ----------------------------------------------------------------------
+
+
+def test_the_payoff_from_the_start_is_the_references_expected_over_all_courses() -> None:
+    board = press_your_luck(TINY)
+    reference, right = reference_of(load_game(board)), np.zeros(3)
+    for spins, chance in courses(1, [Fraction(1, 3)] * 3, *[Fraction(3, 4)] * 2, 1, 1).items():
+        value = reference.value((0, 1, 2), spins, (0, 0, 0), (0, 0, 0))
+        right += float(chance) * np.array([float(x) for x in value])
+    assert luckbase.evaluate(board).value == pytest.approx(right.tolist(), abs=1e-12)
+
+
+def test_visits_and_costs_from_starts_are_those_from_each_expected() -> None:
+    game = load_game(press_your_luck(TINY))
+    agents = ["random", "never-pass", "always-pass"]
+    together = evaluate_profile(game, starts_of(game, None), agents)
+    reach = dict(zip(together.chain.keys, together.chain.reach(together.starts), strict=True))
+    value = np.zeros(3)
+    for chance, state in game.starts():
+        alone = evaluate_profile(game, state, agents)
+        value += chance * alone.value
+        for key, visited in zip(alone.chain.keys, alone.chain.reach(), strict=True):
+            reach[key] -= chance * visited
+    assert together.value == pytest.approx(value, abs=1e-13)
+    assert max(map(abs, reach.values())) < 1e-13
+
+
+def test_simulated_plays_begin_as_often_in_each_start_as_they_should() -> None:
+    """Exactly within five standard errors, expanded beforehand and on the way alike."""
+    before, way = (
+        luckbase.simulate(TINY, "random", games=60_000, seed=7, max_states=most)
+        for most in (100_000, 5)
+    )
+    right = luckbase.evaluate(TINY, "random").value
+    assert before.exact == pytest.approx(right) and way.exact is None
+    assert before.mean == pytest.approx(way.mean, abs=1e-12)
+    for mean, error, exact in zip(before.mean, before.error, right, strict=True):
+        assert abs(mean - exact) < 5 * error < 0.02
+
+
+def test_a_start_that_is_given_is_where_all_plays_begin() -> None:
+    where = {"scores": (0, 1000, 500), "earned": (0, 1, 0)}
+    found = luckbase.evaluate(TINY, "never-pass", where)
+    game = load_game(press_your_luck(TINY))
+    alone = evaluate_profile(game, game.parse(where), ["never-pass"] * 3)
+    assert found.value == pytest.approx(alone.value.tolist(), abs=0)
+    with luckbase.play(TINY, where, seed=1) as play:
+        assert play.person == 1 and play.state.tolist() == game.parse(where).tolist()
+
+
+def test_a_play_draws_its_start_and_who_plays_has_something_to_decide() -> None:
+    drawn = set()
+    for seed in range(12):
+        with luckbase.play(TINY, seed=seed) as play, luckbase.play(TINY, seed=seed) as again:
+            assert play.state.tolist() == again.state.tolist()
+            said = play.game.describe(play.state)
+            assert said["scores"] == [0, 500, 1000] and sum(said["earned"]) > 0
+            drawn.add(str(said["earned"]))
+            assert said["earned"][play.person] == 1
+    assert len(drawn) > 3
+
+
+def test_what_lies_too_high_says_how_to_begin_lower(tmp_path: Path) -> None:
+    """No long work comes before."""
+    for ask in (luckbase.evaluate, luckbase.play):
+        with pytest.raises(SearchLimitError, match=r"begin lower, as start=.*earned") as raised:
+            ask(FEBRUARY, max_states=1000)
+        assert "\n" not in str(raised.value)
+    with pytest.raises(SearchLimitError, match=r"a play may begin, .*; simulate, or begin"):
+        luckbase.evaluate(FEBRUARY, "never-pass")
+    board = load_board(TINY, frontier=1)
+    luckbase.solve(board, results=tmp_path)
+    with luckbase.open(board, results=tmp_path) as table:
+        assert len(table.game.starts()) == 8  # as its board file says
+        for ask in (luckbase.evaluate, luckbase.simulate):
+            with pytest.raises(MissingTableError, match="the table covers 1; solve with frontier="):
+                ask(board, table)
+        for seed in range(6):  # of those that the table prices
+            assert sum(table.play(seed=seed).shown["earned"]) == 1
+    with luckbase.play(board, results=tmp_path, seed=0) as play:
+        assert sum(play.shown["earned"]) == 1 and play.table.source.startswith("the table of tiny")
