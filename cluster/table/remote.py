@@ -39,8 +39,8 @@ PARALLEL = 16
 """Objects that are put at once."""
 COALESCE = 1 << 20
 """Ranges with fewer bytes between them are read in one request, which takes as long as these."""
-TIMEOUT = "60s"
-"""Of one request, from when it is sent until all of its answer is there."""
+TIMEOUT = "120s"
+"""Without a byte of an answer, from when a request begins to be sent."""
 PATIENT = {"tries": 60, "seconds": 180.0}
 FIRST = {"tries": 8, "seconds": 12.0}
 """How often, and how long, a request is made again; before a store has answered at all."""
@@ -68,7 +68,8 @@ def _store(scheme: str, bucket: str, patient: bool, config: tuple[tuple[str, Any
     again = PATIENT if patient else FIRST
     backoff = {"init_backoff": timedelta(seconds=0.5), "max_backoff": timedelta(seconds=3)}
     how: dict[str, Any] = {
-        "client_options": {"allow_http": True, "timeout": TIMEOUT, "connect_timeout": "5s"},
+        "client_options": {"allow_http": True, "timeout": "1h", "read_timeout": TIMEOUT,
+                           "connect_timeout": "5s"},
         "retry_config": {"max_retries": again["tries"], "backoff": {**backoff, "base": 1.5},
                          "retry_timeout": timedelta(seconds=again["seconds"])},
     }  # fmt: skip

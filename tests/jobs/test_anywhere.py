@@ -41,6 +41,14 @@ from tests.stores import Seaweed
 
 TINY = BOARDS / "press-your-luck/tiny.toml"
 STATE = {"scores": "0,1500,1000", "earned": "0,1,0"}
+LOADS = """
+import sys, luckbase
+try:
+    luckbase.open(sys.argv[1]).ask(sys.argv[2])
+except luckbase.LuckbaseError:
+    pass
+print('obstore' in sys.modules)
+"""
 WORDS = [f"{name}={value}" for name, value in STATE.items()]
 
 
@@ -191,6 +199,35 @@ def test_a_board_file_means_its_table_in_results_of_a_uri(
     code, _, err = said_by(capsys, "query", *board, nothing, *WORDS)
     assert code == 1
     assert f"no table of this board with frontier=1 under {nothing}; run: " in err
+
+
+def test_a_byte_that_changed_in_the_store_is_found(
+    memory: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    storage = storage_at(place_of(memory))
+    first = "tiers/spins-1.whammies_1-0.whammies_2-0.whammies_3-0"
+    (name,) = storage.list(first)
+    content = storage.read(name)
+    storage.put(name, content[:700] + b"?" + content[701:])
+    code, out, _ = said_by(capsys, "verify", memory)
+    assert code == 1
+    assert f"fault: {memory}/{name}: is not as luckbase wrote it (row group 1 of 1)" in out
+    storage.put(name, content[:-1])
+    assert said_by(capsys, "status", memory)[1].startswith(f"damaged   {memory}")
+    storage.delete(name)
+    assert f"{name}: is missing" in said_by(capsys, "status", memory)[1]
+    code, _, err = said_by(capsys, "query", memory, *WORDS)
+    assert code == 1
+    assert "(it is missing)" in err
+
+
+def test_obstore_is_loaded_for_a_uri_alone(table: Path) -> None:
+    for name, loaded in ((str(table), False), ("memory://nothing/here", True)):
+        made = subprocess.run(
+            [sys.executable, "-c", LOADS, name, " ".join(WORDS)],
+            capture_output=True, text=True, cwd=ROOT, check=True,
+        )  # fmt: skip
+        assert made.stdout.strip() == str(loaded)
 
 
 def test_clean_refuses_a_uri_in_a_sentence(memory: str, capsys: pytest.CaptureFixture[str]) -> None:
