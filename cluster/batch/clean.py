@@ -28,6 +28,7 @@ from luckbase.cluster.run.driver import LOCK, PROBE, lock
 from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.find import is_table, running, tables_in, what_changed
 from luckbase.cluster.table.folder import HEAD, read_ledger
+from luckbase.cluster.table.index import INDEX
 from luckbase.cluster.table.ledger import Goal, Ledger
 from luckbase.cluster.table.place import is_uri
 from luckbase.cluster.table.storage import Folder, is_special
@@ -50,7 +51,16 @@ FOLDERS = {
     "spill": ("*",),
 }
 """The folders in a table's, and what luckbase writes there."""
-FILES = (HEAD, f"{HEAD}.*.part", RUNNING, f".{RUNNING}.*", f"{PROBE}*", LOCK)
+FILES = (
+    HEAD,
+    f"{HEAD}.*.part",
+    INDEX,
+    f"{INDEX}.*.part",
+    RUNNING,
+    f".{RUNNING}.*",
+    f"{PROBE}*",
+    LOCK,
+)
 REMOVED_LAST = ("ledger/", HEAD, LOCK)
 
 

@@ -3,11 +3,13 @@ with a byte that somebody changed on the way."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -269,6 +271,29 @@ def test_a_published_table_has_the_same_bytes(uri: str, table: Path) -> None:
     assert there.lines() == read_ledger(folder, table).lines()
     storage.delete(INDEX)
     assert read_ledger(storage, place_of(uri)).lines() == there.lines()
+
+
+def test_the_index_is_as_the_page_of_the_format_says(site: Path, table: Path) -> None:
+    begins, digest, packed = (site / "t" / INDEX).read_bytes().split(b"\n", 2)
+    assert (begins, digest.decode()) == (b"luckbase index 1", hashlib.sha256(packed).hexdigest())
+    first, _, rest = zlib.decompress(packed).partition(b"\n")
+    sizes = json.loads(first)
+    head, lines, footers = np.split(
+        np.frombuffer(rest, np.uint8), np.cumsum([sizes["head"], sizes["lines"]])
+    )
+    assert head.tobytes() == (table / "table.json").read_bytes()
+    (ledger,) = (table / "ledger").iterdir()
+    assert lines.tobytes() == ledger.read_bytes()
+    files = [json.loads(line) for line in lines.tobytes().splitlines() if b'"footer"' in line]
+    there = sorted((each["name"], each["footer"]) for each in files)
+    ends = [(table / name).read_bytes()[-length:] for name, length in there]
+    assert footers.tobytes() == b"".join(ends)
+
+
+def test_clean_takes_what_was_published_away(site: Path, tmp_path: Path) -> None:
+    (spare,) = luckbase.clean(str(site / "t"), results=tmp_path, yes=True)
+    assert (spare.state, spare.left) == ("removed", ())
+    assert not (site / "t").exists()
 
 
 def test_a_copy_that_was_stopped_goes_on(
