@@ -20,6 +20,8 @@ with its own peers.
   eras: the scan, the prices, nanoseconds each.
 * ``coarsen``: tables of coarser boards: error against size and time, where the exact one is known.
 * ``far``: a coarse table of many spins against searches on the fine board.
+* ``seats``: what each seat of Press Your Luck is worth at the start of round 2, with coarse tables
+  of up to 12 spins; 13 GB of disk.
 * ``replay``: times of shards through the real schedule, on 16, 128 and 1,024 cores.
 * ``web``: what ``luckbase serve`` answers in a second, on one core.
 * ``page``: bytes, requests and time of the page's first views, on a slowed processor.
@@ -52,6 +54,7 @@ from tests.bench.page import page_suite
 from tests.bench.peers import peers_suite
 from tests.bench.remote import remote_suite
 from tests.bench.search import search_suite
+from tests.bench.seats import seats_suite
 from tests.bench.timing import best_of
 from tests.bench.web import web_suite
 from tests.bench.workers import replay_suite, workers_suite
@@ -65,11 +68,12 @@ if TYPE_CHECKING:
 SUITES = (
     "kernel", "solve", "store", "probe", "batch", "diff", "search", "ledger", "compile",
     "workers", "replay", "web", "page", "coarsen", "remote", "far", "peers",
+    "seats",
 )  # fmt: skip
 ABOUT = "Time the kernel, whole solves, the store and the probe, side by side with peers."
 BOARD = BOARDS / "press-your-luck/1985-02.toml"
 USUAL = tuple(
-    suite for suite in SUITES if suite not in ("far", "peers")
+    suite for suite in SUITES if suite not in ("far", "peers", "seats")
 )  # a quarter of an hour, 13 GB of disk
 KERNELS = (500, 3), (500, 5), (250, 3), (250, 4)
 """The score unit and the frontier of the boards whose largest tier `kernel` solves."""
@@ -78,10 +82,10 @@ TABLES = (500, 2), (500, 3), (250, 2)
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run a suite, or all but far and peers."""
+    """Run a suite, or all but far, peers and seats."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=ABOUT)
     parser.add_argument("suite", metavar="SUITE", choices=(*SUITES, "all"),
-                        help=f"of {', '.join(SUITES)}; or all of them but far, peers")  # fmt: skip
+                        help=f"of {', '.join(SUITES)}; or all: no far, peers, seats")  # fmt: skip
     parser.add_argument("board", metavar="BOARD", nargs="?", type=Path, default=BOARD,
                         help="with the options score_unit and frontier; 1985-02")  # fmt: skip
     parser.add_argument("--results", metavar="DIR", type=Path,
@@ -99,7 +103,7 @@ def main(words: Sequence[str] | None = None) -> None:
         "batch": batch_suite, "diff": diff_suite,
         "search": search_suite, "ledger": ledger_suite, "compile": compiling_suite,
         "workers": workers_suite, "replay": replay_suite, "web": web_suite, "page": page_suite,
-        "coarsen": coarsen_suite, "far": far_suite, "remote": remote_suite,
+        "coarsen": coarsen_suite, "far": far_suite, "remote": remote_suite, "seats": seats_suite,
         "peers": partial(
             peers_suite, python=asked.python, pressorpass=asked.pressorpass, syzygy=asked.syzygy
         ),

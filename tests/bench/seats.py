@@ -1,10 +1,11 @@
 """The bench suite ``seats``: what a seat is worth at the start of round 2, by score and spins left.
 
 The spins are those that the questions give (`solver.games.press_your_luck.start`); of each number
-of spins in all the expected chance to win is taken, a seat. A table that goes so far is coarse:
-`CASES` are solved one after the other, each in a folder that is removed, and beside every number
-stands how far coarser tables were off where a finer one has the same states. What lies beyond the
-deepest table, and the error beyond the finer ones, goes on along a straight line, and says so.
+of spins in all the expected chance to win is taken, a seat. A table that goes far is coarse, so
+`CASES` are solved one after the other, each in a folder that is removed, and each number is from
+the finest that has it. How far a coarser one is off is measured where a finer one has the same
+states, the largest of all seats and scores; beyond, where errors were getting smaller, the last one
+measured stands. What lies beyond the deepest table is on a straight line, and says so.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ MOST = 20
 
 BySpins = dict[int, "Floats"]
 """Spins in all -> the chances to win, float64 (3,), by seat."""
+Found = dict[tuple[int, ...], BySpins]
+"""Of one table, by scores."""
 
 
 def seats_suite(board: Path, results: Path) -> None:
@@ -103,51 +106,53 @@ def seats(table: Any, scores: tuple[int, ...]) -> BySpins:
     return {spins: totals[spins] / weights[spins] for spins in sorted(totals)}
 
 
-def on_a_line(known: Mapping[int, Any], spins: int) -> Any:
-    """What is known of so many spins, or lies there on the line through the last four that are."""
+def on_a_line(known: BySpins, spins: int) -> Floats:
+    """What lies at so many spins on the line through the last four that are known: three chances
+    that add up to 1."""
     import numpy as np
 
-    if spins in known:
-        return known[spins]
     last = sorted(known)[-4:]
-    return np.polyval(np.polyfit(last, np.array([known[x] for x in last]), 1), spins)
+    values = np.polyval(
+        np.polyfit(last, np.array([known[x] for x in last]), min(1, len(last) - 1)), spins
+    )
+    found: Floats = values.clip(0, 1) / values.clip(0, 1).sum()
+    return found
 
 
-def errors(found: list[dict[tuple[int, ...], BySpins]], spins: int) -> tuple[float, bool]:
-    """How far the deepest table is off at so many spins, the largest of all seats and scores: a
-    step from each table to the next finer one, added up; and whether that was measured whole."""
-    total, measured = 0.0, True
-    for fine, coarse in pairwise(found):
-        known = {
-            n: max(float(abs(fine[s][n] - coarse[s][n]).max()) for s in fine)
-            for n in fine[SCORES[0]]
-        }
-        total += max(float(on_a_line(known, spins)), 0.0)
-        measured &= spins in known
-    return total, measured
+def off(fine: Found, coarse: Found, spins: int) -> tuple[float, bool]:
+    """How far a table is off a finer one at so many spins, the largest of all seats and scores; or
+    where the finer one does not go so far, at the most that it does; and which of the two."""
+    deepest = max(fine[SCORES[0]])
+    at = min(spins, deepest)
+    return max(float(abs(fine[s][at] - coarse[s][at]).max()) for s in fine), spins <= deepest
 
 
-def print_seats(found: list[dict[tuple[int, ...], BySpins]]) -> None:
-    """A table for each of `SCORES`: by spins in all, then over all that the questions give."""
-    deep = found[-1]
-    heads = ("spins in all", "how often", "first", "second", "third", "off by at most about", "")
+def seat_rows(found: list[Found], scores: tuple[int, ...]) -> list[tuple[str, ...]]:
+    """The rows of a table: by spins in all, then over all that the questions give."""
+    likely, rows, steps = chance_of(scores), [], list(pairwise(found))
+    mean, sure = 0.0, 0.0
+    for spins in range(1, MOST + 1):
+        often = float(likely[spins])
+        which = next((i for i, each in enumerate(found) if spins in each[scores]), None)
+        if which is None:
+            value, error, said = on_a_line(found[-1][scores], spins), "not measured", "extrapolated"
+        else:
+            value, sure = found[which][scores][spins], sure + often
+            errors = [off(*pair, spins) for pair in steps[:which]]
+            error = f"{sum(each for each, _ in errors):.3f}" * bool(errors)
+            here = all(measured for _, measured in errors)
+            said = CASES[which].name + "; error of fewer spins" * (not here)
+        mean += often * value / float(1 - likely[0])
+        chances = [f"{x:.3f}" for x in value]
+        rows.append((str(spins), f"{often:.1%}", *chances, error, said))
+    beyond = f"{1 - sure:.0%} of it extrapolated"
+    return [*rows, ("all", "100%", *(f"{x:.3f}" for x in mean), "", beyond)]
+
+
+def print_seats(found: list[Found]) -> None:
+    """A table for each of `SCORES`; found: of each case, the finest first."""
+    heads = ("spins in all", "how often", "first", "second", "third", "off by", "table")
     for scores in SCORES:
-        rows, mean, off = [], 0.0, 0.0
-        likely = chance_of(scores)
-        for spins in range(1, MOST + 1):
-            value, (error, measured) = on_a_line(deep[scores], spins), errors(found, spins)
-            value = value.clip(0, 1) / value.clip(0, 1).sum()
-            mean, off = mean + float(likely[spins]) * value, off + float(likely[spins]) * error
-            solved = "" if spins in deep[scores] else "extrapolated"
-            error_said = f"{error:.3f}{'' if measured else ', extrapolated'}"
-            rows.append((
-                str(spins), f"{float(likely[spins]):.1%}", *(f"{x:.3f}" for x in value),
-                error_said, solved,
-            ))  # fmt: skip
-        beyond = float(sum(c for spins, c in likely.items() if spins not in deep[scores]))
-        rows.append((
-            "all", "100%", *(f"{x:.3f}" for x in mean), f"{off:.3f}, extrapolated",
-            f"{beyond:.0%} of it extrapolated",
-        ))  # fmt: skip
         said = ", ".join(f"${each:,}" for each in scores)
-        terminal.print_table(f"Scores {said}, by seat", heads, rows, sys.stdout)
+        title = f"Scores {said}: chance to win by seat"
+        terminal.print_table(title, heads, seat_rows(found, scores), sys.stdout)
