@@ -13,10 +13,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from luckbase import cluster, solver
 from luckbase.cluster.table.answer import Answer, answer_at
+from luckbase.cluster.table.folder import begin, compact
+from luckbase.cluster.table.ledger import Ledger
+from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import Table
 from luckbase.solver.game.arrays import Ints
 from tests.places import ROOT
@@ -32,6 +36,17 @@ def answers_of(table: Table, states: Ints) -> list[Answer]:
     assert there.all()
     described = table.game.fields.describe_all(states)
     return [answer_at(found, x, table.origin, state) for x, state in enumerate(described)]
+
+
+def rewrite(table: Path, ledger: Ledger) -> None:
+    """Make a table's ledger say what this one says."""
+    entries = begin(Folder(table), table, ledger.head, "a test").entries
+    compact(replace(ledger, entries=entries))
+
+
+def newest_entry(table: Path) -> Path:
+    """Of a complete table, the one that says all."""
+    return max((table / "ledger").iterdir())
 
 
 @contextmanager

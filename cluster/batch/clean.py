@@ -24,7 +24,8 @@ from pathlib import Path
 
 from luckbase.cluster import words
 from luckbase.cluster.batch.requests import requests_for
-from luckbase.cluster.run.driver import LOCK, PROBE, lock
+from luckbase.cluster.run.driver import PROBE
+from luckbase.cluster.run.lock import LOCK, lock
 from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.find import is_table, running, tables_in, what_changed
 from luckbase.cluster.table.folder import HEAD, read_ledger
@@ -45,8 +46,8 @@ FOLDERS = {
     "tiers": ("*.parquet", "*.part"),
     "search": ("*.parquet", "*.part"),
     "search-*": ("*.parquet", "*.part"),
-    "shards": ("*.arrow", "*.ask", "*.part"),
-    "ledger": ("*.jsonl", "*.part"),
+    "shards": ("*.arrow", "*.asks", "*.part"),
+    "ledger": ("[0-9]" * 10, "*.part"),
     "log": ("*.log",),
     "spill": ("*",),
 }
@@ -60,6 +61,7 @@ FILES = (
     f".{RUNNING}.*",
     f"{PROBE}*",
     LOCK,
+    f"{LOCK}.*",
 )
 REMOVED_LAST = ("ledger/", HEAD, LOCK)
 
@@ -317,7 +319,8 @@ def remove(table: Path) -> list[str]:
         last = [name.startswith(prefix) for prefix in REMOVED_LAST]
         return last.index(True) + 1 if any(last) else 0
 
-    with lock(table):
+    with lock(table) as mine:
+        mine.stop()  # it would be written again
         ours, others = contents(table)
         for name in sorted(ours, key=rank):
             (table / name).unlink(missing_ok=True)

@@ -35,8 +35,9 @@ from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, Solved
 from luckbase.cluster.run.tiers import check_room, make_plan
 from luckbase.cluster.table import find
+from luckbase.cluster.table.entries import LINES
 from luckbase.cluster.table.find import Status, status_of, statuses_of
-from luckbase.cluster.table.folder import LINES, damaged_files, read_ledger
+from luckbase.cluster.table.folder import damaged_files, read_ledger
 from luckbase.cluster.table.ledger import RESULTS, TIERS, board_command, table_directory
 from luckbase.cluster.table.place import place_of, storage_at
 from luckbase.solver import load_game

@@ -3,33 +3,29 @@
 `solve_table` looks what is there, refuses what can not be done, locks the table, and has its `Work`
 do the rest: a full table (`tiers`), or what lies below some roots (`cluster.search.solve`).
 
-`Run` hands the shards of a schedule to workers. A finished shard's Parquet file is put in its
-place, then a line is added to the ledger: killed anywhere between, the same call goes on from the
+`Run` hands the shards of a schedule to workers. A finished shard's Parquet file is in its place,
+then a line is added to the ledger: killed anywhere between, the same call goes on from the
 last line. Payoffs stay with the workers until no shard reads them any more.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import socket
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
-from typing import IO, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from luckbase.cluster import machine
 from luckbase.cluster.machine import MemoryUsed
+from luckbase.cluster.run.lock import lock
 from luckbase.cluster.run.options import Options
 from luckbase.cluster.run.progress import Progress, Solved, Watch
 from luckbase.cluster.run.schedule import Commit, Drop, Instruction, Schedule, Solve
 from luckbase.cluster.run.worker import (
-    SPILL,
     PayoffsLostError,
     PayoffsReady,
     Pool,
@@ -38,9 +34,11 @@ from luckbase.cluster.run.worker import (
     Task,
     Threads,
     Workers,
+    spill_of,
 )
 from luckbase.cluster.table import RUNNING, folder
 from luckbase.cluster.table.folder import Commits, commit, compact, read_ledger
+from luckbase.cluster.table.index import INDEX
 from luckbase.cluster.table.ledger import (
     TIERS,
     Goal,
@@ -51,7 +49,8 @@ from luckbase.cluster.table.ledger import (
     table_directory,
 )
 from luckbase.cluster.table.place import storage_at
-from luckbase.cluster.table.storage import Folder, attempt, flush_folder
+from luckbase.cluster.table.publish import write_index
+from luckbase.cluster.table.storage import Storage, attempt
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.model import rules_form, rules_identity
 from luckbase.solver.errors import (
@@ -61,13 +60,14 @@ from luckbase.solver.errors import (
     MissingTableError,
     OptionError,
     RequestError,
+    StoreError,
     TableError,
 )
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.sentences import option
 
-PROBE, LOCK = ".here-", ".lock"
+PROBE = ".here-"
 UNLIMITED = 1 << 62
 LOSSES_ALLOWED = 3
 S = TypeVar("S", bound=Solved)
@@ -130,13 +130,13 @@ def solve_table(work: Work[S]) -> S:
     if not (options.force or options.check):
         there = complete_ledger(game, table, part, roots, margin=work.margin)
         if there is not None and work.is_there(there):
-            _tidy(table)
+            _tidy(table, there)
             goal = _goal(game, there, part, roots, work.files, margin=work.margin)
             return work.report(table, there, goal)
     work.check_room(table)
-    with lock(table):
+    with lock(table, options.on_note) as mine:
         machine.look_from_now()
-        ledger, damaged = _open_ledger(game, table, part, check=options.check)
+        ledger, damaged = _open_ledger(game, table, part, mine.holder, check=options.check)
         if options.force:
             work.forget(table, ledger)
         if work.margin and ledger.of_part(TIERS) and not ledger.margin:
@@ -155,8 +155,10 @@ def solve_table(work: Work[S]) -> S:
             work.compile()
             report = work.solve(report)
         elif is_new(goal, ledger):
-            commit(Folder(table), ledger, goal)
-        compact(Folder(table), ledger)
+            commit(ledger, goal)
+        compact(ledger)
+        if (storage := storage_at(table)).anywhere:
+            write_index(storage, ledger)
     return report
 
 
@@ -213,25 +215,32 @@ def is_new(goal: Goal, ledger: Ledger) -> bool:
     )
 
 
-def _tidy(table: Path) -> None:
+def _tidy(table: Path, there: Ledger) -> None:
     """Do what is left for a complete table whose solve was killed at its very end: its ledger in
     one object, no temporary files. Who is at it just now does so at its own end."""
-    storage = Folder(table)
-    if len(storage.list(folder.LINES)) > 1:
-        with suppress(RequestError, OSError), lock(table):
-            ledger = read_ledger(storage, table)
+    if not there.compacted:
+        with suppress(RequestError, OSError), lock(table) as mine:
+            storage = storage_at(table)
+            ledger = folder.begin(storage, table, there.head, mine.holder)
             folder.sweep(storage, table, ledger)
-            compact(storage, ledger)
+            compact(ledger)
+            if storage.anywhere:
+                write_index(storage, ledger)
 
 
-def _open_ledger(game: Game, table: Path, part: str, *, check: bool) -> tuple[Ledger, list[str]]:
+def _open_ledger(
+    game: Game, table: Path, part: str, holder: str, *, check: bool
+) -> tuple[Ledger, list[str]]:
     """The ledger to go on from, and what of the part was damaged and is forgotten, a sentence each.
-    Whatever the ledger does not name is swept away.
+    Whatever the ledger does not name is swept away. holder: this process, for people.
 
     check: every byte of the part is read, not the sizes only. Raises ForeignTableError where the
     folder holds a table of other rules.
     """
-    storage, head, damaged = Folder(table), new_head(game), list[str]()
+    storage, head, damaged = storage_at(table), new_head(game), list[str]()
+    if storage.anywhere:
+        _check_conditions(storage, table)
+        storage.delete(INDEX)
     try:
         folder.check_identity(storage, table, head.identity)
     except MissingTableError:
@@ -241,80 +250,56 @@ def _open_ledger(game: Game, table: Path, part: str, *, check: bool) -> tuple[Le
     except CorruptTableError as error:
         damaged.append(str(error))
         folder.write_head(storage, head)
-    ledger = read_ledger(storage, table, head=head, lenient=True)
+    ledger = folder.begin(storage, table, head, holder)
     if ledger.damage:
         damaged += ledger.damage
         ledger.done.clear()
-        compact(storage, ledger)
+        compact(ledger)
     mine = replace(ledger, files={e.name: e for e in ledger.of_part(part)})
     bad = (folder.check_bytes if check else folder.damaged_files)(storage, table, mine)
     if bad:
         folder.drop_files(storage, ledger, list(bad))
     lost = folder.sweep(storage, table, ledger)
     if lost:  # else the lines of these count at the next reading
-        compact(storage, ledger)
-    shutil.rmtree(table / SPILL, ignore_errors=True)
-    for path in (table / RUNNING, *table.glob(f"{PROBE}*")):
-        path.unlink(missing_ok=True)
+        compact(ledger)
+    shutil.rmtree(spill_of(table), ignore_errors=True)
+    for name in (RUNNING, *storage.list(PROBE)):
+        storage.delete(name)
     return ledger, [*damaged, *lost, *bad.values()]
 
 
-# --- one solve of a table at a time --------------------------------------------------------------
+def _check_conditions(storage: Storage, table: Path) -> None:
+    """Raises StoreError for a store that takes conditions and does not keep them: two solves of a
+    table would not notice each other."""
+    name, first = f"{PROBE}{attempt()}", attempt().encode()
+    made = storage.put_if_absent(name, first)
+    again = storage.put_if_absent(name, first[::-1])
+    replaced = storage.put_if_match(name, first[::-1], "0" * 32)
+    storage.delete(name)
+    if not made or again or replaced:
+        header = "If-Match" if made and not again else "If-None-Match"
+        raise StoreError(
+            f"{table}: the store does not do what the header {header} of a write says, so nothing "
+            "would keep two solves apart; expected one that does, or a folder"
+        )
 
 
-@contextmanager
-def lock(table: Path) -> Iterator[None]:
-    """One solve of a table at a time. Raises RequestError where another is running, with who."""
-    with _locked(table) as file:
-        file.truncate(0)
-        now = datetime.now().astimezone().isoformat(timespec="seconds")
-        json.dump({"host": socket.gethostname(), "process": os.getpid(), "since": now}, file)
-        file.flush()
-        try:
-            yield
-        finally:
-            file.truncate(0)
-
-
-def _locked(table: Path) -> IO[str]:
-    """The open lock file of a table, locked."""
-    import fcntl
-
-    while True:
-        new = [path for path in (table, *table.parents) if not path.exists()]
-        table.mkdir(parents=True, exist_ok=True)
-        for path in new:
-            flush_folder(path.parent)
-        try:
-            file = (table / LOCK).open("a+")
-        except FileNotFoundError:
-            continue  # the table has just been removed (`luckbase clean`)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.close()
-            who = ""
-            with suppress(OSError, ValueError, KeyError, TypeError):
-                said = json.loads((table / LOCK).read_text())
-                who = f": process {said['process']} on {said['host']} since {said['since']}"
-            raise RequestError(f"{table}: another solve of this table is running{who}") from None
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(file.fileno()), (table / LOCK).stat()):
-                return file
-        file.close()  # it was removed between the two
+# --- workers that see the table ------------------------------------------------------------------
 
 
 @contextmanager
 def shown_by_a_file(table: Path) -> Iterator[TableLocation]:
     """The table with a file in its folder, by which machines that share it know it; at the end
     both are as before."""
-    location = TableLocation(table, f"{PROBE}{attempt()}")
-    (table / location.probe_file).touch()
+    storage, location = storage_at(table), TableLocation(table, f"{PROBE}{attempt()}")
+    if not storage.anywhere:
+        storage.put(location.probe_file, b"")
     try:
         yield location
     finally:
-        (table / location.probe_file).unlink(missing_ok=True)
-        shutil.rmtree(table / SPILL, ignore_errors=True)
+        if not storage.anywhere:
+            storage.delete(location.probe_file)
+        shutil.rmtree(spill_of(table), ignore_errors=True)
 
 
 # --- the loop ------------------------------------------------------------------------------------
@@ -344,8 +329,8 @@ class Run(ABC, Generic[S]):
 
     def __init__(self, game: Game, report: S, options: Options, memory: int) -> None:
         self.game, self.before, self.options, self.memory = game, report, options, memory
-        self.ledger, self.storage = report.ledger, Folder(report.table)
-        self.commits = Commits(self.storage, self.ledger)
+        self.ledger, self.storage = report.ledger, storage_at(report.table)
+        self.commits = Commits(self.ledger)
         self.processes: dict[str, MemoryUsed] = {}
         self.dropped: list[int] = []
         self.cores, self.solve_seconds = 0, 0.0
@@ -395,7 +380,7 @@ class Run(ABC, Generic[S]):
     def _workers(self, kept: int, store: int) -> AbstractContextManager[Workers]:
         options, location, note = self.options, self.location, self.watch.note
         if options.address is None:
-            return closing(Threads(options.slots, Pool(kept, location.table / SPILL)))
+            return closing(Threads(options.slots, Pool(kept, spill_of(location.table))))
         from luckbase.cluster.run.ray import ray_cluster, ray_here
 
         if options.joins:

@@ -30,7 +30,7 @@ class Options:
     """
 
     results: Place = "results"
-    """The folder of tables."""
+    """The folder of tables, or a URI."""
     memory: int | None = None
     """Bytes that shards in flight may need; a share of what is free if not given."""
     using: Annotated[Place | None, Help("A table at which a search may end.", "TABLE")] = None

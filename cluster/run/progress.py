@@ -24,7 +24,9 @@ from luckbase.cluster import words
 from luckbase.cluster.machine import resident_memory
 from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.ledger import FileEntry, Goal, Ledger, Origin
+from luckbase.cluster.table.place import storage_at
 from luckbase.cluster.words import many
+from luckbase.solver.errors import StoreError
 from luckbase.solver.result import AsText, Flat, OrNull, PythonOnly, Result, Rounded
 from luckbase.solver.sentences import html_facts
 
@@ -218,21 +220,25 @@ class Watch:
         self.table, self.on_progress, self.on_note = table, on_progress, on_note
         self.began, self.last_note = _now(), ""
         self._written = self._logged = float("-inf")
-        self._log = table / "log" / f"{self.began:%Y%m%dT%H%M%S.%f}-{os.getpid()}.log"
+        self._storage, self._text = storage_at(table), ""
+        self._log = f"log/{self.began:%Y%m%dT%H%M%S.%f}-{os.getpid()}.log"
 
     def __enter__(self) -> Watch:
-        self._log.parent.mkdir(parents=True, exist_ok=True)
-        for old in sorted(self._log.parent.glob("*.log"))[: -LOGS + 1]:
+        if not self._storage.anywhere:
+            (self.table / self._log).parent.mkdir(parents=True, exist_ok=True)
+        for old in [n for n in self._storage.list("log/") if n.endswith(".log")][: -LOGS + 1]:
             with suppress(OSError):
-                old.unlink()
+                self._storage.delete(old)
         self.note(f"a solve begins: process {os.getpid()} on {socket.gethostname()}", tell=False)
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         end = "the solve is done" if error is None else f"the solve ends: {error!s}"
         self.note(end, tell=False)
-        with suppress(OSError):
-            (self.table / RUNNING).unlink(missing_ok=True)
+        with suppress(OSError, StoreError):
+            if self._storage.anywhere:  # to which nothing can be added
+                self._storage.put(self._log, self._text.encode())
+            self._storage.delete(RUNNING)
 
     def note(self, text: str, *, tell: bool = True) -> None:
         """Something happened that a person should know; without `tell`, the log only."""
@@ -240,8 +246,12 @@ class Watch:
         if tell:
             self.last_note = f"{now:%H:%M:%S} {text}"
             self.on_note(text)
-        with suppress(OSError), self._log.open("a", encoding="utf-8") as file:
-            file.write(f"{now.isoformat(timespec='seconds')} {text}\n")
+        line = f"{now.isoformat(timespec='seconds')} {text}\n"
+        if self._storage.anywhere:
+            self._text += line
+            return
+        with suppress(OSError), (self.table / self._log).open("a", encoding="utf-8") as file:
+            file.write(line)
 
     def show(self, progress: Progress, doing: list[dict[str, Any]]) -> None:
         """How far it is, and what each machine does."""
@@ -257,13 +267,19 @@ class Watch:
             **progress.as_json(), "nodes": doing, "memory": resident_memory(),
             "last_note": self.last_note,
         }  # fmt: skip
-        beside = self.table / f".{RUNNING}.{os.getpid()}"
-        with suppress(OSError):  # a full disk stops the solve elsewhere, with a sentence
-            beside.write_text(json.dumps(content))
-            beside.replace(self.table / RUNNING)
+        self._write(json.dumps(content))
         if now - self._logged >= LOG_EVERY:
             self._logged = now
             at = f"{progress.shards} of {many(progress.shards_total, 'shard')}"
             self.note(
                 f"{at}, {many(progress.rows, 'state')}, {many(len(doing), 'node')}", tell=False
             )
+
+    def _write(self, content: str) -> None:
+        with suppress(OSError, StoreError):  # a full disk stops the solve elsewhere, in a sentence
+            if self._storage.anywhere:
+                self._storage.put(RUNNING, content.encode())
+                return
+            beside = self.table / f".{RUNNING}.{os.getpid()}"  # not flushed: it is worth nothing
+            beside.write_text(content)
+            beside.replace(self.table / RUNNING)

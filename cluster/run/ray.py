@@ -4,8 +4,7 @@ A task yields its payoffs, then its receipt and the bytes of its file, as object
 others read the payoffs while the file, which takes longer, is still written. They take them as
 references: Ray's object store carries payoffs from node to node, spills them to each node's disk
 and makes lost ones again from the tasks that made them. A tier in parts is put together once, by a
-task. So no node needs to share the table's folder; where one does, which it sees by a mark, its
-files go there.
+task. So no node needs to see the table; where one does, its files go there.
 
 Started here (`--address local`), Ray listens on the loopback address only and stops with the solve.
 Of a cluster (`--address ADDR`) the nodes get luckbase's code from here (`py_modules`), are left out
@@ -50,15 +49,15 @@ from luckbase.cluster.run.nodes import (
     source_files,
 )
 from luckbase.cluster.run.worker import (
-    SPILL,
     PayoffPlace,
     PayoffsLostError,
     PayoffsReady,
     TableLocation,
     Task,
     Workers,
+    spill_of,
 )
-from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.place import storage_at
 from luckbase.cluster.words import size
 from luckbase.solver.errors import LuckbaseError, MemoryLimitError, OptionError, WorkerError
 from luckbase.solver.game.arrays import Floats
@@ -101,6 +100,8 @@ class RayWorkers:
         self._remote = ray.remote(num_returns="streaming", max_retries=RETRIES)(run)
         self._gather = ray.remote(max_retries=RETRIES)(_together)
         self._tasks: list[_Running] = []
+        self.bytes_here = 0
+        """Of files that came to this process."""
         self._kept: dict[int, Any] = {}
         """Payoffs of tiers."""
         self._parts: dict[int, dict[int, Any]] = {}
@@ -211,8 +212,8 @@ class RayWorkers:
         if declined.why:
             self.nodes.leave_out(declined.node, declined.name, declined.why)
         elif declined.files:
-            folder = Folder(self._location.table)
-            running.sent = {name: self._ray.put(folder.read(name)) for name in declined.files}
+            there = storage_at(self._location.table)
+            running.sent = {name: self._ray.put(there.read(name)) for name in declined.files}
         else:
             self.nodes.see_not(declined.node)
             if not self.nodes.unseeing:
@@ -222,15 +223,16 @@ class RayWorkers:
         return None
 
     def _finished(self, running: _Running, receipt: Any) -> Any:
-        """The receipt of a task, its file in a temporary place of the table's folder; None where
-        its bytes were lost with their machine, and the shard is solved again."""
+        """The receipt of a task, its file in its place in the table; None where its bytes were lost
+        with their machine, and the shard is solved again."""
         if receipt.sent:
             content = self._get(next(running.results))
             if content is None:  # made again on a machine that shares the folder
                 self._submit(running)
                 return None
-            place = running.task.job.place
-            receipt = receipt.at(Folder(self._location.table).written(place, content))
+            place, there = running.task.job.place, storage_at(self._location.table)
+            self.bytes_here += len(content)
+            receipt = receipt.arrived(there, place, there.written(place, content))
         if receipt.node in self.nodes.there:
             self.nodes.there[receipt.node].shards += 1
         return receipt
@@ -359,7 +361,7 @@ def ray_here(
     # Ray's niceness of 15 lets all else come first. The times are read but once, and this process
     # may join a cluster later.
     settings = {"RAY_worker_niceness": 0, **KEEPALIVE}
-    spill = location.table / SPILL
+    spill = spill_of(location.table)
     spill.mkdir(parents=True, exist_ok=True)
     with _ray(settings) as ray, _on_the_loopback(), _words_to_the_log(on_note):
         with _own_signals():

@@ -64,7 +64,7 @@ from luckbase.cluster.table.ledger import (
     origin_of,
     table_directory,
 )
-from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.place import is_uri, storage_at
 from luckbase.cluster.words import size
 from luckbase.solver import load_layout
 from luckbase.solver.board.model import Board
@@ -114,7 +114,7 @@ class Plan:
 
     def missing(self, table: Path) -> list[int]:
         """The shards whose files are not in the table's folder."""
-        there = Folder(table).list(f"{TIERS}/")
+        there = storage_at(table).list(f"{TIERS}/")
         return [i for i, name in enumerate(self.files) if name not in there]
 
 
@@ -268,7 +268,8 @@ def check_room(
     rows = plan.rows if todo is None else sum(plan.shards[i].rows for i in todo)
     spilled = max(0, plan.kept_bytes - max(0, memory - workers * plan.shard_memory))
     needed = plan.table_bytes * rows // max(plan.rows, 1) + spilled
-    check_disk("solve", needed, table, smaller)
+    if not is_uri(table):
+        check_disk("solve", needed, table, smaller)
 
 
 # --- the solve -----------------------------------------------------------------------------------
@@ -310,7 +311,7 @@ class _FullTable(Work[SolvedTiers]):
         # All of the part where its files get another column, else what is wanted.
         anew = self.margin and not ledger.margin
         every = [entry.name for entry in ledger.of_part(TIERS)]
-        drop_files(Folder(table), ledger, [n for n in every if anew or n in self.plan.files])
+        drop_files(storage_at(table), ledger, [n for n in every if anew or n in self.plan.files])
 
     def compile(self) -> None:
         started = time.perf_counter()
@@ -319,18 +320,17 @@ class _FullTable(Work[SolvedTiers]):
 
     def solve(self, report: SolvedTiers) -> SolvedTiers:
         ledger, goal, plan = report.ledger, report.goal, self.plan
-        folder = Folder(report.table)
         if is_new(goal, ledger):
-            commit(folder, ledger, goal)
+            commit(ledger, goal)
         if not self.is_there(ledger):
             report = replace(_Run(self, report).solve(), compile_seconds=self.compile_seconds)
         if goal.ask not in ledger.done:
-            commit(folder, ledger, Done(goal.ask, len(plan.files), plan.rows))
+            commit(ledger, Done(goal.ask, len(plan.files), plan.rows))
         for other in ledger.goals:  # which a lost file or --force undid, and all is there again
             if other.part == TIERS and other.ask not in ledger.done:
                 plan = make_plan(load_layout(ledger.board(other.reach)))
                 if ledger.files.keys() >= set(plan.files):
-                    commit(folder, ledger, Done(other.ask, len(plan.files), plan.rows))
+                    commit(ledger, Done(other.ask, len(plan.files), plan.rows))
         return report
 
 
@@ -415,9 +415,7 @@ class _Run(Run[SolvedTiers]):
         tier = self.tiers[index]
         number, (start, _) = self.layout.tier_number(tier), self.layout.parts(tier)[part]
         name, keys = self.plan.files[receipt.shard], key_range(number, file.rows, start)
-        self.commits.add(
-            file_entry(name, TIERS, number, keys, file, receipt.solve_seconds), {name: file.path}
-        )
+        self.commits.add(file_entry(name, TIERS, number, keys, file, receipt.solve_seconds))
 
 
 def add_tally(total: dict[str, float], more: dict[str, float]) -> dict[str, float]:
@@ -454,8 +452,9 @@ class SolveTier:
 
     @property
     def place(self) -> str:
-        """Where its file goes, about."""
-        return f"{TIERS}/shard-{self.shard}"
+        """The name of its file in the table."""
+        layout = load_layout(self.board)
+        return part_name(layout, layout.tiers()[self.tier], self.part)
 
     def compile(self) -> None:
         """Compile, or load, what it needs."""
@@ -496,14 +495,14 @@ class SolveTier:
         with self.location.storage() as storage:
             file = write_tier(storage, layout, tier, own, decisions, error, self.part)
             receipt = Receipt(shard=self.shard, solve_seconds=seconds, file=file, tally=tally)
-            done = receipt.with_bytes(storage, file.path)
+            done = receipt.with_bytes(storage, self.place, file.path)
         yield done
 
     def _read_back(
         self, layout: Layout[Any], tier: Any, entry: FileEntry, sent: Sent, out: Floats | None
     ) -> Floats:
         """The kernel's own numbers from a committed file. Raises CorruptTableError."""
-        source = self.location.source([entry.name], sent)
+        source = self.location.source([entry.place], sent)
         payoffs = np.empty(part_shape(layout, tier, self.part)) if out is None else out
         planes = layout.kernel_planes(tier)
         flat = payoffs.reshape(len(planes), -1)

@@ -2,9 +2,9 @@
 
 A **task** says where the payoffs are that it reads, and where its own are to stand; the **job** in
 it is what is done, wherever that is: to solve a tier or a part of one (`tiers`), or what a search
-by stages has to do (`cluster.search.tasks`). A file is written in a temporary place of the table's
-folder where the machine shares that, which a file in it tells, for the driver to put in its place;
-else its bytes come back.
+by stages has to do (`cluster.search.tasks`). The worker puts its file in its place where its
+machine sees the table: a URI, or a folder that is shared, which a file in it tells. Else the bytes
+come back to the driver.
 
 Workers are threads of this process (`Threads`), or those that Ray places (`ray`). The kernel and
 the Parquet writer let go of Python's lock, so threads use all cores.
@@ -28,8 +28,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from luckbase.cluster.machine import MemoryUsed, memory_used, process_name
-from luckbase.cluster.table.format import seal_file
-from luckbase.cluster.table.storage import Folder, Memory, Storage
+from luckbase.cluster.table.format import put_file, seal_file
+from luckbase.cluster.table.place import is_uri, storage_at
+from luckbase.cluster.table.storage import Memory, Storage
 from luckbase.solver.errors import WorkerError
 from luckbase.solver.game.arrays import Floats
 
@@ -38,6 +39,15 @@ if TYPE_CHECKING:
 
 SPILL = "spill"
 """The folder in a table's where payoffs lie that do not fit in memory, while a solve runs."""
+
+
+def spill_of(table: Path) -> Path:
+    """Where payoffs lie that do not fit in the memory of this machine: on its own disk."""
+    if not is_uri(table):
+        return table / SPILL
+    return Path(tempfile.gettempdir()) / f"luckbase-{SPILL}-{os.getpid()}"
+
+
 Stop = Callable[[], bool]
 Sent = Mapping[str, bytes]
 """The files of the table that were sent with a task, by name."""
@@ -58,16 +68,16 @@ class NotSeenError(WorkerError):
 
 @dataclass(frozen=True)
 class TableLocation:
-    """Where a table lies: its folder, and the name of a file there by which a machine that shares
-    the folder knows it."""
+    """Where a table lies: its folder or URI, and the name of a file in the folder by which a
+    machine that shares it knows it."""
 
     table: Path
     probe_file: str
 
     @property
     def shared(self) -> bool:
-        """Whether this machine sees the folder."""
-        return (self.table / self.probe_file).exists()
+        """Whether this machine sees it."""
+        return is_uri(self.table) or (self.table / self.probe_file).exists()
 
     def source(self, names: Sequence[str], sent: Sent) -> Storage:
         """Where these files are read: in the folder, or among what was sent. Raises
@@ -76,13 +86,13 @@ class TableLocation:
             return Memory(sent)
         if names and not self.shared:
             raise NotSeenError(tuple(names))
-        return Folder(self.table)
+        return storage_at(self.table)
 
     @contextmanager
     def storage(self) -> Iterator[Storage]:
-        """Where a file is written: the folder where this machine shares it, else memory."""
+        """Where a file is written: the table where this machine sees it, else memory."""
         if self.shared:
-            yield Folder(self.table)
+            yield storage_at(self.table)
             return
         memory = Memory()
         try:
@@ -96,7 +106,7 @@ class Job(Protocol):
 
     @property
     def place(self) -> str:
-        """Where its file goes in the table's folder, about."""
+        """The name of its file in the table, about."""
 
     def compile(self) -> None:
         """Compile, or load, what it needs."""
@@ -153,19 +163,26 @@ class Receipt:
     node: str = ""
     """Ray's id of the machine; "" for this one."""
 
-    def with_bytes(self, storage: Storage, path: Path) -> tuple[Receipt, bytes | None]:
-        """The same, with the bytes of its file where that was written to memory."""
+    def with_bytes(self, storage: Storage, place: str, path: Path) -> tuple[Receipt, bytes | None]:
+        """The same once its file, at `path`, is in its place; where it was written to memory, its
+        bytes."""
         if not isinstance(storage, Memory):
-            return self, None
+            return self.put(storage, place, path), None
         return replace(self, sent=True), path.read_bytes()
 
-    def at(self, path: Path) -> Receipt:
-        """The same with its file somewhere else. Raises WorkerError where it changed."""
+    def arrived(self, storage: Storage, place: str, path: Path) -> Receipt:
+        """The same once its file, which came here to `path`, is in its place. Raises WorkerError
+        where it changed."""
         file = self.file
         assert file is not None
         if seal_file(path) != (file.bytes, file.footer, file.checks):
             raise WorkerError(f"{path}: its bytes changed on the way from node {self.node}")
-        return replace(self, file=replace(file, path=path))
+        return self.put(storage, place, path)
+
+    def put(self, storage: Storage, place: str, path: Path) -> Receipt:
+        """The same once its file is in its place."""
+        assert self.file is not None
+        return replace(self, file=put_file(storage, place, replace(self.file, path=path)))
 
 
 @dataclass(frozen=True)

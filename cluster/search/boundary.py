@@ -24,7 +24,8 @@ from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.format import number_rows, numbers_of, payoff_columns, row_groups
 from luckbase.cluster.table.keyed import GIVEN, SOLVED, KeyPart, PayoffTable
 from luckbase.cluster.table.ledger import FileEntry, Ledger
-from luckbase.cluster.table.storage import Folder, Storage
+from luckbase.cluster.table.place import storage_at
+from luckbase.cluster.table.storage import Storage
 from luckbase.solver.errors import TableError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
@@ -193,7 +194,7 @@ def used_table(path: Path, without: str = "") -> UsedTable:
 
 
 def _as_it_stands(path: Path, without: str) -> tuple[UsedTable, Ledger]:
-    ledger = read_ledger(Folder(path), path)
+    ledger = read_ledger(storage_at(path), path)
     return UsedTable(path.absolute(), without, UsedEnds(path, ledger, without).sha256), ledger
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from luckbase.cluster.search import files
 from luckbase.cluster.search.files import Ask
 from luckbase.cluster.table import folder
-from luckbase.cluster.table.ledger import digest
+from luckbase.cluster.table.entries import digest
 from luckbase.solver.search import find_stages, stages
 from luckbase.solver.search.keys import NO_KEYS, Keys
 from luckbase.solver.search.stages import NOTHING, WHOLE, Box, Knows, Looks, Stages

@@ -23,8 +23,8 @@ from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, SolvedSearch, Watch
 from luckbase.cluster.search import boundary
 from luckbase.cluster.search.boundary import UsedEnds, UsedTable
-from luckbase.cluster.table.folder import SHARDS, ask_name, commit, compact, drop_files, shard_name
-from luckbase.cluster.table.format import file_entry
+from luckbase.cluster.table.folder import SHARDS, ask_name, commit, compact, drop_files
+from luckbase.cluster.table.format import file_entry, put_file
 from luckbase.cluster.table.keyed import (
     SOLVED,
     KeyPart,
@@ -45,7 +45,7 @@ from luckbase.cluster.table.ledger import (
     made_by,
     origin_of,
 )
-from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.place import storage_at
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board, rules_identity
 from luckbase.solver.errors import OptionError, SearchLimitError
@@ -124,14 +124,14 @@ class _Search(Work[SolvedSearch]):
         self.undone = dict(ledger.done)
         goal = Goal(self.part, {}, self.roots, 1, "", {})
         mine = [e.name for e in ledger.of_part(self.part) if made_by(e.name, goal.ask)]
-        drop_files(Folder(table), ledger, mine, goal)
+        drop_files(storage_at(table), ledger, mine, goal)
 
     def compile(self) -> None:
         warm_up(self.game)
 
     def solve(self, report: SolvedSearch) -> SolvedSearch:
         self.table, self.ledger, self.goal = report.table, report.ledger, report.goal
-        self.storage, self.started = Folder(self.table), time.perf_counter()
+        self.storage, self.started = storage_at(self.table), time.perf_counter()
         self.stored, self.trusted = self._key_part(), self._key_part()
         # What lies below a goal's files is all there once the goal is done, and not before.
         self.trusted.entries = [
@@ -150,7 +150,7 @@ class _Search(Work[SolvedSearch]):
         for ask, done in self.undone.items():  # what --force undid, and all is there again
             files = sum(made_by(name, ask) for name in self.ledger.files)
             if ask not in self.ledger.done and files == done.files:
-                commit(self.storage, self.ledger, done)
+                commit(self.ledger, done)
         return self.result
 
     def _key_part(self) -> KeyPart:
@@ -257,12 +257,11 @@ class _Search(Work[SolvedSearch]):
             self.options.on_note(f"{why} has changed since this search was stopped: it starts over")
             self._forget_shards()
             del self.ledger.levels[self.goal.ask]
-        for name in names:
-            del self.ledger.files[name]
+        places = [self.ledger.files.pop(name).place for name in names]
         if own or names:
-            compact(self.storage, self.ledger)
-        for name in names:
-            self.storage.delete(name)
+            compact(self.ledger)
+        for place in places:
+            self.storage.delete(place)
         self.stored = self._key_part()
         self.result = replace(self.result, kept=self.stored.rows)
 
@@ -378,19 +377,19 @@ class _Search(Work[SolvedSearch]):
         for name in self.storage.list(SHARDS):  # what was being written
             self.storage.delete(name)
         del self.ledger.levels[self.goal.ask]
-        compact(self.storage, self.ledger)
+        compact(self.ledger)
 
     def _forget_shards(self) -> None:
-        mine = [s.name for s in self.ledger.shards.values() if s.ask == self.goal.ask]
-        for name in mine:
-            self.ledger.shards.pop(name)
-            self.storage.delete(shard_name(name))
-            self.storage.delete(ask_name(name))
+        for entry in list(self.ledger.shards.values()):
+            if entry.ask == self.goal.ask:
+                del self.ledger.shards[entry.name]
+                self.storage.delete(entry.place)
+                self.storage.delete(ask_name(entry))
 
     def _note_goal(self) -> None:
         """Say in the ledger what is being solved; not before something of it is there."""
         if is_new(self.goal, self.ledger):
-            commit(self.storage, self.ledger, self.goal)
+            commit(self.ledger, self.goal)
 
     # --- the ledger --------------------------------------------------------------------------
 
@@ -405,10 +404,10 @@ class _Search(Work[SolvedSearch]):
             name = search_name(self.part, self.goal.ask, self.ledger.files)
             file = write_states(self.storage, name, self.game, solved, error)
             keys = int(solved.keys[0]), int(solved.keys[-1])
-            self.storage.put(name, file.path)
+            file = put_file(self.storage, name, file)
             seconds, resolved = self.result.solve_seconds, self.precision
             entry = file_entry(name, self.part, 0, keys, file, seconds, resolved)
-            commit(self.storage, self.ledger, entry)
+            commit(self.ledger, entry)
         seconds = time.perf_counter() - self.started
         self.result = replace(self.result, peak_memory=peak_memory(), seconds=seconds)
         self._finish()
@@ -426,6 +425,6 @@ class _Search(Work[SolvedSearch]):
                     "off the other players' payoffs are there is unknown; a table solved with "
                     "payoffs=float64 would say"
                 )
-        commit(self.storage, self.ledger, Done(self.goal.ask, len(mine), rows))
+        commit(self.ledger, Done(self.goal.ask, len(mine), rows))
         self._forget_shards()  # from here on nobody goes on from them
-        compact(self.storage, self.ledger)
+        compact(self.ledger)

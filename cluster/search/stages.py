@@ -34,7 +34,7 @@ from luckbase.cluster.search.files import Ask, read_asks
 from luckbase.cluster.search.shards import Above, Asker, Demand, LevelShard, Order, Path, number_of
 from luckbase.cluster.search.tasks import Below, Find, Found, Sweep, Swept
 from luckbase.cluster.table import folder
-from luckbase.cluster.table.folder import Commits, Piece, ask_name, ends_of, shard_name
+from luckbase.cluster.table.folder import Commits, Piece, ask_name, ends_of
 from luckbase.cluster.table.format import file_entry
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import FileEntry, Goal, LevelEntry, ShardEntry, made_by
@@ -131,14 +131,14 @@ class StageSearch(Run[SolvedSearch]):
         self.levels: list[list[LevelShard]] = []
         self.solved = self.committed = 0
         self.about: int | None = None
-        self.keeping = Commits(self.storage, self.ledger)
+        self.keeping = Commits(self.ledger)
 
     def run(self) -> SolvedSearch:
         """Both passes. Raises as `find_stages.expand_level` and `stage.Sweeping.solve` do."""
         ask, sha = self.context.goal.ask, self.context.known_sha
         if ask not in self.ledger.levels:
             entry = LevelEntry(ask, self.stages.level.as_json(), sha, level_shards.cutting())
-            folder.commit(self.storage, self.ledger, entry)
+            folder.commit(self.ledger, entry)
         with self.open(self.memory // 2, min(self.memory // 4, STORE_BYTES)):
             self._down()
             self.seconds_finding = self.seconds
@@ -210,7 +210,7 @@ class StageSearch(Run[SolvedSearch]):
                     given = self.asks.of(order.shards[i])
                     task = self._task_to_find(i, order.shards[i], given)
                     return task, [asker for asker, _ in given]
-                asks = read_asks(self.storage.read(ask_name(entry.name)))
+                asks = read_asks(self.storage.read(ask_name(entry)))
                 done(i, asks, [Box(*ends) for ends in entry.rest])
             return None
 
@@ -284,7 +284,7 @@ class StageSearch(Run[SolvedSearch]):
         if same and entry.given == self.context.known_sha:
             return entry
         del self.ledger.shards[entry.name]
-        folder.compact(self.storage, self.ledger)  # else what it says may count at the next reading
+        folder.compact(self.ledger)  # else what it says may count at the next reading
         self.met, self.shards_met = self.met - entry.rows, self.shards_met - 1
         return None
 
@@ -308,8 +308,6 @@ class StageSearch(Run[SolvedSearch]):
     def _keep(self, shard: LevelShard, receipt: Found, askers: Sequence[Asker]) -> None:
         """Note what was found, and what it asks."""
         name = self._name(shard)
-        asks = self.storage.temporary(ask_name(name))
-        asks.write_bytes(receipt.asks)  # not flushed: what a power cut takes is found again
         paths: dict[str, set[Path]] = {}
         for level, path in askers:
             paths.setdefault(str(level), set()).add(path)
@@ -322,8 +320,8 @@ class StageSearch(Run[SolvedSearch]):
             rest=[[one.low, one.high] for one in receipt.rest],
             askers={level: list(map(number_of, sorted(mine))) for level, mine in paths.items()},
         )  # fmt: skip
-        files = {ask_name(name): asks, shard_name(name): receipt.path}
-        self.keeping.add(entry, files)
+        self.storage.put_if_absent(ask_name(entry), receipt.asks)
+        self.keeping.add(entry)
         self.met, self.shards_met = self.met + entry.rows, self.shards_met + 1
         self.solve_seconds += receipt.solve_seconds
         self.note_memory(receipt)
@@ -401,7 +399,7 @@ class StageSearch(Run[SolvedSearch]):
         still = self.schedule.kept, self.schedule.running, self.schedule.waiting
         there = all(self._file(self.pieces[i]) in self.ledger.files for i in mine)
         if there and not any(i in some for i in mine for some in still):
-            self.storage.delete(shard_name(entry.name))
+            self.storage.delete(entry.place)
 
     def task(self, step: Solve) -> Task:
         i, piece = step.shard, self.pieces[step.shard]
@@ -430,4 +428,4 @@ class StageSearch(Run[SolvedSearch]):
         line = file_entry(name, self.context.goal.part, 0, receipt.keys, file, seconds, resolved)
         boxes = [] if piece.spans == (WHOLE,) else receipt.boxes
         line = replace(line, stages=list(piece.entry.stages), boxes=boxes)
-        self.commits.add(line, {name: file.path})
+        self.commits.add(line)

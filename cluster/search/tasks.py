@@ -13,7 +13,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from luckbase.cluster.run.worker import NotSeenError, Receipt, Sent, Stop, Table
 from luckbase.cluster.search import boundary, files
 from luckbase.cluster.search.boundary import UsedTable, used_ends
 from luckbase.cluster.search.files import Ask, StageFile
-from luckbase.cluster.table.folder import Piece, shard_name
+from luckbase.cluster.table.folder import SHARDS, Piece
 from luckbase.cluster.table.keyed import GIVEN, SOLVED, PayoffTable, write_states
 from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.storage import Storage
@@ -97,8 +97,8 @@ class Find(_StageJob):
 
     @property
     def place(self) -> str:
-        """Where its file goes."""
-        return shard_name(self.name)
+        """The name of its file, about: it ends in what is in it."""
+        return f"{SHARDS}{self.name}"
 
     def run(
         self, payoffs: Sequence[Any], sent: Sent, out: Floats | None, stop: Stop
@@ -106,7 +106,7 @@ class Find(_StageJob):
         """Find the states and write the stage file; yields as `worker.Job.run`."""
         started = time.perf_counter()
         stages, numbers, box = stages_of(self.board, self.level), self.shard.stages, self.shard.box
-        source = self.location.source([entry.name for entry in self.stored], sent)
+        source = self.location.source([entry.place for entry in self.stored], sent)
         ends = None if self.used is None else used_ends(self.used)
         if self.used is not None and ends is None:
             raise NotSeenError
@@ -140,7 +140,7 @@ class Find(_StageJob):
                 met=[i for i, keys in enumerate(met) if len(keys)],
                 solve_seconds=time.perf_counter() - started,
             )  # fmt: skip
-            done = receipt.with_bytes(storage, path)
+            done = receipt.with_bytes(storage, self.place, path)
         yield done
 
     def _asks(
@@ -193,11 +193,15 @@ class Found(Receipt):
     asks_sha256: str
     met: list[int]
 
-    def at(self, path: Path) -> Found:
-        """The same with its file somewhere else. Raises CorruptTableError where it changed."""
+    def arrived(self, storage: Storage, place: str, path: Path) -> Found:
+        """As `Receipt.arrived`. Raises CorruptTableError."""
         if _sha256(path) != self.sha256:
             raise CorruptTableError(f"{path}: its bytes changed on the way from {self.node}")
-        return replace(self, path=path)
+        return self.put(storage, place, path)
+
+    def put(self, storage: Storage, place: str, path: Path) -> Found:
+        storage.put_if_absent(f"{place}.{self.sha256[:12]}.arrow", path)
+        return self
 
 
 @dataclass(frozen=True)
@@ -242,8 +246,8 @@ class Sweep(_StageJob):
     ) -> Iterator[Any]:
         """Solve the states and write their file; yields as `worker.Job.run`."""
         started = time.perf_counter()
-        name = shard_name(self.piece.entry.name)
-        stored = [] if self.stored is None else [self.stored.name]
+        name = self.piece.entry.place
+        stored = [] if self.stored is None else [self.stored.place]
         source = self.location.source([name, *stored], sent)
         content = source.read(name)
         if hashlib.sha256(content).hexdigest() != self.piece.entry.sha256:
@@ -273,7 +277,7 @@ class Sweep(_StageJob):
                 **of_it, file=written, keys=(int(table.keys[0]), int(table.keys[-1])),
                 solved=int((table.status == SOLVED).sum()),
             )  # fmt: skip
-            done = receipt.with_bytes(storage, written.path)
+            done = receipt.with_bytes(storage, self.place, written.path)
         yield done
 
     def _solve(

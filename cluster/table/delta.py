@@ -84,7 +84,7 @@ def _added(part: Part, entry: FileEntry, columns: dict[str, str]) -> dict[str, A
     greatest = {name: reduce(max, (at[name][1] for at in spans)) for name in least}
     stats = {"numRecords": entry.rows, "minValues": least, "maxValues": greatest}
     return {"add": {
-        "path": entry.name, "partitionValues": {}, "size": entry.bytes, "modificationTime": 0,
+        "path": entry.place, "partitionValues": {}, "size": entry.bytes, "modificationTime": 0,
         "dataChange": True, "stats": json.dumps(stats, separators=(",", ":")),
     }}  # fmt: skip
 

@@ -19,18 +19,22 @@ one, and stops. Safety needs nothing else: no lock, no lease, no clock. What it 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from luckbase.cluster.table.ledger import digest, seal, unseal
-from luckbase.solver.errors import FencedError
+from luckbase.solver.errors import CorruptTableError, FencedError
 
 LINES = "ledger/"
 FENCE, ADDS, ALL = "fence", "lines", "all"
+CHECK = 32
+_SEALED = re.compile(r'(?s)(.*),\s*"check":\s*"([0-9a-f]{32})"\s*\}\s*')
 _DIGITS, _TRIES, _GAP_TRIES, _AT_ONCE = 10, 50, 3, 16
 
 
@@ -67,6 +71,12 @@ class Entry:
         return entry_name(self.number)
 
 
+def is_entry(name: str) -> bool:
+    """Whether an object is an entry, by its name."""
+    number = name.removeprefix(LINES)
+    return len(number) == _DIGITS and number.isascii() and number.isdigit()
+
+
 def entry_name(number: int) -> str:
     """The name of an entry."""
     return f"{LINES}{number:0{_DIGITS}d}"
@@ -80,6 +90,9 @@ class Entries:
         self.storage, self.identity = storage, identity
         self.number = 0
         """Of the last one that is this driver's; 0 before it begins."""
+        self.standing: str | None = None
+        """The text of the entry that says all, where only fences came after it."""
+        self._says_all = 0
         self._nonce = os.urandom(8).hex()
         self._kinds: dict[int, str] = {}
 
@@ -107,16 +120,19 @@ class Entries:
                 f"another solve of this table has begun{by and f': {by}'}; this one stops, and "
                 "what it has committed stays"
             )
-        self.number = number
+        self.number, self.standing = number, None
 
     def compact(self, text: str) -> None:
-        """Say in one entry all lines that count, and delete what does not any more."""
-        self.add(text, ALL)
+        """Say in one entry all lines that count, where none says so yet; and delete what does not
+        count any more."""
+        if text != self.standing:
+            self.add(text, ALL)
+            self.standing, self._says_all = text, self.number
         for number in self._superseded():
             self.storage.delete(entry_name(number))
 
     def _superseded(self) -> list[int]:
-        return [n for n in self._numbers() if n < self.number and self._kind(n) != FENCE]
+        return [n for n in self._numbers() if n < self._says_all and self._kind(n) != FENCE]
 
     def _kind(self, number: int) -> str:
         """The kind of an entry; of one that can not be read, of which it may be: a fence."""
@@ -159,8 +175,16 @@ class Entries:
             found += [_missing(n) for n in range(end, 0, -1)][:1]
             gaps = any(not entry.kind for entry in found)
             if not gaps or attempt >= _GAP_TRIES:  # a folder's list may miss one that is new
-                return found[::-1]
-        raise FencedError("the ledger of this table changes all the time; try again")
+                return self._noted(found[::-1])
+        raise CorruptTableError("the ledger of this table changes all the time; try again")
+
+    def _noted(self, found: list[Entry]) -> list[Entry]:
+        counts = [entry for entry in found if entry.kind != FENCE]
+        self.standing = None
+        if all(entry.kind == ALL and not entry.damage for entry in counts):
+            self.standing = "".join(f"{line}\n" for entry in counts for line in entry.lines)
+            self._says_all = counts[0].number if counts else 0
+        return found
 
     def _descending(self, numbers: list[int]) -> Iterator[Entry]:
         names = [entry_name(number) for number in numbers]
@@ -192,9 +216,38 @@ class Entries:
 
     def _numbers(self) -> list[int]:
         """The numbers that are there, ascending."""
-        names = (name.removeprefix(LINES) for name in self.storage.list(LINES))
-        return sorted(int(n) for n in names if len(n) == _DIGITS and n.isascii() and n.isdigit())
+        names = filter(is_entry, self.storage.list(LINES))
+        return sorted(int(name.removeprefix(LINES)) for name in names)
 
 
 def _missing(number: int) -> Entry:
     return Entry(number, "", [], damage="is missing")
+
+
+# --- sealed text ---
+
+
+def digest(text: str) -> str:
+    """The check of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:CHECK]
+
+
+def seal(salt: str, form: dict[str, Any], indent: int | None = None) -> str:
+    """JSON of `form` with its check as the last key; a single line unless `indent`."""
+    separators = (",", ":") if indent is None else (",", ": ")
+    text = json.dumps(form, sort_keys=True, separators=separators, indent=indent)
+    body = text[:-1].rstrip()
+    between = "" if indent is None else "\n" + " " * indent
+    return f'{body},{between}"check":{separators[1][1:]}"{digest(salt + chr(10) + body)}"}}\n'
+
+
+def unseal(salt: str, text: str) -> dict[str, Any]:
+    """The form in a sealed text. Raises ValueError where a byte of it has changed."""
+    found = _SEALED.fullmatch(text)
+    if not found:
+        raise ValueError("has no check")
+    if digest(salt + "\n" + found[1]) != found[2]:
+        raise ValueError("its check does not match")
+    form = json.loads(found[1] + "}")
+    assert isinstance(form, dict)
+    return form

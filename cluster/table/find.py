@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from luckbase.cluster import words
 from luckbase.cluster.table import RUNNING, Condition
+from luckbase.cluster.table.entries import LINES
 from luckbase.cluster.table.folder import (
     HEAD,
-    LINES,
     check_identity,
     damaged_files,
     read_head,

@@ -1,20 +1,18 @@
 """A table's folder: its ledger, read and committed; whether its files are whole; what is cleared.
 
-Every commit adds one small object ``ledger/<name>.jsonl`` of a line or several and never touches
-another; at the end of a solve all lines are written into one object (`compact`) and the others
-deleted, so a table of 10,000 files opens at once. To flush a disk takes milliseconds, for one line
-as for a hundred: a driver with many workers hands out new work first and commits what came
-meanwhile at once (`Commits`).
+Every commit adds one small object of a line or several and never touches another (`entries`); at
+the end of a solve all lines are written into one (`compact`), so a table of 10,000 files opens at
+once. Files are in their places before a line names them (`format.put_file`). To flush a disk takes
+milliseconds, for one line as for a hundred: a driver with many workers hands out new work first and
+commits what came meanwhile at once (`Commits`).
 
-Names: a shard's stage file and what it asks for, ``shards/<goal>-<level>-<number>.arrow`` and
-``.asks``; the table's files of its pieces, ``search/<goal>.<level>.<number>.<piece>.parquet``.
+Names: a shard's stage file and what it asks for, ``shards/<goal>-<level>-<number>.<sha>.arrow``
+and ``.asks``; the table's files of its pieces, ``search/<goal>.<level>.<number>.<piece>.parquet``.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-import re
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -23,23 +21,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from luckbase.cluster.table import FORMAT, OnRows, nobody
+from luckbase.cluster.table.entries import LINES, Entries, is_entry, seal, unseal
 from luckbase.cluster.table.index import INDEX, footers_of, parts_of, read_index
 from luckbase.cluster.table.ledger import (
     SEARCH,
     TIERS,
-    Done,
     FileEntry,
     Goal,
     Head,
     Ledger,
-    LevelEntry,
     Line,
     ShardEntry,
     as_text,
-    digest,
     from_text,
-    seal,
-    unseal,
     validated,
 )
 from luckbase.cluster.table.storage import Storage
@@ -51,13 +45,13 @@ if TYPE_CHECKING:
     from luckbase.solver.search.stages import Box
 
 HEAD = "table.json"
-LINES, ALL = "ledger/", "ledger/all-"
-_TRIES = 50
 PIECE_STATES = 1_000_000
 """States of what is solved by one task, about: boxes are not cut."""
 SWEEP_BYTES = 150
 """Bytes a state that solving takes, about, beside a process's own."""
 LEAST_BYTES = 64 << 20
+ORPHAN_SECONDS = 86_400.0
+"""After which a file that no line names goes, by the clock of the place that it lies in."""
 SHARDS = "shards/"
 """Where shards lie in the table's folder while a search runs."""
 
@@ -108,6 +102,16 @@ def _changed(path: Path, why: str) -> str:
     )
 
 
+def begin(storage: Storage, where: Path, head: Head, holder: str) -> Ledger:
+    """The ledger from which a driver goes on, to which no earlier driver can add any more. Lines
+    that are not as luckbase wrote them are left out, and said."""
+    entries = Entries(storage, head.identity)
+    entries.begin(holder)
+    ledger = _read_lines(where, entries, head, lenient=True)
+    ledger.entries = entries
+    return ledger
+
+
 def read_ledger(
     storage: Storage, where: Path, *, head: Head | None = None, lenient: bool = False
 ) -> Ledger:
@@ -119,12 +123,7 @@ def read_ledger(
     if head is None and (content := read_index(storage)) is not None:
         return _indexed(content, where)
     head = head or read_head(storage, where)
-    for _ in range(_TRIES):
-        try:
-            return _read_lines(storage, where, head, lenient)
-        except FileNotFoundError:
-            continue  # a solve has just compacted it: look again
-    raise CorruptTableError(f"{where}: its ledger changes all the time; try again")
+    return _read_lines(where, Entries(storage, head.identity), head, lenient)
 
 
 def _indexed(content: bytes, where: Path) -> Ledger:
@@ -136,34 +135,24 @@ def _indexed(content: bytes, where: Path) -> Ledger:
             ledger.add(from_text(ledger.head, line))
     except (ValueError, KeyError, zlib.error, RecursionError) as error:
         raise CorruptTableError(_changed(where / INDEX, str(error))) from None
-    ledger.footers = footers_of(ledger, footers)
+    ledger.footers, ledger.compacted = footers_of(ledger, footers), True
     return ledger
 
 
-def _read_lines(storage: Storage, where: Path, head: Head, lenient: bool) -> Ledger:
+def _read_lines(where: Path, entries: Entries, head: Head, lenient: bool) -> Ledger:
     ledger = Ledger(head)
-    for name in storage.list(LINES):
-        if not name.endswith(".jsonl"):
-            continue
-        content = storage.read(name)
-        *lines, rest = content.split(b"\n")
-        lost = ["its end is missing"] if rest or not content else []
-        if name.startswith(ALL) and name != _all_name(content) and content:
-            lost.append("it is not the text that its name says")
-        for number, raw in enumerate(lines, start=1):
+    for entry in entries.read():
+        lost = [entry.damage] if entry.damage else []
+        for number, line in enumerate(entry.lines, start=2):
             try:
-                ledger.add(from_text(head, raw.decode("utf-8")))
+                ledger.add(from_text(head, line + "\n"))
             except (ValueError, RecursionError) as error:
                 lost.append(f"line {number}: {error}")
-        if lost and not lenient:
-            raise CorruptTableError(_changed(where / name, lost[-1]))
-        ledger.damage += [_changed(where / name, why) for why in lost]
+        ledger.damage += [_changed(where / entry.name, why) for why in lost]
+    if ledger.damage and not lenient:
+        raise CorruptTableError(ledger.damage[-1])
+    ledger.compacted = entries.standing is not None
     return ledger
-
-
-def _all_name(content: bytes) -> str:
-    """The name of the object that holds all lines."""
-    return f"{ALL}{hashlib.sha256(content).hexdigest()[:12]}.jsonl"
 
 
 def write_head(storage: Storage, head: Head) -> None:
@@ -171,36 +160,24 @@ def write_head(storage: Storage, head: Head) -> None:
     storage.put(HEAD, seal("", asdict(head), indent=1).encode())
 
 
-def commit(storage: Storage, ledger: Ledger, *lines: Line) -> None:
-    """Add lines to the ledger, all or none, on the disk when this returns; `ledger` is modified in
-    place."""
-    text = "".join(as_text(ledger.head, line) for line in lines)
-    name = _line_name(lines[0]) if len(lines) == 1 else f"lines-{digest(text)[:12]}"
-    storage.put(f"{LINES}{name}.jsonl", text.encode())
+def commit(ledger: Ledger, *lines: Line) -> None:
+    """Add lines to the ledger, all or none, on the disk when this returns; `ledger`, which has
+    begun, is modified in place. Raises FencedError where another driver has begun."""
+    entries_of(ledger).add("".join(as_text(ledger.head, line) for line in lines))
     for line in lines:
         ledger.add(line)
 
 
-def _line_name(line: Line) -> str:
-    """The name of the object that holds a line alone."""
-    if isinstance(line, FileEntry | ShardEntry):
-        return re.sub(r"[^A-Za-z0-9_.-]", ",", line.name)
-    if isinstance(line, Done | LevelEntry):
-        return f"{'done' if isinstance(line, Done) else 'level'}-{line.ask}"
-    return f"goal-{line.number:04d}-{digest(json.dumps(asdict(line), sort_keys=True))[:12]}"
+def compact(ledger: Ledger) -> None:
+    """Write all lines of `ledger` as one entry, and delete those before it: what it does not say
+    any more is gone. Nothing is written where nothing would change."""
+    entries_of(ledger).compact("".join(as_text(ledger.head, line) for line in ledger.lines()))
 
 
-def compact(storage: Storage, ledger: Ledger) -> None:
-    """Write all lines of `ledger` as one object, and delete every other: what it does not say any
-    more is gone. Nothing is written where nothing would change."""
-    text = "".join(as_text(ledger.head, line) for line in ledger.lines()).encode()
-    name = _all_name(text)
-    there = storage.list(LINES)
-    if name not in there and text:
-        storage.put(name, text)
-    for other in there:
-        if other != name:
-            storage.delete(other)
+def entries_of(ledger: Ledger) -> Entries:
+    """Where lines are added to a ledger that has begun."""
+    assert ledger.entries is not None, "a driver begins before it commits"
+    return ledger.entries
 
 
 MAX_WAITING = 64
@@ -208,13 +185,13 @@ MAX_WAITING = 64
 
 
 class Commits:
-    """What waits of a ledger, which is modified in place once it is on the disk. A driver commits
-    when nothing else is to do or `full`. A context: at its end, also at an error, it commits."""
+    """Lines that wait, of a ledger that is modified in place once they are on the disk. A driver
+    commits when nothing else is to do or `full`. A context: at its end, also at an error, it
+    commits."""
 
-    def __init__(self, storage: Storage, ledger: Ledger) -> None:
-        self.storage, self.ledger = storage, ledger
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
         self.lines: list[Line] = []
-        self.files: dict[str, Path] = {}
 
     def __enter__(self) -> None:
         pass
@@ -230,31 +207,23 @@ class Commits:
         """Whether no more should wait."""
         return len(self) >= MAX_WAITING
 
-    def add(self, line: Line, files: dict[str, Path]) -> None:
-        """A line, and what is moved to its place before it is committed."""
+    def add(self, line: Line) -> None:
+        """A line, of files that are in their places."""
         self.lines.append(line)
-        self.files.update(files)
 
     def flush(self) -> None:
-        """Commit all that waits: the files first, on the disk when this returns."""
-        if not self.lines:
-            return
-        lines, files, self.lines, self.files = self.lines, self.files, [], {}
-        self.storage.put_all(files)
-        commit(self.storage, self.ledger, *lines)
+        """Commit all that waits."""
+        lines, self.lines = self.lines, []
+        if lines:
+            commit(self.ledger, *lines)
 
 
 # --- shards of a search that runs ---
 
 
-def shard_name(name: str) -> str:
-    """Where a shard's stage file lies in the table's folder while the search runs."""
-    return f"{SHARDS}{name}.arrow"
-
-
-def ask_name(name: str) -> str:
+def ask_name(entry: ShardEntry) -> str:
     """Where that lies what a shard asks for."""
-    return f"{SHARDS}{name}.asks"
+    return f"{SHARDS}{entry.name}.{entry.ask_sha256[:12]}.asks"
 
 
 def stage_file_name(part: str, shard: str, piece: int) -> str:
@@ -328,10 +297,10 @@ def damaged_files(storage: Storage, where: Path, ledger: Ledger) -> dict[str, st
     there = files_there(storage)
     found = {}
     for name, entry in sorted(ledger.files.items()):
-        size = there.get(name)
+        size = there.get(entry.place)
         if size != entry.bytes:
             why = "is missing" if size is None else f"has {many(size, 'byte')}, not {entry.bytes:,}"
-            found[name] = f"{where / name}: {'is empty' if size == 0 else why}"
+            found[name] = f"{where / entry.place}: {'is empty' if size == 0 else why}"
     return found
 
 
@@ -373,16 +342,17 @@ def drop_files(
 ) -> None:
     """Take files out of the table: the ledger first, then their bytes. No goal of a part that
     loses a file counts as done, nor `goal`. `ledger` is modified in place."""
-    parts = {ledger.files.pop(name).part for name in names}
+    entries = [ledger.files.pop(name) for name in names]
+    parts, places = {entry.part for entry in entries}, [entry.place for entry in entries]
     if goal is not None:
         parts.add(goal.part)
     asks = {goal.ask for goal in ledger.goals if goal.part in parts}
     for ask in asks:
         ledger.done.pop(ask, None)
     ledger.shards = {name: s for name, s in ledger.shards.items() if s.ask not in asks}
-    compact(storage, ledger)
-    for name in names:
-        storage.delete(name)
+    compact(ledger)
+    for place in places:
+        storage.delete(place)
 
 
 def sweep(storage: Storage, where: Path, ledger: Ledger) -> list[str]:
@@ -399,14 +369,20 @@ def sweep(storage: Storage, where: Path, ledger: Ledger) -> list[str]:
         spare = name in solved and solved.issuperset(askers_of(shard))
         why = None if shard.ask in ledger.done else _why_lost(storage, shard, spare)
         if why:
-            lost.append(f"{where / shard_name(name)}: {why}")
+            lost.append(f"{where / shard.place}: {why}")
         if why or shard.ask in ledger.done:
             del ledger.shards[name]
-    committed = {*ledger.files, *map(shard_name, ledger.shards), *map(ask_name, ledger.shards)}
+    shards = ledger.shards.values()
+    committed = {entry.place for entry in ledger.files.values()}
+    committed |= {shard.place for shard in shards} | set(map(ask_name, shards))
+    now = max((stored.put_at for stored in storage.details(LINES).values()), default=0.0)
     for folder in (f"{TIERS}/", SEARCH, SHARDS, LINES, f"{HEAD}."):
-        for name in storage.list(folder):
-            ours = name in committed or name.startswith(LINES)
-            if name.endswith(".part") or not ours:
+        for name, stored in storage.details(folder).items():
+            if name in committed or is_entry(name):
+                continue
+            # A file of the table that is there already need not be put: who finds it takes it.
+            spare = not folder.startswith((TIERS, SEARCH)) or now - stored.put_at > ORPHAN_SECONDS
+            if spare or name.endswith(".part"):
                 storage.delete(name)
     return lost
 
@@ -417,10 +393,10 @@ def _why_lost(storage: Storage, shard: ShardEntry, spare: bool) -> str | None:
     """
     changed = "is not as luckbase wrote it"
     try:
-        if hashlib.sha256(storage.read(ask_name(shard.name))).hexdigest() != shard.ask_sha256:
+        if hashlib.sha256(storage.read(ask_name(shard))).hexdigest() != shard.ask_sha256:
             return changed
-        content = storage.read(shard_name(shard.name))
+        content = storage.read(shard.place)
     except FileNotFoundError:
-        gone = ask_name(shard.name) not in storage.list(ask_name(shard.name))
+        gone = ask_name(shard) not in storage.list(ask_name(shard))
         return "is missing" if gone or not spare else None
     return None if hashlib.sha256(content).hexdigest() == shard.sha256 else changed

@@ -47,7 +47,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from luckbase.cluster.table import FORMAT
+from luckbase.cluster.table import FILE_FORMAT
 from luckbase.cluster.table.ledger import KEY_SHIFT, TIERS, FileEntry, solver_version
 from luckbase.cluster.table.storage import Storage, forget
 from luckbase.solver.errors import CorruptTableError
@@ -90,6 +90,8 @@ class FileReceipt:
     checks: str
     error: float
     seconds: float
+    at: str = ""
+    """Where it was put, if not under its name (`put_file`)."""
 
 
 def part_name(layout: Layout[Any], tier: Any, part: int) -> str:
@@ -182,7 +184,7 @@ def write_file(
 def about_file(game: Game, tier: str, error: float) -> dict[str, str]:
     """What a file says of itself when it is found alone: Parquet's key-value metadata."""
     return {
-        "luckbase.format": str(FORMAT),
+        "luckbase.format": FILE_FORMAT,
         "luckbase.game": game.board.game,
         "luckbase.tier": tier,
         "luckbase.payoff_error": repr(float(error)),
@@ -205,6 +207,18 @@ def _writer(path: Path, schema: pa.Schema, split: list[str], pruned: list[str]) 
     )
 
 
+def put_file(storage: Storage, name: str, file: FileReceipt) -> FileReceipt:
+    """Put a file that was written in its place. None is ever overwritten: one of the same bytes is
+    taken for it, beside one of others it gets a name of its own."""
+    if storage.put_if_absent(name, file.path):
+        return file
+    own = hashlib.sha256(file.checks.encode()).hexdigest()[:12]
+    at = f"{name.removesuffix('.parquet')}.{own}.parquet"
+    if not storage.put_if_absent(at, file.path):
+        raise CorruptTableError(f"{at}: is not as luckbase wrote it; remove it, then again")
+    return replace(file, at=at)
+
+
 def file_entry(
     name: str, part: str, tier: int, keys: tuple[int, int], file: FileReceipt, seconds: float = 0.0,
     resolved_error: float = np.inf,
@@ -215,7 +229,7 @@ def file_entry(
         name, part, tier, file.rows, file.row_group_rows, *keys, file.bytes, file.footer,
         file.checks, float(file.error),
         {"solve": round(seconds, 3), "write": round(file.seconds, 3)}, solver_version(),
-        precision=resolved_error if resolved_error < file.error else 0.0,
+        precision=resolved_error if resolved_error < file.error else 0.0, at=file.at,
     )  # fmt: skip
 
 
@@ -265,7 +279,7 @@ class SealedFile:
     ) -> None:  # fmt: skip
         """where: the table, for people. about: the footer, if it was read before; raw: its bytes,
         if those were."""
-        self.storage, self.path, self.entry = storage, where / entry.name, entry
+        self.storage, self.path, self.entry = storage, where / entry.place, entry
         self.known: dict[Span, bytes] = {}
         """Bytes that were read and will be asked for."""
         self._checks = entry.check_list()
@@ -291,7 +305,7 @@ class SealedFile:
         if (content := self.known.get((start, stop))) is not None:
             return content
         try:
-            return self.storage.read(self.entry.name, start, stop)
+            return self.storage.read(self.entry.place, start, stop)
         except (FileNotFoundError, NotADirectoryError):
             raise self._changed("it is missing") from None
 

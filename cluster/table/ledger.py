@@ -21,7 +21,6 @@ what was asked in which order.
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import os
 import re
@@ -36,6 +35,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from luckbase.cluster.table import FORMAT
+from luckbase.cluster.table.entries import Entries, digest, seal, unseal
 from luckbase.cluster.words import fields, many, program
 from luckbase.solver.board import registry
 from luckbase.solver.board.file import board_from_canonical, read_board
@@ -57,8 +57,6 @@ TIERS, SEARCH = "tiers", "search"
 ``search-<id>``."""
 KEY_SHIFT = 40
 """Row i of a tier has the key tier << 40 | i."""
-CHECK = 32
-_SEALED = re.compile(r'(?s)(.*),\s*"check":\s*"([0-9a-f]{32})"\s*\}\s*')
 _NAME = re.compile(r"(tiers|search|search-[0-9a-f]{1,32})/[A-Za-z0-9_.-]{1,200}\.parquet")
 _SHARD = re.compile(r"[0-9a-f]{1,64}-[0-9]{1,12}-[0-9]{1,12}(\.[0-9]{1,12}){0,20}")
 Raw = bytes  # an entry has a field `bytes`
@@ -143,6 +141,7 @@ class FileEntry:
 
     stages: those of its search's level that it holds states of; none where it was solved in one
     piece. boxes: the parts of these that it holds (`solver.search.stages.Box`); none: all of them.
+    at: where it lies, if not under its name (`folder.put_file`).
     bytes, footer: the size of the file and of its footer. checks: of the footer and then of each
     row group (`cluster.table.format`), 8 bytes each, base64.
     """
@@ -163,6 +162,12 @@ class FileEntry:
     stages: list[int] = field(default_factory=list)
     boxes: list[list[int]] = field(default_factory=list)
     precision: float = 0.0
+    at: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where it lies in the table."""
+        return self.at or self.name
 
     @property
     def first_row(self) -> int:
@@ -205,6 +210,11 @@ class ShardEntry:
     rest: list[list[int]] = field(default_factory=list)
     askers: dict[str, list[str]] = field(default_factory=dict)
 
+    @property
+    def place(self) -> str:
+        """Where its stage file lies in the table."""
+        return f"shards/{self.name}.{self.sha256[:12]}.arrow"
+
 
 Line = Goal | Done | LevelEntry | FileEntry | ShardEntry
 _KINDS: dict[str, type[Line]] = {
@@ -215,7 +225,8 @@ _KINDS: dict[str, type[Line]] = {
 @dataclass(repr=False)
 class Ledger:
     """What a table's ledger says. damage: in a reading that goes on past it, a sentence each.
-    footers: of its files, by name, where they were read with it (`cluster.table.index`)."""
+    footers: of its files, by name, where they were read with it (`cluster.table.index`).
+    compacted: whether one entry says it all. entries: where a driver adds to it."""
 
     head: Head
     goals: list[Goal] = field(default_factory=list)
@@ -225,6 +236,8 @@ class Ledger:
     shards: dict[str, ShardEntry] = field(default_factory=dict)
     damage: list[str] = field(default_factory=list)
     footers: Mapping[str, Raw] = field(default_factory=dict)
+    compacted: bool = False
+    entries: Entries | None = field(default=None, compare=False)
 
     def add(self, line: Line) -> None:
         """Take in a line; the first of several that say the same thing counts."""
@@ -457,32 +470,6 @@ def table_directory(results: Path, game: Game) -> Path:
 # --- sealed text ---
 
 
-def digest(text: str) -> str:
-    """The check of a text."""
-    return hashlib.sha256(text.encode()).hexdigest()[:CHECK]
-
-
-def seal(salt: str, form: dict[str, Any], indent: int | None = None) -> str:
-    """JSON of `form` with its check as the last key; a single line unless `indent`."""
-    separators = (",", ":") if indent is None else (",", ": ")
-    text = json.dumps(form, sort_keys=True, separators=separators, indent=indent)
-    body = text[:-1].rstrip()
-    between = "" if indent is None else "\n" + " " * indent
-    return f'{body},{between}"check":{separators[1][1:]}"{digest(salt + chr(10) + body)}"}}\n'
-
-
-def unseal(salt: str, text: str) -> dict[str, Any]:
-    """The form in a sealed text. Raises ValueError where a byte of it has changed."""
-    found = _SEALED.fullmatch(text)
-    if not found:
-        raise ValueError("has no check")
-    if digest(salt + "\n" + found[1]) != found[2]:
-        raise ValueError("its check does not match")
-    form = json.loads(found[1] + "}")
-    assert isinstance(form, dict)
-    return form
-
-
 def as_text(head: Head, line: Line) -> str:
     """A line of the ledger as it is written."""
     kind = next(name for name, cls in _KINDS.items() if isinstance(line, cls))
@@ -498,7 +485,8 @@ def from_text(head: Head, text: str) -> Line:
     line: Line = validated(_KINDS[kind], form)
     good = True
     if isinstance(line, FileEntry):
-        good = bool(_NAME.fullmatch(line.name)) and line.name.startswith(f"{line.part}/")
+        names = line.name, line.place
+        good = all(_NAME.fullmatch(n) and n.startswith(f"{line.part}/") for n in names)
     elif isinstance(line, ShardEntry):
         good = bool(_SHARD.fullmatch(line.name))
     if not good:

@@ -11,12 +11,13 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from luckbase.cluster.table import OnRows, nobody
 from luckbase.cluster.table.folder import (
     HEAD,
+    begin,
     check_identity,
     compact,
     read_ledger,
@@ -73,33 +74,34 @@ def publish(table: Path, to: Path, on_rows: OnRows = nobody) -> Published:
 
     def copy(entry: FileEntry) -> bool:
         """Whether it had to be put."""
-        if there.get(entry.name) == entry.bytes:
-            content = target.read(entry.name)
+        if there.get(entry.place) == entry.bytes:
+            content = target.read(entry.place)
             if _why_wrong(content, to, entry) is None:
                 footers[entry.name] = content[-entry.footer :]
                 return False
-        content = source.read(entry.name)
+        content = source.read(entry.place)
         if why := _why_wrong(content, table, entry):
             raise CorruptTableError(why)
-        target.put(entry.name, content)
-        if target.read(entry.name) != content:
-            raise StoreError(f"{to / entry.name}: is not what was put there; try again")
+        target.put(entry.place, content)
+        if target.read(entry.place) != content:
+            raise StoreError(f"{to / entry.place}: is not what was put there; try again")
         footers[entry.name] = content[-entry.footer :]
         return True
 
-    entries = [ledger.files[name] for name in sorted(ledger.files)]
+    files = [ledger.files[name] for name in sorted(ledger.files)]
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
         on_rows(0, ledger.rows)
-        for entry, new in zip(entries, pool.map(copy, entries), strict=True):
+        for entry, new in zip(files, pool.map(copy, files), strict=True):
             rows, copied = rows + entry.rows, copied + new
             on_rows(rows, ledger.rows)
     finally:
         pool.shutdown(cancel_futures=True)  # after an interrupt no other file is begun
     write_head(target, ledger.head)
-    compact(target, ledger)
+    entries = begin(target, to, ledger.head, "luckbase publish").entries
+    compact(replace(ledger, entries=entries))
     write_index(target, ledger, footers.__getitem__)
-    return Published(str(table), str(to), ledger.rows, len(entries), ledger.bytes, copied)
+    return Published(str(table), str(to), ledger.rows, len(files), ledger.bytes, copied)
 
 
 def _check_finished(table: Path, ledger: Ledger, to: Path) -> None:
@@ -127,12 +129,12 @@ def _check_place(target: Storage, to: Path, ledger: Ledger) -> None:
 def _why_wrong(content: bytes, where: Path, entry: FileEntry) -> str | None:
     """Why bytes are not those of a file; None where they are, to the last."""
     try:
-        with closing(SealedFile(Memory({entry.name: content}), where, entry)) as file:
+        with closing(SealedFile(Memory({entry.place: content}), where, entry)) as file:
             for group in range(file.groups):
                 file.check(group)
     except CorruptTableError as error:
         return str(error)
-    return None if len(content) == entry.bytes else f"{where / entry.name}: has another length"
+    return None if len(content) == entry.bytes else f"{where / entry.place}: has another length"
 
 
 def write_index(
@@ -143,7 +145,7 @@ def write_index(
 
     def read(name: str) -> bytes:
         entry = ledger.files[name]
-        return storage.read(name, entry.bytes - entry.footer, entry.bytes)
+        return storage.read(entry.place, entry.bytes - entry.footer, entry.bytes)
 
     with ThreadPoolExecutor(16) as pool:
         footers = dict(zip(ledger.files, pool.map(footer or read, ledger.files), strict=True))

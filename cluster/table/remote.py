@@ -217,7 +217,7 @@ class Objects(Storage):
     def put_if_absent(self, name: str, content: bytes | Path) -> bool:
         raw = content if isinstance(content, bytes) else content.read_bytes()
         put = self._conditional(name, raw, "create")
-        if isinstance(content, Path):
+        if put is not None and isinstance(content, Path):
             content.unlink(missing_ok=True)
         return put is not None
 

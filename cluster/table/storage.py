@@ -8,6 +8,7 @@ and renamed, and the folder is flushed.
 
 from __future__ import annotations
 
+import errno
 import filecmp
 import hashlib
 import os
@@ -27,6 +28,8 @@ from luckbase.solver.errors import CorruptTableError
 
 READ_ONLY = ("https", "http")
 """URIs of these are written by nobody, nor listed."""
+WITHOUT_LINKS = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK)
+"""What a file system says that has no links."""
 _attempts = count()
 
 
@@ -66,8 +69,8 @@ class Storage(ABC):
     @abstractmethod
     def put_if_absent(self, name: str, content: bytes | Path) -> bool:
         """Store an object where there is none, as `put` does; whether it is there now with this
-        content. An answer that was lost is found out by reading back: so what must not be taken for
-        another's has a nonce in it."""
+        content. A Path stays where it is not. An answer that was lost is found out by reading back:
+        so what must not be taken for another's has a nonce in it."""
 
     @abstractmethod
     def put_if_match(self, name: str, content: bytes, tag: str) -> str | None:
@@ -94,6 +97,15 @@ class Storage(ABC):
     @abstractmethod
     def temporary(self, name: str) -> Path:
         """A file on this machine where the bytes for `name` may be written; never the same one."""
+
+    def written(self, name: str, content: bytes) -> Path:
+        """Bytes for `name` in a temporary place, on the disk."""
+        path = self.temporary(name)
+        with path.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        return path
 
 
 class Folder(Storage):
@@ -122,15 +134,6 @@ class Folder(Storage):
                 folder = folder.parent
                 flush_folder(folder)
 
-    def written(self, name: str, content: bytes) -> Path:
-        """Bytes for `name` in a temporary place, on the disk."""
-        path = self.temporary(name)
-        with path.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        return path
-
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
         path, pieces, at = self.path / name, [], start
         with path.open("rb", buffering=0) as file:
@@ -147,20 +150,24 @@ class Folder(Storage):
         final = self.path / name
         written = self.written(name, content) if isinstance(content, bytes) else content
         final.parent.mkdir(parents=True, exist_ok=True)
+        done = True
         try:
             os.link(written, final)
         except FileExistsError:
-            return filecmp.cmp(written, final, shallow=False)
-        except OSError:  # a file system without links
+            done = filecmp.cmp(written, final, shallow=False)
+        except OSError as error:
+            if error.errno not in WITHOUT_LINKS:
+                raise
             with self._alone(name):
                 if final.exists():
-                    return filecmp.cmp(written, final, shallow=False)
-                self.put(name, written)
-                return True
+                    done = filecmp.cmp(written, final, shallow=False)
+                else:
+                    os.replace(written, final)
         finally:
-            written.unlink(missing_ok=True)
+            if done or isinstance(content, bytes):
+                written.unlink(missing_ok=True)
         self._flush_folders([name])
-        return True
+        return done
 
     def put_if_match(self, name: str, content: bytes, tag: str) -> str | None:
         with self._alone(name):

@@ -124,9 +124,10 @@ def check_files(table: Lookup, on_rows: OnRows = nobody) -> list[str]:
                 for name in sorted(missing)
             ]
     beside = files_there(storage) if storage.lists else {}
-    now = read_ledger(storage, table.where).files  # a solve may have gone on since it was opened
-    for name in beside:
-        if name not in now and not name.endswith(".part"):
+    now = read_ledger(storage, table.where)  # a solve may have gone on since it was opened
+    places = {entry.place for entry in now.files.values()}
+    for name in beside if now.complete else ():  # else one is put before its line, or was
+        if name not in places and not name.endswith(".part"):
             faults.append(f"{table.where / name}: is not in the ledger")
     return faults
 

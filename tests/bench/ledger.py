@@ -22,20 +22,21 @@ def ledger_suite(board: Path, results: Path) -> None:
     from luckbase import solver
     from luckbase.cluster.table.folder import (
         MAX_WAITING,
+        begin,
         commit,
         compact,
         damaged_files,
         read_ledger,
         write_head,
     )
-    from luckbase.cluster.table.ledger import Ledger, new_head
+    from luckbase.cluster.table.ledger import new_head
     from luckbase.cluster.table.storage import Folder
 
     where = results / "ledger"
     storage = Folder(where)
     head = new_head(solver.load_game(solver.load_board(board)))
     write_head(storage, head)
-    ledger = Ledger(head)
+    ledger = begin(storage, where, head, "bench")
     (where / "tiers").mkdir(parents=True, exist_ok=True)
     entries = [_entry(i) for i in range(FILES)]
     for entry in entries:
@@ -44,11 +45,11 @@ def ledger_suite(board: Path, results: Path) -> None:
 
     def commit_all() -> None:
         for entry in entries:
-            commit(storage, ledger, entry)
+            commit(ledger, entry)
 
     committed, _ = _timed(commit_all)
     opened, _ = _timed(lambda: read_ledger(storage, where))
-    compacted, _ = _timed(lambda: compact(storage, ledger))
+    compacted, _ = _timed(lambda: compact(ledger))
     again, read = _timed(lambda: read_ledger(storage, where))
     assert len(read.files) == FILES
     looked, bad = _timed(lambda: damaged_files(storage, where, read))
@@ -87,19 +88,20 @@ def _entry(i: int) -> Any:
 
 def _files_and_lines(folder: Path, head: Any, number: int) -> float:
     """Seconds that a driver takes to commit a file, of so many at once."""
-    from luckbase.cluster.table.folder import Commits
-    from luckbase.cluster.table.ledger import Ledger
+    from luckbase.cluster.table.folder import Commits, begin
     from luckbase.cluster.table.storage import Folder
 
-    commits, seconds = Commits(Folder(folder), Ledger(head)), 0.0
+    storage, seconds = Folder(folder), 0.0
+    commits = Commits(begin(storage, folder, head, "bench"))
     for first in range(0, TOGETHER, number):
         entries = [_entry(i) for i in range(first, first + number)]
-        paths = [commits.storage.temporary(entry.name) for entry in entries]
+        paths = [storage.temporary(entry.name) for entry in entries]
         for path in paths:
             path.touch()
         started = time.perf_counter()
         for entry, path in zip(entries, paths, strict=True):
-            commits.add(entry, {entry.name: path})
+            storage.put_if_absent(entry.name, path)
+            commits.add(entry)
         commits.flush()
         seconds += time.perf_counter() - started
     return seconds / TOGETHER

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 
 Columns = dict[str, Any]
 SEALED = re.compile(r'(?s)(.*?)\s*,\s*"check"\s*:\s*"([0-9a-f]{32})"\s*\}\s*')
+ENTRY = re.compile(r"[0-9]{10}")
 NAME = re.compile(r"[A-Za-z0-9_.-]+\.parquet")
 
 
@@ -71,7 +72,7 @@ class Reader:
         if not where.is_file():
             raise RefusedError(f"{where}: is missing")
         self.head = unseal(where.read_text(encoding="utf-8"), "", str(where))
-        if self.head["format"] != 3:
+        if self.head["format"] != 4:
             raise RefusedError(f"{where}: format {self.head['format']}")
         rules = json.dumps(
             [self.head["rules"], self.head["rules_version"]], sort_keys=True, separators=(",", ":")
@@ -81,16 +82,19 @@ class Reader:
         self.files: dict[str, Columns] = {}
         self.goals: list[Columns] = []
         self.done: dict[str, Columns] = {}
-        for path in sorted((folder / "ledger").glob("*.jsonl")):
-            self._read_lines(path)
+        entries = sorted(p for p in (folder / "ledger").iterdir() if ENTRY.fullmatch(p.name))
+        for number, path in zip(range(int(entries[-1].name), 0, -1), entries[::-1], strict=False):
+            if int(path.name) != number:
+                raise RefusedError(f"{path}: the entry after it is missing")
+            if self._read_lines(path) == "all":
+                break
 
-    def _read_lines(self, path: Path) -> None:
-        content = path.read_bytes()
-        if not content.endswith(b"\n"):
-            raise RefusedError(f"{path}: was cut off")
-        if path.name.startswith("all-") and path.name != f"all-{sha(content)[:12]}.jsonl":
-            raise RefusedError(f"{path}: is not the text that its name says")
-        for line in content.decode("utf-8").splitlines(keepends=True):
+    def _read_lines(self, path: Path) -> str:
+        head, feed, text = path.read_bytes().decode("utf-8").partition("\n")
+        about = unseal(head + feed, self.head["identity"], str(path))
+        if about["number"] != int(path.name) or about["digest"] != sha(text.encode())[:32]:
+            raise RefusedError(f"{path}: is not what its first line says")
+        for line in text.splitlines(keepends=True):
             said = unseal(line, self.head["identity"], str(path))
             if said["kind"] == "file":
                 part, _, name = said["name"].partition("/")
@@ -101,8 +105,9 @@ class Reader:
                 self.goals.append(said)
             elif said["kind"] == "done":
                 self.done.setdefault(said["ask"], said)
-            elif said["kind"] != "shard":
+            elif said["kind"] not in ("shard", "level"):
                 raise RefusedError(f"{path}: '{said['kind']}' is not a kind of line")
+        return str(about["kind"])
 
     @property
     def complete(self) -> bool:
@@ -126,7 +131,7 @@ class Reader:
 
     def footer(self, entry: Columns) -> tuple[Any, list[int], list[bytes]]:
         """(metadata, where the row groups begin and the last one ends, checks) of a file."""
-        path = self.folder / entry["name"]
+        path = self.folder / (entry["at"] or entry["name"])
         if not path.is_file() or path.stat().st_size != entry["bytes"]:
             raise RefusedError(f"{path}: is missing or of another size")
         raw = base64.b64decode(entry["checks"])
@@ -150,7 +155,7 @@ class Reader:
 
     def group(self, entry: Columns, number: int) -> Any:
         """A row group as a pyarrow table, its bytes checked."""
-        path = self.folder / entry["name"]
+        path = self.folder / (entry["at"] or entry["name"])
         _, starts, checks = self.footer(entry)
         with path.open("rb") as file:
             file.seek(starts[number])

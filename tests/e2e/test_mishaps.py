@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.driver import lock
+from luckbase.cluster.run.lock import lock
 from luckbase.cluster.run.progress import Progress, Solved
 from luckbase.cluster.search import solve as search
 from luckbase.cluster.search.stages import StageSearch
@@ -25,6 +25,7 @@ from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.search.explore import INNER, explore
 from luckbase.solver.search.keys import unpack_all
 from tests.e2e.stopped import solve_until
+from tests.shared import newest_entry
 
 ROOT = Path(__file__).parents[2]
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
@@ -232,6 +233,7 @@ def test_a_folder_that_holds_other_rules_than_its_name_says_neither_answers_nor_
 def test_a_table_of_a_game_nobody_knows_stops_no_status_of_the_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    from luckbase.cluster.table import FORMAT
     from luckbase.cluster.table.folder import write_head
     from luckbase.cluster.table.ledger import Head
     from luckbase.solver.board.model import identity_of
@@ -241,7 +243,7 @@ def test_a_table_of_a_game_nobody_knows_stops_no_status_of_the_others(
     identity = identity_of(rules, 1)
     strange = tmp_path / "tiddlywinks" / "pub" / identity
     strange.mkdir(parents=True)
-    write_head(Folder(strange), Head(3, "tiddlywinks", "pub", identity, rules, 1))
+    write_head(Folder(strange), Head(FORMAT, "tiddlywinks", "pub", identity, rules, 1))
     assert run(["status", "--results", str(tmp_path)]) == 1
     out = capsys.readouterr().out
     assert "complete " in out and "its game 'tiddlywinks' is unknown; name the file" in out
@@ -257,7 +259,7 @@ def test_a_line_lost_at_the_very_end_is_solved_again(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         cluster.solve(board, results=tmp_path, workers=1, on_progress=stop)
     (table,) = tmp_path.glob("*/*/*")
-    next((table / "ledger").glob("tiers,*")).unlink()
+    newest_entry(table).unlink()
     solved = cluster.solve(board, results=tmp_path, workers=1)
     assert 0 < solved.states < 3000 and solved.ledger.complete
 
@@ -325,4 +327,4 @@ def test_a_lock_is_free_again_after_its_solve(tmp_path: Path) -> None:
     with lock(tmp_path):
         pass
     with lock(tmp_path):
-        assert json.loads((tmp_path / ".lock").read_text())["process"] > 0
+        assert json.loads((tmp_path / "lock.json").read_text())["holder"]["process"] > 0

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from luckbase.cluster import open_table
-from luckbase.cluster.table.folder import compact, read_ledger
+from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.jobs.app import run
 from luckbase.jobs.options import PICTURES
@@ -25,6 +25,7 @@ from luckbase.solver import load_board, load_game, load_layout
 from luckbase.solver.charts import ChartRequest, Heatmap, Line, Words
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.games.skunk.charts import all_or_nothing_from
+from tests.shared import rewrite
 
 ROOT = Path(__file__).parents[2]
 BOARDS, PUBLISHED = ROOT / "boards", ROOT / "results" / "published"
@@ -366,7 +367,7 @@ def test_a_partial_table_and_a_missing_one_get_one_sentence(
     table = Path(shutil.copytree(command.table(TINY), tmp_path / "table"))
     ledger = read_ledger(Folder(table), table)
     ledger.files, ledger.done = {}, {}
-    compact(Folder(table), ledger)
+    rewrite(table, ledger)
     code, out, err = command("chart", str(table))
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "0 of its 1 tier is solved, and a chart needs them all: luckbase solve" in err

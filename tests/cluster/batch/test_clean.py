@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import luckbase
 from luckbase.cluster.batch.clean import contents, remove
-from luckbase.cluster.run.driver import lock
+from luckbase.cluster.run.lock import lock
 from tests.cluster.batch.boards import JACKPOT, everything, pig, put
 
 
@@ -199,27 +199,6 @@ def test_a_table_that_another_machine_solves_is_never_removed(folder: Path) -> N
     assert (old / "table.json").exists()
 
 
-def test_a_solve_that_waited_for_the_lock_while_it_was_removed_takes_a_new_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its lock file is another one by then: it would hold a lock that nobody sees."""
-    import fcntl
-
-    true, once = fcntl.flock, [True]
-    table = tmp_path / "t"
-
-    def removed_meanwhile(file: object, how: int) -> None:
-        if once.pop() if once else False:
-            shutil.rmtree(table)
-        true(file, how)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(fcntl, "flock", removed_meanwhile)
-    with lock(table):
-        assert (table / ".lock").exists() and "process" in (table / ".lock").read_text()
-        with pytest.raises(luckbase.errors.RequestError), lock(table):
-            pass
-
-
 def test_somebodys_own_files_and_links_stay(folder: Path) -> None:
     old = table_of(folder, goal=9)
     put(old / "notes.txt", "mine")
@@ -292,9 +271,9 @@ def test_results_under_a_uri_are_refused(tmp_path: Path) -> None:
         luckbase.clean(results="s3://bucket/results")
 
 
-FILES = ["tiers/all.parquet", "tiers/a.parquet.x-1-2.part", "ledger/all-0.jsonl",
+FILES = ["tiers/all.parquet", "tiers/a.parquet.x-1-2.part", "ledger/0000000001",
          "search/x.parquet", "search-00ff/x.parquet", "log/1.log", "spill/a/b",
-         "shards/0-1-2.arrow", "running.json", "table.json", ".here-x",
+         "shards/0-1-2.0a.arrow", "running.json", "lock.json", "table.json", ".here-x",
          "table.json.h-1.part"]  # fmt: skip
 FOREIGN = ["readme.md", "tiers/x.csv", "tiers/a/b.parquet", "ledger.bak/x.jsonl",
            "searching/x.parquet", "log/x.txt", "other/x.parquet", "Table.json"]  # fmt: skip

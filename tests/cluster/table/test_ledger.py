@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from luckbase.cluster.table.folder import LINES, ask_name, read_ledger, shard_name
+from luckbase.cluster.table.entries import seal
+from luckbase.cluster.table.folder import ask_name, begin, entries_of, read_ledger
 from luckbase.cluster.table.ledger import (
     FileEntry,
     Goal,
@@ -19,12 +20,11 @@ from luckbase.cluster.table.ledger import (
     ShardEntry,
     as_text,
     from_text,
-    seal,
 )
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver.errors import CorruptTableError
 
-HEAD = Head(3, "pig", "tiny", "0" * 64, {}, 1)
+HEAD = Head(4, "pig", "tiny", "0" * 64, {}, 1)
 
 
 def file(name: str, part: str = "tiers") -> FileEntry:
@@ -52,9 +52,9 @@ def test_a_name_that_is_read_is_of_a_file_in_the_table(name: str) -> None:
     for line, place in (
         (file(name), name),
         (file(f"tiers/{name}.parquet"), f"tiers/{name}.parquet"),
-        (shard(name), shard_name(name)),
-        (shard(name), ask_name(name)),
-        (shard(f"a1-{name}"), shard_name(f"a1-{name}")),
+        (shard(name), shard(name).place),
+        (shard(name), ask_name(shard(name))),
+        (shard(f"a1-{name}"), shard(f"a1-{name}").place),
     ):
         try:
             read = from_text(HEAD, as_text(HEAD, line))
@@ -93,7 +93,7 @@ def test_others_are_refused(line: FileEntry | ShardEntry) -> None:
 def test_a_goal_of_a_search_that_was_cut_at_a_depth_is_refused() -> None:
     roots = {"start": [{}], "max_depth": 3, "using": None}
     goal = {**asdict(Goal("search", {}, None, 1, "", {})), "kind": "goal", "roots": roots}
-    with pytest.raises(ValueError, match=r"roots\.max_depth is not what format 3 has there"):
+    with pytest.raises(ValueError, match=r"roots\.max_depth is not what format 4 has there"):
         from_text(HEAD, seal(HEAD.identity, goal))
     roots["max_depth"] = None
     assert from_text(HEAD, seal(HEAD.identity, goal)) == Goal("search", {}, Roots([{}]), 1, "", {})
@@ -111,9 +111,9 @@ def test_a_line_that_is_not_as_it_was_written_is_refused_by_its_number(tmp_path:
     """Or counts as not written, and is said, where the table is to be mended."""
     storage, good = Folder(tmp_path), as_text(HEAD, file("tiers/a.parquet"))
     changed = as_text(HEAD, file("tiers/b.parquet")).replace("tiers/b", "tiers/c")
-    storage.put(f"{LINES}1.jsonl", (good + changed).encode())
-    with pytest.raises(CorruptTableError, match=r"1\.jsonl.*line 2"):
+    entries_of(begin(storage, tmp_path, HEAD, "me")).add(good + changed)
+    with pytest.raises(CorruptTableError, match=r"0000000002.*line 3"):
         read_ledger(storage, tmp_path, head=HEAD)
     ledger = read_ledger(storage, tmp_path, head=HEAD, lenient=True)
     assert list(ledger.files) == ["tiers/a.parquet"]
-    assert len(ledger.damage) == 1 and "line 2" in ledger.damage[0]
+    assert len(ledger.damage) == 1 and "line 3" in ledger.damage[0]

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase import cluster, solver
-from luckbase.cluster.table.folder import compact, read_ledger
+from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.format import seal_file
 from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.lookup import Lookup
@@ -29,6 +29,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.search.bellman import most_residual
 from tests.cluster.table.test_tie_slack import Held
 from tests.places import BOARDS
+from tests.shared import rewrite
 
 MOST = 2.0**-20
 PLAY = {"scores": "0,1000,500", "earned": "0,1,1"}
@@ -143,7 +144,7 @@ def disturbed(sound: Path, shares: Shares, to: Path) -> Path:
             pq.write_table(rows, path, row_group_size=old.row_group_rows)
             size, footer, checks = seal_file(path)
             ledger.files[name] = replace(old, bytes=size, footer=footer, checks=checks)
-    compact(Folder(to), ledger)
+    rewrite(to, ledger)
     return to
 
 
@@ -194,7 +195,7 @@ def test_each_row_is_held_to_the_error_of_its_own_file(tmp_path: Path) -> None:
     ledger = read_ledger(Folder(searched.table), searched.table)
     second = max(ledger.files.values(), key=lambda entry: entry.rows)
     ledger.files[second.name] = replace(second, error=1e-9)
-    compact(Folder(searched.table), ledger)
+    rewrite(searched.table, ledger)
     for path, least, most in ((dense.table, 0.0, 3e-11), (searched.table, 1e-12, 1e-9)):
         with cluster.open_table(path) as table:
             (part,) = table.parts

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.table.folder import compact, read_ledger
+from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver.board.model import Board
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Floats
 from luckbase.solver.games.goofspiel.layout import Layers
 from luckbase.solver.matrix_game import simplex as matrix_game
 from luckbase.solver.search.game_graph import Graph
+from tests.shared import rewrite
 from tests.solver.search.written_out import board_of, decides, over, written
 
 BOARDS = Path(__file__).parents[3] / "boards"
@@ -79,7 +80,7 @@ def rounded(folder: Path, board: Board, states: list[int], error: float) -> Path
     solved = cluster.solve_below(board, np.array(states)[:, None], results=folder, workers=1)
     ledger = read_ledger(Folder(solved.table), solved.table)
     ledger.files = {name: replace(one, error=error) for name, one in ledger.files.items()}
-    compact(Folder(solved.table), ledger)
+    rewrite(solved.table, ledger)
     return solved.table
 
 
@@ -103,7 +104,7 @@ def test_a_decision_that_the_table_below_does_not_tell_is_in_the_error_alone(
     older.files = {
         name: replace(one, error=BELOW, precision=0.0) for name, one in older.files.items()
     }
-    compact(Folder(found.table), older)
+    rewrite(found.table, older)
     again = cluster.solve_below(board, root, using=used, results=tmp_path, workers=1, force=True)
     for one in (found, again):
         part = one.goal.part

@@ -23,7 +23,7 @@ from luckbase.cluster.run.tiers import make_plan
 from luckbase.cluster.table import format as parquet
 from luckbase.cluster.table import ledger as ledgers
 from luckbase.cluster.table.find import why_stale
-from luckbase.cluster.table.folder import check_bytes, compact, read_ledger
+from luckbase.cluster.table.folder import check_bytes, read_ledger
 from luckbase.cluster.table.format import SealedFile, part_name, seal_file
 from luckbase.cluster.table.ledger import FileEntry, Ledger
 from luckbase.cluster.table.storage import Folder
@@ -33,6 +33,8 @@ from luckbase.solver.errors import CorruptTableError, MissingTableError, StateEr
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.search.bellman import choose, evaluate
 from luckbase.solver.search.expand import expand
+from tests import shared
+from tests.shared import newest_entry
 from tests.solver.games.press_your_luck import InMemory
 
 ROOT = Path(__file__).parents[3]
@@ -254,8 +256,7 @@ def read(table: Path) -> Ledger:
 
 def lines_file(table: Path) -> Path:
     """The one object that holds all lines of a complete table."""
-    (found,) = (table / "ledger").iterdir()
-    return found
+    return newest_entry(table)
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
@@ -282,7 +283,7 @@ def reseal(table: Path, old: FileEntry, **change: object) -> None:
     """Change a line by hand and seal the ledger again."""
     ledger = read(table)
     ledger.files[old.name] = FileEntry(**{**vars(old), **change})  # type: ignore[arg-type]
-    compact(Folder(table), ledger)
+    shared.rewrite(table, ledger)
 
 
 def rewrite(table: Path, entry: FileEntry, whole: pa.Table, name: str, column: object) -> None:

@@ -21,6 +21,7 @@ from luckbase.jobs.web.pool import TablePool
 from luckbase.solver.errors import MissingTableError
 from tests.jobs.web.serving import GAMES, asking, id_of, listening, state_of
 from tests.places import BOARDS
+from tests.shared import rewrite
 
 PRESS = BOARDS / "press-your-luck/tiny.toml"
 
@@ -124,14 +125,14 @@ def test_what_is_being_solved_is_listed_without_states(results: Path, client: Te
     """A head and a goal, and no row yet."""
     luckbase.solve(luckbase.load_board(PRESS, frontier=1), results=results)
     (path,) = results.glob("*/*/*/")
-    from luckbase.cluster.table.folder import compact, read_ledger
+    from luckbase.cluster.table.folder import read_ledger
     from luckbase.cluster.table.storage import Folder
 
     storage = Folder(path)
     ledger = read_ledger(storage, path)
     ledger.files.clear()
     ledger.done.clear()
-    compact(storage, ledger)
+    rewrite(path, ledger)
     (listed,) = client.get("/api/tables").json()["tables"]
     assert (listed["state"], listed["states"], listed["complete"]) == ("partial", 0, False)
     reply = client.get(f"/api/tables/{listed['id']}/state?scores=0,1000,500&earned=0,1,0")

@@ -1,0 +1,172 @@
+"""One solve of a table at a time: who is at it, and who may take it over.
+
+``lock.json`` says who holds the table. It is made where there is none, and replaced only by whoever
+has read what is replaced. The holder replaces it every few seconds, which changes its tag. Whoever
+finds it held watches the tag: once it has not changed for a lease by their own clock, the holder is
+taken for dead. No clocks are compared. A holder on this machine need not be watched: the system
+says whether its process is there.
+
+The lock only keeps two solves from getting in each other's way. Whoever is taken for dead and is
+not, finds a fence in the ledger (`cluster.table.entries`), and stops.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from luckbase.cluster.table.place import storage_at
+from luckbase.cluster.table.storage import Storage
+from luckbase.solver.errors import LuckbaseError, RequestError
+
+LOCK = "lock.json"
+LEASE, BEATS = 15.0, 3
+"""Seconds that a holder may say nothing; how often they say something in that time."""
+WATCH_SECONDS = 0.25
+
+
+class Lock:
+    """The lock of one table, as this process sees it; `tag` is there while it holds it."""
+
+    def __init__(self, storage: Storage, where: Path, lease: float = LEASE) -> None:
+        """where: the table, for people."""
+        self.storage, self.where, self.lease = storage, where, lease
+        self.tag: str | None = None
+        self.epoch = self.beat = 0
+        self._own = {
+            "host": socket.gethostname(), "process": os.getpid(), "machine": _machine(),
+            "started": _started(os.getpid()), "nonce": os.urandom(8).hex(),
+            "since": datetime.now().astimezone().isoformat(timespec="seconds"),
+        }  # fmt: skip
+        self._stop, self._thread = threading.Event(), threading.Thread(
+            target=self._keep, daemon=True, name="luckbase lock"
+        )  # fmt: skip
+
+    @property
+    def holder(self) -> str:
+        """This process, for people."""
+        return _who(self._own)
+
+    def take(self, on_note: Callable[[str], None] = lambda text: None) -> None:
+        """Take it. Raises RequestError where somebody else holds it."""
+        seen, until = "", 0.0
+        while self.tag is None:
+            try:
+                content, tag = self.storage.read_tagged(LOCK)
+            except FileNotFoundError:
+                self.storage.put_if_absent(LOCK, self._content())
+                continue
+            if content == self._content():  # it is this one's that has been made
+                self.tag = tag
+                break
+            said = _said(content)
+            now, away = time.monotonic(), _is_gone(said)
+            if not seen:
+                seen, until = tag, now + said.get("lease", self.lease)
+                if away is None:
+                    on_note(f"it is held by {_who(said)}: waiting whether that still runs")
+            if away is False or (tag != seen and not away):
+                raise RequestError(
+                    f"{self.where}: another solve of this table is running: {_who(said)}"
+                )
+            if away or now >= until:
+                self.epoch = said.get("epoch", 0) + 1
+                self.tag = self.storage.put_if_match(LOCK, self._content(), tag)
+                seen = ""
+            else:
+                time.sleep(WATCH_SECONDS)
+        self._thread.start()
+
+    def release(self) -> None:
+        """Let others have it at once, if it is there."""
+        self.stop()
+        with suppress(LuckbaseError, OSError):
+            self.storage.read_tagged(LOCK)
+            free = {"holder": None, "epoch": self.epoch, "beat": self.beat, "lease": self.lease}
+            self.storage.put_if_match(LOCK, json.dumps(free).encode(), self.tag or "")
+
+    def stop(self) -> None:
+        """Say no more that this process holds it."""
+        self._stop.set()
+        self._thread.join()
+
+    def _content(self) -> bytes:
+        said = {"holder": self._own, "epoch": self.epoch, "beat": self.beat, "lease": self.lease}
+        return json.dumps(said).encode()
+
+    def _keep(self) -> None:
+        while not self._stop.wait(self.lease / BEATS):
+            self.beat += 1
+            try:
+                tag = self.storage.put_if_match(LOCK, self._content(), self.tag or "")
+            except (LuckbaseError, OSError):
+                continue  # a store that is away: the ledger says whether it was taken over
+            if tag is None:
+                return  # taken over
+            self.tag = tag
+
+
+@contextmanager
+def lock(table: Path, on_note: Callable[[str], None] = lambda text: None) -> Iterator[Lock]:
+    """One solve of a table at a time. Raises RequestError where another is running, with who."""
+    mine = Lock(storage_at(table), table)
+    mine.take(on_note)
+    try:
+        yield mine
+    finally:
+        mine.release()
+
+
+def _said(content: bytes) -> dict[str, Any]:
+    """Who holds it, with `epoch` and `lease`; what cannot be read is held by somebody unknown."""
+    with suppress(ValueError, KeyError, TypeError):
+        said = json.loads(content)
+        found: dict[str, Any] = {"epoch": int(said["epoch"]), "lease": float(said["lease"])}
+        if said["holder"] is None:
+            return {**found, "free": True}
+        holder = said["holder"]
+        names = "host", "machine", "started", "since"
+        found |= {name: str(holder[name]) for name in names}
+        return {**found, "process": int(holder["process"])}
+    return {}
+
+
+def _is_gone(said: dict[str, Any]) -> bool | None:
+    """Whether who held it does not any more; None where that is not known here."""
+    if said.get("free"):
+        return True
+    machine = _machine()
+    if not machine or said.get("machine") != machine:
+        return None
+    return bool(_started(said["process"]) != said["started"])
+
+
+def _who(said: dict[str, Any]) -> str:
+    if "process" not in said:
+        return "somebody whom its lock.json does not name"
+    return f"process {said['process']} on {said['host']} since {said['since']}"
+
+
+def _machine() -> str:
+    """What only processes that see each other's numbers have in common; "" where the system does
+    not say."""
+    with suppress(OSError):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{socket.gethostname()} {boot} {os.readlink('/proc/self/ns/pid')}"
+    return ""
+
+
+def _started(process: int) -> str:
+    """When a process of this machine began, in the system's count; "" where there is none."""
+    with suppress(OSError, IndexError):
+        state, *rest = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return "" if state in "ZX" else rest[18]
+    return ""

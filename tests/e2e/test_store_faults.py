@@ -1,0 +1,218 @@
+"""What may happen to a solve into an object store: a sentence, nothing lost, the same goes on."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from luckbase import cluster, solver
+from luckbase.cluster.run import driver
+from luckbase.cluster.run.progress import Progress
+from luckbase.cluster.table.folder import read_ledger
+from luckbase.cluster.table.place import storage_at
+from luckbase.cluster.table.storage import Memory
+from luckbase.solver.errors import RequestError, StoreError
+from tests.places import BOARDS, ROOT
+from tests.stores import READER, Seaweed
+
+TINY = BOARDS / "press-your-luck/tiny.toml"
+BOARD = solver.load_board(TINY, frontier=1)
+
+
+def digests(table: Path) -> dict[str, str]:
+    """What a table's ledger says of each file: its bytes."""
+    ledger = read_ledger(storage_at(table), table)
+    assert ledger.complete
+    return {entry.place: entry.checks for entry in ledger.files.values()}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return digests(cluster.solve(BOARD, results=tmp_path_factory.mktemp("folder"), workers=1).table)
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Seaweed]:
+    """A server that may be killed."""
+    server = Seaweed(tmp_path / "server")
+    server.start()
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    yield server
+    server.kill()
+
+
+def once(happens: Callable[[], object]) -> Callable[[Progress], None]:
+    """Does it in the middle of a solve, once."""
+    left = [happens]
+
+    def progress(now: Progress) -> None:
+        if now.shards and left:
+            left.pop()()
+
+    return progress
+
+
+def test_files_in_a_store_are_those_in_a_folder(bucket: str, undisturbed: dict[str, str]) -> None:
+    solved = cluster.solve(BOARD, results=bucket)
+    assert digests(solved.table) == undisturbed
+    assert cluster.solve(BOARD, results=bucket).states == 0
+
+
+@pytest.mark.parametrize("seconds", [1.0, pytest.param(10.0, marks=pytest.mark.slow)])
+def test_a_server_that_stops_for_a_while_is_waited_for(
+    own: Seaweed, undisturbed: dict[str, str], seconds: float
+) -> None:
+    def stops() -> None:
+        own.pause()
+        threading.Timer(seconds, own.pause, [False]).start()
+
+    solved = cluster.solve(BOARD, results="s3://tests/r", workers=1, on_progress=once(stops))
+    assert digests(solved.table) == undisturbed
+
+
+@pytest.mark.slow
+def test_a_server_that_is_killed_and_started_again_is_waited_for(
+    own: Seaweed, undisturbed: dict[str, str]
+) -> None:
+    over = threading.Event()
+
+    def start_again() -> None:
+        time.sleep(5.0)
+        own.start()
+        over.wait()  # the server ends with the thread that has started it
+
+    def dies() -> None:
+        own.kill()
+        threading.Thread(target=start_again, daemon=True).start()
+
+    solved = cluster.solve(BOARD, results="s3://tests/r", workers=1, on_progress=once(dies))
+    assert digests(solved.table) == undisturbed
+    over.set()
+
+
+def test_a_wrong_key_a_key_that_only_reads_and_no_bucket_are_a_sentence(
+    bucket: str, undisturbed: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+        with pytest.raises(StoreError, match="does not take the key"):
+            cluster.solve(BOARD, results=bucket)
+    with monkeypatch.context() as patch:
+        for name, value in READER.items():
+            patch.setenv(name, value)
+        with pytest.raises(StoreError, match="the key may not write there"):
+            cluster.solve(BOARD, results=bucket)
+    with pytest.raises(StoreError, match="there is no such bucket; make it first"):
+        cluster.solve(BOARD, results="s3://nowhere/r")
+    assert digests(cluster.solve(BOARD, results=bucket).table) == undisturbed
+
+
+def test_a_store_that_is_full_is_a_sentence_and_the_same_goes_on(
+    monkeypatch: pytest.MonkeyPatch, bucket: str, undisturbed: dict[str, str]
+) -> None:
+    """What its answer is, `tests/cluster/table/test_remote.py` has."""
+    from luckbase.cluster.table.remote import Objects
+
+    put, left = Objects.put_if_absent, [4]
+
+    def full(storage: Objects, name: str, content: bytes | Path) -> bool:
+        if name.endswith(".parquet"):
+            left[0] -= 1
+            if left[0] < 0:
+                raise StoreError(f"{storage.where}: the store is full; make room there")
+        return put(storage, name, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Objects, "put_if_absent", full)
+        with pytest.raises(StoreError, match="the store is full"):
+            cluster.solve(BOARD, results=bucket, workers=1)
+    solved = cluster.solve(BOARD, results=bucket, workers=1)
+    assert solved.kept and digests(solved.table) == undisturbed
+
+
+def test_of_two_solves_one_works_and_the_other_says_who(
+    bucket: str, undisturbed: dict[str, str]
+) -> None:
+    said = list[str]()
+
+    def another() -> None:
+        with pytest.raises(RequestError) as error:
+            cluster.solve(BOARD, results=bucket)
+        said.append(str(error.value))
+
+    solved = cluster.solve(BOARD, results=bucket, workers=1, on_progress=once(another))
+    assert f"another solve of this table is running: process {os.getpid()} on " in said[0]
+    assert digests(solved.table) == undisturbed
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("unshare"), reason="takes Linux, root and unshare"
+)
+def test_where_the_machine_that_solves_is_lost_another_goes_on_at_the_store(
+    bucket: str, undisturbed: dict[str, str]
+) -> None:
+    """One with its own processes and name, which nobody here can look at: its lease runs out."""
+    script = (
+        "import sys, time; from luckbase import cluster, solver\n"
+        "def slowly(now):\n"
+        "    if now.shards >= 3: print('some', flush=True); time.sleep(600)\n"
+        "board = solver.load_board(sys.argv[1], frontier=1)\n"
+        "cluster.solve(board, results=sys.argv[2], workers=1, on_progress=slowly)\n"
+    )
+    lost = subprocess.Popen(
+        ["unshare", "--pid", "--uts", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
+         'hostname lost; exec "$@"', "sh", sys.executable, "-c", script,
+         str(TINY), bucket],
+        cwd=ROOT, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert lost.stdout is not None and lost.stdout.readline() == "some\n"
+    with pytest.raises(RequestError, match="is running: process 1 on lost since"):
+        cluster.solve(BOARD, results=bucket)
+    lost.kill()
+    lost.wait()
+    lost.stdout.close()
+    notes = list[str]()
+    solved = cluster.solve(BOARD, results=bucket, on_note=notes.append)
+    assert "process 1 on lost" in notes[0] and solved.kept
+    assert digests(solved.table) == undisturbed
+
+
+class Lying(Memory):
+    """Takes the conditions of a write, and does not keep them."""
+
+    anywhere = True
+
+    def __init__(self, absent: bool, match: bool) -> None:
+        super().__init__()
+        self.absent, self.match = absent, match
+
+    def put_if_absent(self, name: str, content: bytes | Path) -> bool:
+        if not self.absent:
+            return super().put_if_absent(name, content)
+        self.put(name, content)
+        return True
+
+    def put_if_match(self, name: str, content: bytes, tag: str) -> str | None:
+        if not self.match:
+            return super().put_if_match(name, content, tag)
+        self.put(name, content)
+        return "tag"
+
+
+@pytest.mark.parametrize("lies", ["If-None-Match", "If-Match"])
+def test_a_store_that_does_not_keep_its_conditions_is_refused(lies: str) -> None:
+    driver._check_conditions(Lying(False, False), Path("t"))
+    storage = Lying(lies == "If-None-Match", lies == "If-Match")
+    with pytest.raises(StoreError, match=f"the header {lies} of a write"):
+        driver._check_conditions(storage, Path("t"))
+    assert not storage.list()
