@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,7 @@ from luckbase.jobs import options, terminal
 
 if TYPE_CHECKING:
     from luckbase import Evaluated, Matrix
+    from luckbase.cluster.play.evaluate import Count
 
 
 @options.command(
@@ -78,6 +80,7 @@ def _print(payoff_name: str, found: Evaluated) -> None:
     if found.facts:
         facts = [(agent, what, f"{number:z.9f}") for agent, what, number in found.facts]
         terminal.print_table("", ("agent", "what", ""), facts, sys.stdout)
+    _print_counts(found.distribution)
     if found.costly is None:
         return
     cost = "costs" if found.costly == 1 else "cost"
@@ -90,6 +93,22 @@ def _print(payoff_name: str, found: Evaluated) -> None:
     if listed:
         heads = ["the costliest", "player", "reached", "costs"]
         terminal.print_table("", heads, listed, sys.stdout)
+
+
+def _print_counts(counts: Sequence[Count] | None) -> None:
+    """How what is counted of a play is spread: a line each."""
+    if counts is None:
+        return
+    wide = any(each.stderr is not None for each in counts)
+    shares = next((each.quantiles for each in counts if each.quantiles), {})
+    heads = ["counted of a play", "player", "mean", *["standard error"] * wide]
+    heads += [f"{100 * float(share):g}%" for share in shares]
+    rows = []
+    for each in counts:
+        row = [each.what, "" if each.player is None else str(each.player), f"{each.mean:z.6g}"]
+        row += [f"{each.stderr or 0:.2g}"] * wide
+        rows.append(row + [f"{each.quantiles[s]:,g}" if each.quantiles else "" for s in shares])
+    terminal.print_table("", heads, rows, sys.stdout)
 
 
 @options.command(

@@ -321,6 +321,7 @@ def evaluate(  # noqa: PLR0913  # what the command has
     moves: Annotated[int, Help("The N moves that cost the agents most.", "N", 0)] = 0,
     exact: Annotated[bool, Help("The value as a fraction (small one-player boards).")] = False,
     facts: Annotated[bool, Help("What else the game says of the agents.")] = False,
+    distribution: Annotated[bool, Help("How what is counted of a play is spread.")] = False,
     max_states: Annotated[int, Help("The most states agents may come to.", "N", 1)] = 20_000_000,
     results: str | os.PathLike[str] = "results",
 ) -> Evaluated:  # fmt: skip
@@ -337,7 +338,7 @@ def evaluate(  # noqa: PLR0913  # what the command has
     from luckbase.cluster.inputs import playing
     from luckbase.cluster.play.evaluate import EvaluateOptions, evaluated
 
-    options = EvaluateOptions(gain, moves, exact, facts, max_states)
+    options = EvaluateOptions(gain, moves, exact, facts, max_states, distribution)
     with playing(board, agents, start, results) as (game, root, opener):
         return evaluated(game, root, agents, options, opener)
 

@@ -20,6 +20,7 @@ from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import ClosedForms, states_to_copy
 from luckbase.solver.game.game import Game
+from luckbase.solver.policy.distribution import Spread, distribution
 from luckbase.solver.policy.evaluate import (
     BEST_RESPONSE,
     OPTIMAL,
@@ -55,6 +56,37 @@ class Costly:
 
 
 @dataclass(frozen=True)
+class Count(Result):
+    """How what is counted of a play is spread. what: its name; player: whose, from 1, where each
+    has their own. mean: the chance where it is true or not. stderr: the mean's standard error where
+    plays were played. quantiles: by share, the least number that so many plays do not go beyond.
+    values, chances: every number that there is, ascending, and how likely."""
+
+    what: str
+    player: IfAny[int]
+    mean: float
+    stderr: IfAny[float]
+    quantiles: dict[str, float]
+    values: tuple[float, ...]
+    chances: tuple[float, ...]
+
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+def counts_of(spreads: Sequence[Spread]) -> tuple[Count, ...]:
+    """The same as results."""
+    return tuple(
+        Count(
+            each.name, each.player, each.mean, each.error or None,
+            {} if each.is_chance else {f"{q:g}": each.quantile(q) for q in QUANTILES},
+            tuple(each.values.tolist()), tuple(each.chances.tolist()),
+        )
+        for each in spreads
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
 class EvaluateOptions:
     """What is wanted beside the payoffs."""
 
@@ -67,6 +99,8 @@ class EvaluateOptions:
     facts: bool = False
     """What else the game says of its agents."""
     max_states: int = MAX_STATES
+    distribution: bool = False
+    """How what the game counts of a play is spread."""
 
 
 Facts = Annotated[
@@ -82,8 +116,8 @@ class Evaluated(Result):
     """The exact payoffs of a profile, one a player; None where it was not asked for, or not needed.
 
     states: that can come up. gain: by player. exact: a fraction, as text. loss: what all costly
-    decisions cost a play; costly: how many there are; moves: the worst. facts: (agent, what it is,
-    number).
+    decisions cost a play; costly: how many there are; moves: the worst. distribution: of
+    what is counted of a play. facts: (agent, what it is, number).
     """
 
     origin: Flat[Origin]
@@ -95,6 +129,7 @@ class Evaluated(Result):
     loss: IfAny[float] = None
     costly: Annotated[IfAny[int], Field(serialization_alias="costly_moves")] = None
     moves: IfAny[tuple[Costly, ...]] = None
+    distribution: IfAny[tuple[Count, ...]] = None
     facts: IfAny[Facts] = None
 
 
@@ -112,7 +147,8 @@ def evaluated(
     if len(each) == 2 < game.players and each[1] == BEST_RESPONSE:
         agents, options = each[:1], replace(options, gain=True)
     root = starts_at(root)
-    if _is_start(game, root) and not (options.gain or options.exact or options.moves):
+    more = options.gain or options.exact or options.moves or options.distribution
+    if _is_start(game, root) and not more:
         quick = _quick(game, split(agents), options.facts)
         if quick is not None:
             return quick
@@ -145,6 +181,7 @@ def evaluated(
     return Evaluated(
         origin_of(game), tuple(names), tuple(found.value.tolist()), len(found.chain.keys), exact,
         tuple(gains) if options.gain else None, loss, count, moves,
+        counts_of(distribution(found.chain, found.starts)) if options.distribution else None,
     )  # fmt: skip
 
 

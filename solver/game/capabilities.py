@@ -211,6 +211,22 @@ class Agents(Capability):
     seconds: Callable[[Game, str], float] = lambda game, name: 0.0
 
 
+@dataclass(frozen=True)
+class Counted(Capability):
+    """What people count of a play beside its payoffs.
+
+    ends: names -> of states that are over (n, fields) the numbers, or truth values, of the play
+    (n,) or of each player (n, players). events: names -> of steps of a play, by the states (m,
+    fields), the actions (m,), -1 where nobody acts, and the states that they lead to, whether it
+    happens there, bool (m,); how often it does is counted.
+    """
+
+    missing: ClassVar[str] = "does not say what is to be counted of a play"
+
+    ends: Mapping[str, Callable[[Ints], NDArray[Any]]]
+    events: Mapping[str, Callable[[Ints, Ints, Ints], NDArray[np.bool_]]]
+
+
 class Charts(Capability, ABC):
     """What a full table says at a glance. kinds: the charts, the usual one first, each with
     the table that it needs. searches: rows of it that are worth looking for."""

@@ -42,6 +42,7 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
     Agents,
     ClosedForms,
+    Counted,
     Drawing,
     Layout,
     Level,
@@ -185,6 +186,16 @@ def pig(board: PigBoard) -> Rules:
     return race(board.rules.race(), f"{HERE}.kernel:PigRace")
 
 
+COUNTED = Counted(
+    ends={},
+    events={
+        "rolls": lambda states, actions, children: actions == ROLL,
+        "turns": lambda states, actions, children: states[:, TURN] == 0,
+    },
+)
+"""By how much a game was won no state keeps. A turn begins with no points."""
+
+
 def pig_rounds(board: PigRoundsBoard) -> Rules:
     """The rules of the n-round Pig on a board."""
     options, cut = board.rules, board.solve.cut
@@ -221,6 +232,7 @@ def pig_rounds(board: PigRoundsBoard) -> Rules:
             ClosedForms: f"{HERE}.agents:RoundsForms",
             SearchHints: SearchHints(Level({"round": -2, "player": -1})),
             View: two_forms,
+            Counted: COUNTED,
             Drawing: drawing,
             Groups: lambda game: groups_of_scores(100, cut, "stick", "sticks", "sticking"),
         },

@@ -49,11 +49,13 @@ from functools import partial
 import numba as nb
 import numpy as np
 from numba import types
+from numpy.typing import NDArray
 
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
+    Counted,
     Drawing,
     Follow,
     Layout,
@@ -341,7 +343,32 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
             Drawing: f"{HERE}.scene:drawing",
             Follow: f"{HERE}.follow:Told",
             Groups: groups,
+            Counted: partial(counted, most, unit),
         },
+    )
+
+
+def counted(most: int, unit: int, game: Game) -> Counted:
+    """What is counted of a play with so many whammies to put a player out, in dollars of a unit."""
+
+    def won(states: Ints) -> NDArray[np.bool_]:
+        scores, _, _, whammies = by_field(states)
+        inside = whammies < most
+        best = np.where(inside, scores, -1).max(axis=1, keepdims=True)
+        return inside & (scores == best)
+
+    def dollars(states: Ints) -> Ints:
+        found: Ints = by_field(states)[SCORES] * won(states) * unit
+        return found
+
+    return Counted(
+        ends={
+            "wins": lambda states: won(states) / np.maximum(won(states).sum(1, keepdims=True), 1),
+            "dollars": dollars,
+            "put out": lambda states: by_field(states)[WHAMMIES] == most,
+            "winner's dollars": lambda states: dollars(states).max(axis=1),
+        },
+        events={"spins": lambda states, actions, children: actions == PLAY},
     )
 
 

@@ -33,7 +33,15 @@ import numpy as np
 
 from luckbase.solver.game import rules
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Agents, Charts, ClosedForms, Drawing, Layout, View
+from luckbase.solver.game.capabilities import (
+    Agents,
+    Charts,
+    ClosedForms,
+    Counted,
+    Drawing,
+    Layout,
+    View,
+)
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Threshold, TurningPoint
@@ -108,6 +116,16 @@ def transition(board, state, edges):
     return n
 
 
+COUNTED = Counted(
+    ends={},
+    events={
+        "rolls": lambda states, actions, children: actions == ROLL,
+        "turns": lambda states, actions, children: states[:, TURN] == 0,
+    },
+)
+"""By how much a race was won no state keeps. A turn begins with no points."""
+
+
 def numbers(options: Options) -> Numbers:
     """The board as `transition` reads it."""
     first, later = options.rolls(True), options.rolls(False)
@@ -154,6 +172,7 @@ def race(options: Options, layout: str) -> Rules:
             ClosedForms: f"{HERE}.agents:RaceForms",
             View: two_forms,
             Drawing: f"{HERE}.scene:drawing",
+            Counted: COUNTED,
             Groups: lambda game: groups_of_scores(goal, goal, "hold", "holds", "holding"),
         },
     )

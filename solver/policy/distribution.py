@@ -1,0 +1,186 @@
+"""How what people count of a play is spread: the dollars of the winner, the length in spins.
+
+What is counted a game says (`solver.game.capabilities.Counted`): numbers of the state in which a
+play ends, and events on the way. The chances of a profile's chain (`solver.policy.chain`) give
+
+* **of an end**: how often a play comes to each state that is over, whatever went round before.
+* **of events**: with m_c(x) how often a play comes to x when the event has happened c times, E the
+  chances of edges with the event, N of those without, and e the states in which it begins::
+
+      m_0 = e + N' m_0,      m_c = E' m_(c-1) + N' m_c
+
+  A play that ends in x after c events adds m_c(x) to the chance of c. N has no cycle, or the event
+  may never happen again and its count has no such form (`NoForm`). It ends when all that is left to
+  come is less than `TAIL`.
+
+Where there are too many states, plays are counted one by one (`Tally`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from luckbase.solver.errors import StateError
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import Counted
+from luckbase.solver.game.game import Game
+from luckbase.solver.njit import njit
+from luckbase.solver.policy.chain import PIECE, Chain, _ordered
+
+TAIL = 1e-12
+"""What may be left out of the chances of a count."""
+MAX_COUNT = 100_000
+SLACK = 1e-9
+"""Of a quantile's share, for rounding."""
+_i1, _i4, _f1, _b1 = types.int64[::1], types.int32[::1], types.float64[::1], types.boolean[::1]
+
+
+class NoForm(StateError):
+    """A play may go round without the event, so its count is found by simulation alone."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How one number is spread. name: what is counted. player: whose, from 1; None for the play's
+    own. values: float64 (k,), ascending, and their chances (k,). is_chance: whether it is true or
+    not, 1 or 0. error: the standard error of the mean; 0 where the chances are exact."""
+
+    name: str
+    player: int | None
+    values: Floats
+    chances: Floats
+    is_chance: bool
+    error: float = 0.0
+
+    @property
+    def mean(self) -> float:
+        return float(self.values @ self.chances)
+
+    def quantile(self, share: float) -> float:
+        """The least value that a play has at most, or less, with the chance `share`."""
+        at = int(np.searchsorted(np.cumsum(self.chances), share - SLACK))
+        return float(self.values[min(at, len(self.values) - 1)])
+
+
+def _merged(name: str, player: int | None, values: Floats, weights: Floats) -> Spread:
+    distinct, where = np.unique(values, return_inverse=True)
+    chances = np.bincount(where.ravel(), weights, len(distinct))
+    kept = chances > 0
+    return Spread(name, player, distinct[kept].astype(np.float64), chances[kept],
+                  values.dtype == np.bool_)  # fmt: skip
+
+
+def of_ends(counted: Counted, states: Ints, weights: Floats) -> list[Spread]:
+    """Of states that are over (n, fields), with how likely each is (n,)."""
+    found = []
+    for name, count in counted.ends.items():
+        numbers = count(states)
+        if numbers.ndim == 1:
+            found.append(_merged(name, None, numbers, weights))
+            continue
+        for player, own in enumerate(numbers.T):
+            found.append(_merged(name, player + 1, np.ascontiguousarray(own), weights))
+    return found
+
+
+def events_of(counted: Counted, chain: Chain) -> list[NDArray[np.bool_]]:
+    """bool (m,) of each event: the edges on which it happens."""
+    found = [np.zeros(len(chain.children), bool) for _ in counted.events]
+    for start in range(0, len(chain.children) if found else 0, PIECE * 50):
+        part = slice(start, start + PIECE * 50)
+        states, children = chain.states(chain.owners[part]), chain.states(chain.children[part])
+        for one, happens in zip(found, counted.events.values(), strict=True):
+            one[part] = happens(states, chain.actions[part], children)
+    return found
+
+
+@njit(types.float64(_i1, _i4, _f1, _b1, _i4, _f1, _f1))
+def _flow_on(first, children, chances, event, order, here, after):
+    """Let what is in each state flow on until the event: `here` (n,) is emptied, what comes to each
+    state by an edge with it is added to `after`. Returns what ends without one. order: what edges
+    without the event lead to stands first."""
+    ended = 0.0
+    for place in range(order.size - 1, -1, -1):
+        x = order[place]
+        mass = here[x]
+        if mass == 0.0:
+            continue
+        here[x] = 0.0
+        if first[x] == first[x + 1]:
+            ended += mass
+        for k in range(first[x], first[x + 1]):
+            if event[k]:
+                after[children[k]] += mass * chances[k]
+            else:
+                here[children[k]] += mass * chances[k]
+    return ended
+
+
+def of_event(chain: Chain, event: NDArray[np.bool_], starts: Floats) -> Floats:
+    """float64 (k,): the chances that an event, on edges (m,), happens 0, 1, … times in a play that
+    begins in the first states with chances `starts`. Raises NoForm."""
+    n = len(chain.keys)
+    quiet = ~event
+    first = np.concatenate([[0], np.cumsum(np.bincount(chain.owners[quiet], minlength=n))])
+    order, loops = _ordered(first, chain.children[quiet])
+    if loops:
+        raise NoForm("a play may go round without the event")
+    here, after, found = np.zeros(n), np.zeros(n), list[float]()
+    here[: len(starts)] = starts
+    while len(found) < MAX_COUNT:
+        found.append(
+            _flow_on(chain.first, chain.children, chain.chances, event, order, here, after)
+        )
+        if after.sum() < TAIL:
+            break
+        here, after = after, here
+    return np.array(found)
+
+
+def distribution(chain: Chain, starts: Floats | None = None) -> list[Spread]:
+    """How everything that the game counts is spread in plays of a chain that begin in its first
+    states with chances `starts`. Raises NoForm, OptionError where the game counts nothing, and as
+    `Chain.reach`."""
+    counted = chain.game.need(Counted)
+    begins = np.ones(1) if starts is None else starts
+    over = np.flatnonzero(chain.over)
+    found = of_ends(counted, chain.states(over), chain.reach(begins)[over])
+    for name, event in zip(counted.events, events_of(counted, chain), strict=True):
+        chances = of_event(chain, event, begins)
+        found.append(_merged(name, None, np.arange(len(chances)), chances))
+    return found
+
+
+class Tally:
+    """Plays counted one by one, some at a time: the states that they end in, and events (n,
+    events)."""
+
+    def __init__(self, game: Game) -> None:
+        self.game, self.counted, self.games = game, game.need(Counted), 0
+        self.parts: list[list[Spread]] = []
+
+    def add(self, states: Ints, events: Floats) -> None:
+        """Plays that have ended: their last states (n, fields), and how often each event was."""
+        ones = np.ones(len(states))
+        self.games += len(states)
+        part = of_ends(self.counted, states, ones)
+        for name, own in zip(self.counted.events, events.T, strict=True):
+            part.append(_merged(name, None, np.ascontiguousarray(own), ones))
+        self.parts.append(part)
+
+    def spreads(self) -> list[Spread]:
+        """How everything is spread, with the standard errors of the means."""
+        return [self._whole(each) for each in zip(*self.parts, strict=True)]
+
+    def _whole(self, parts: Sequence[Spread]) -> Spread:
+        values = np.concatenate([part.values for part in parts])
+        weights = np.concatenate([part.chances for part in parts]) / self.games
+        whole = _merged(parts[0].name, parts[0].player, values, weights)
+        spread = whole.chances @ (whole.values - whole.mean) ** 2 / max(self.games - 1, 1)
+        return Spread(whole.name, whole.player, whole.values, whole.chances, parts[0].is_chance,
+                      float(np.sqrt(spread)))  # fmt: skip
