@@ -146,6 +146,7 @@ def simulate(
     payoff = load_game(read).payoff_name
     heads = ("player", "agent", payoff, "standard error", "exactly", "errors off")
     terminal.print_table("", heads, rows, sys.stdout)
+    _print_counts(found.distribution)
     print(f"under the rules of {found.origin}")
     print(
         f"{words.counted(found.games, 'game')} in {words.duration(found.seconds)}, "

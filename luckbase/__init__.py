@@ -360,6 +360,7 @@ def simulate(
     board: Board | str | os.PathLike[str], agents: str | Sequence[Any] = "optimal",
     games: Annotated[int, Help("Games to play.", "N", 1)] = 1_000_000, start: Any = None, *,
     seed: Annotated[int, Help("Seed of the random numbers.", "S", 0)] = 0,
+    distribution: Annotated[bool, Help("How what is counted of a play is spread.")] = False,
     max_states: Annotated[int, Help("States to expand before playing.", "N", 1)] = 1_000_000,
     results: str | os.PathLike[str] = "results",
 ) -> Simulated:  # fmt: skip
@@ -370,7 +371,7 @@ def simulate(
     from luckbase.cluster.play.evaluate import simulated
 
     with playing(board, agents, start, results) as (game, root, opener):
-        return simulated(game, root, agents, games, seed, max_states, opener)
+        return simulated(game, root, agents, games, seed, max_states, opener, distribution)
 
 
 def play(

@@ -20,7 +20,7 @@ from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import ClosedForms, states_to_copy
 from luckbase.solver.game.game import Game
-from luckbase.solver.policy.distribution import Spread, distribution
+from luckbase.solver.policy.distribution import Spread, Tally, distribution
 from luckbase.solver.policy.evaluate import (
     BEST_RESPONSE,
     OPTIMAL,
@@ -297,20 +297,21 @@ class Simulated(Result):
     error: Annotated[tuple[float, ...], Field(serialization_alias="stderr")]
     exact: PythonOnly[tuple[float, ...] | None]
     seconds: PythonOnly[float]
+    distribution: IfAny[tuple[Count, ...]] = None
 
 
 def simulated(
     game: Game, root: Ints | Starts, agents: str | Sequence[AgentLike], games: int, seed: int = 0,
-    max_states: int = MAX_STATES, opener: Opener = no_tables,
+    max_states: int = MAX_STATES, opener: Opener = no_tables, spread: bool = False,
 ) -> Simulated:  # fmt: skip
     """Play games of a profile from a canonical state (fields,), or from starts, one drawn a game;
-    so many states may be expanded beforehand.
+    so many states may be expanded beforehand. spread: count what the game counts of a play.
 
     Raises OptionError where a game is too large to solve on the way, StateError where a play may
     never end.
     """
     names, profile = for_players(game, agents, opener)
-    root = starts_at(root)
+    root, tally = starts_at(root), Tally(game) if spread else None
     known = _is_start(game, root) and all(isinstance(agent, str) for agent in split(agents))
     forms = game.get(ClosedForms) if known else None
     exact = None if forms is None else forms.value(names)
@@ -318,7 +319,7 @@ def simulated(
         found = evaluate_profile(game, root, profile, max_states=max_states)
         exact = tuple(found.value.tolist())
         started = time.perf_counter()
-        played = simulate(found.chain, games, seed, cores(), found.starts)
+        played = simulate(found.chain, games, seed, cores(), found.starts, tally)
     except SearchLimitError:
         if OPTIMAL in names or BEST_RESPONSE in names:
             raise OptionError(
@@ -327,10 +328,11 @@ def simulated(
             ) from None
         deciders = [d for d in deciders_of(game, profile, root.states) if d is not None]
         started = time.perf_counter()
-        played = simulate_on_the_way(game, root, deciders, games, seed)
+        played = simulate_on_the_way(game, root, deciders, games, seed, tally)
     return Simulated(
         origin_of(game), tuple(names), games, tuple(played.mean.tolist()),
         tuple(played.error.tolist()), exact, time.perf_counter() - started,
+        None if tally is None else counts_of(tally.spreads()),
     )  # fmt: skip
 
 

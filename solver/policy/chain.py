@@ -139,7 +139,7 @@ class Chain:
         rewards = self.rewards if game.pays else np.empty((0, game.players))
         edges = Lotteries(self.children, self.chances, self.choices, rewards)
         scratch = scratch_of(int(np.diff(self.first).max()), game.players)
-        order, loops = _ordered(self.first, self.children)
+        order, loops = ordered(self.first, self.children)
         place = 0
         for start, size in [*loops, (n, 0)]:
             _back_up_all(
@@ -311,7 +311,7 @@ def explore_profile(
     return Chain(game, **columns)
 
 
-def _ordered(first: Ints, children: NDArray[np.int32]) -> tuple[NDArray[np.int32], list[list[int]]]:
+def ordered(first: Ints, children: NDArray[np.int32]) -> tuple[NDArray[np.int32], list[list[int]]]:
     """The states of a chain in an order, children first (n,), and its components with a cycle, in
     the same order: where in it each begins, and how many states it has."""
     n = len(first) - 1
@@ -463,7 +463,7 @@ def visits(
     x, local = np.zeros(n), np.full(n, -1)
     entering = np.ones(1) if starts is None else starts
     x[: len(entering)] = entering
-    order, loops = _ordered(first, children)
+    order, loops = ordered(first, children)
     end = n
     for start, size in loops[::-1]:
         _flow(first, children, chances, order[start + size : end], x)

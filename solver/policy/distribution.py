@@ -10,7 +10,7 @@ play ends, and events on the way. The chances of a profile's chain (`solver.poli
       m_0 = e + N' m_0,      m_c = E' m_(c-1) + N' m_c
 
   A play that ends in x after c events adds m_c(x) to the chance of c. N has no cycle, or the event
-  may never happen again and its count has no such form (`NoForm`). It ends when all that is left to
+  may never happen again and its count has no such form. It ends when all that is left to
   come is less than `TAIL`.
 
 Where there are too many states, plays are counted one by one (`Tally`).
@@ -19,7 +19,8 @@ Where there are too many states, plays are counted one by one (`Tally`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numba import types
@@ -30,7 +31,8 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Counted
 from luckbase.solver.game.game import Game
 from luckbase.solver.njit import njit
-from luckbase.solver.policy.chain import PIECE, Chain, _ordered
+from luckbase.solver.policy.chain import Chain, ordered
+from luckbase.solver.sentences import on_command_line
 
 TAIL = 1e-12
 """What may be left out of the chances of a count."""
@@ -38,10 +40,6 @@ MAX_COUNT = 100_000
 SLACK = 1e-9
 """Of a quantile's share, for rounding."""
 _i1, _i4, _f1, _b1 = types.int64[::1], types.int32[::1], types.float64[::1], types.boolean[::1]
-
-
-class NoForm(StateError):
-    """A play may go round without the event, so its count is found by simulation alone."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +65,9 @@ class Spread:
         return float(self.values[min(at, len(self.values) - 1)])
 
 
-def _merged(name: str, player: int | None, values: Floats, weights: Floats) -> Spread:
+def _merged(name: str, player: int | None, values: NDArray[Any], weights: Floats) -> Spread:
     distinct, where = np.unique(values, return_inverse=True)
-    chances = np.bincount(where.ravel(), weights, len(distinct))
+    chances: Floats = np.bincount(where.ravel(), weights, len(distinct)).astype(np.float64)
     kept = chances > 0
     return Spread(name, player, distinct[kept].astype(np.float64), chances[kept],
                   values.dtype == np.bool_)  # fmt: skip
@@ -88,15 +86,11 @@ def of_ends(counted: Counted, states: Ints, weights: Floats) -> list[Spread]:
     return found
 
 
-def events_of(counted: Counted, chain: Chain) -> list[NDArray[np.bool_]]:
-    """bool (m,) of each event: the edges on which it happens."""
-    found = [np.zeros(len(chain.children), bool) for _ in counted.events]
-    for start in range(0, len(chain.children) if found else 0, PIECE * 50):
-        part = slice(start, start + PIECE * 50)
-        states, children = chain.states(chain.owners[part]), chain.states(chain.children[part])
-        for one, happens in zip(found, counted.events.values(), strict=True):
-            one[part] = happens(states, chain.actions[part], children)
-    return found
+def events_of(counted: Counted, chain: Chain, below: Ints) -> list[NDArray[np.bool_]]:
+    """bool (m,) of each event: the edges on which it happens. below: the states (m, fields) that
+    they lead to."""
+    states = chain.states(chain.owners)
+    return [happens(states, chain.actions, below) for happens in counted.events.values()]
 
 
 @njit(types.float64(_i1, _i4, _f1, _b1, _i4, _f1, _f1))
@@ -123,13 +117,14 @@ def _flow_on(first, children, chances, event, order, here, after):
 
 def of_event(chain: Chain, event: NDArray[np.bool_], starts: Floats) -> Floats:
     """float64 (k,): the chances that an event, on edges (m,), happens 0, 1, … times in a play that
-    begins in the first states with chances `starts`. Raises NoForm."""
+    begins in the first states with chances `starts`. Raises StateError where it has no form."""
     n = len(chain.keys)
     quiet = ~event
     first = np.concatenate([[0], np.cumsum(np.bincount(chain.owners[quiet], minlength=n))])
-    order, loops = _ordered(first, chain.children[quiet])
+    order, loops = ordered(first, chain.children[quiet])
     if loops:
-        raise NoForm("a play may go round without the event")
+        run = on_command_line("; run: luckbase simulate", "")
+        raise StateError(f"a play may go round without what is to be counted of it{run}")
     here, after, found = np.zeros(n), np.zeros(n), list[float]()
     here[: len(starts)] = starts
     while len(found) < MAX_COUNT:
@@ -144,13 +139,14 @@ def of_event(chain: Chain, event: NDArray[np.bool_], starts: Floats) -> Floats:
 
 def distribution(chain: Chain, starts: Floats | None = None) -> list[Spread]:
     """How everything that the game counts is spread in plays of a chain that begin in its first
-    states with chances `starts`. Raises NoForm, OptionError where the game counts nothing, and as
-    `Chain.reach`."""
+    states with chances `starts`. Raises OptionError where the game counts nothing, and as
+    `of_event`, `Chain.reach`."""
     counted = chain.game.need(Counted)
     begins = np.ones(1) if starts is None else starts
     over = np.flatnonzero(chain.over)
     found = of_ends(counted, chain.states(over), chain.reach(begins)[over])
-    for name, event in zip(counted.events, events_of(counted, chain), strict=True):
+    below = chain.states(chain.children)
+    for name, event in zip(counted.events, events_of(counted, chain, below), strict=True):
         chances = of_event(chain, event, begins)
         found.append(_merged(name, None, np.arange(len(chances)), chances))
     return found
@@ -161,26 +157,30 @@ class Tally:
     events)."""
 
     def __init__(self, game: Game) -> None:
-        self.game, self.counted, self.games = game, game.need(Counted), 0
-        self.parts: list[list[Spread]] = []
+        self.counted, self.games = game.need(Counted), 0
+        self.parts: dict[int, list[Spread]] = {}
 
-    def add(self, states: Ints, events: Floats) -> None:
-        """Plays that have ended: their last states (n, fields), and how often each event was."""
+    def add(self, start: int, states: Ints, events: Floats) -> None:
+        """Plays that have ended, numbered from `start`: their last states (n, fields), and how
+        often each event was (n, events)."""
         ones = np.ones(len(states))
         self.games += len(states)
         part = of_ends(self.counted, states, ones)
         for name, own in zip(self.counted.events, events.T, strict=True):
             part.append(_merged(name, None, np.ascontiguousarray(own), ones))
-        self.parts.append(part)
+        self.parts[start] = part
 
     def spreads(self) -> list[Spread]:
         """How everything is spread, with the standard errors of the means."""
-        return [self._whole(each) for each in zip(*self.parts, strict=True)]
+        return [
+            self._whole(each)
+            for each in zip(*(self.parts[i] for i in sorted(self.parts)), strict=True)
+        ]
 
     def _whole(self, parts: Sequence[Spread]) -> Spread:
         values = np.concatenate([part.values for part in parts])
-        weights = np.concatenate([part.chances for part in parts]) / self.games
+        weights = np.concatenate([part.chances for part in parts])
         whole = _merged(parts[0].name, parts[0].player, values, weights)
-        spread = whole.chances @ (whole.values - whole.mean) ** 2 / max(self.games - 1, 1)
-        return Spread(whole.name, whole.player, whole.values, whole.chances, parts[0].is_chance,
-                      float(np.sqrt(spread)))  # fmt: skip
+        whole = replace(whole, chances=whole.chances / self.games, is_chance=parts[0].is_chance)
+        variance = whole.chances @ (whole.values - whole.mean) ** 2
+        return replace(whole, error=float(np.sqrt(variance / max(self.games - 1, 1))))

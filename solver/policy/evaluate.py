@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import agents_of, own_agents
+from luckbase.solver.game.capabilities import Counted, agents_of, own_agents
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.njit import njit, tuple_type
 from luckbase.solver.policy.chain import (
@@ -46,10 +46,11 @@ from luckbase.solver.policy.chain import (
     expand_profile,
     explore_profile,
 )
+from luckbase.solver.policy.distribution import Tally, events_of
 from luckbase.solver.search.bellman import MIXED, evaluate, strategies_of
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
-from luckbase.solver.search.keys import Keys, Numbering, grown, pack_all
+from luckbase.solver.search.keys import Keys, Numbering, grown, pack_all, unpack_all
 from luckbase.solver.sentences import nearest, option, shorten
 
 
@@ -311,6 +312,13 @@ def _advance(edges, seed, start, at, steps, returns, most):
         at[i], steps[i] = x, step
 
 
+def _with_events(chain: Chain, below: Ints) -> Floats:
+    """What edges pay, and behind it 1 for each event that happens there, else 0: float64 (edges,
+    players + events). below: the states (edges, fields) that they lead to."""
+    events = events_of(chain.game.need(Counted), chain, below)
+    return np.column_stack([chain.rewards, *events])
+
+
 def _cumulated(chain: Chain) -> Floats:
     """The chances of each state's edges, added up from its first edge on."""
     total: Floats = np.concatenate([[0.0], np.cumsum(chain.chances)])
@@ -339,7 +347,7 @@ class _Plays:
     chain, drawn with chances (k,)."""
 
     def __init__(
-        self, players: int, seed: int, start: int, stop: int, roots: Ints, chances: Floats
+        self, width: int, seed: int, start: int, stop: int, roots: Ints, chances: Floats
     ) -> None:
         n = stop - start
         self.seed, self.start = np.uint64(mix(np.uint64(seed & (2**64 - 1)))), start
@@ -347,7 +355,7 @@ class _Plays:
         if len(roots) > 1:
             _draw_starts(np.cumsum(chances), self.seed, start, self.at)
             self.at = roots[self.at]
-        self.returns = np.zeros((n, players))
+        self.returns = np.zeros((n, width))
 
     def advance(self, edges: _Edges) -> None:
         """As far as the chain is expanded. Raises StateError where a play does not end."""
@@ -357,24 +365,29 @@ class _Plays:
 
     def sums(self, payoffs: Floats) -> Floats:
         """Of the returns and of their squares (2, players), at the end."""
-        self.returns += payoffs[self.at]
-        return np.array([self.returns.sum(axis=0), (self.returns * self.returns).sum(axis=0)])
+        returns = self.returns[:, : payoffs.shape[1]]
+        returns += payoffs[self.at]
+        return np.array([returns.sum(axis=0), (returns * returns).sum(axis=0)])
 
 
 def simulate(
-    chain: Chain, games: int, seed: int = 0, threads: int = 1, starts: Floats | None = None
-) -> Simulation:
+    chain: Chain, games: int, seed: int = 0, threads: int = 1, starts: Floats | None = None,
+    tally: Tally | None = None,
+) -> Simulation:  # fmt: skip
     """Play `games` games of a profile from the first states of its chain, drawn with chances
-    `starts` (k,). Raises StateError where a play does not end."""
+    `starts` (k,), and count them in `tally`. Raises StateError where a play does not end."""
     chances = np.ones(1) if starts is None else starts
     roots = np.arange(len(chances))
     size = np.diff(chain.first).astype(np.int32)
-    edges = _Edges(chain.first, size, chain.children, _cumulated(chain), chain.rewards)
+    paid = chain.rewards if tally is None else _with_events(chain, chain.states(chain.children))
+    edges = _Edges(chain.first, size, chain.children, _cumulated(chain), paid)
 
     def play(start: int) -> Floats:
         stop = min(start + BLOCK, games)
-        plays = _Plays(chain.game.players, seed, start, stop, roots, chances)
+        plays = _Plays(paid.shape[1], seed, start, stop, roots, chances)
         plays.advance(edges)
+        if tally is not None:
+            tally.add(start, chain.states(plays.at), plays.returns[:, chain.game.players :])
         return plays.sums(chain.payoffs)
 
     with ThreadPoolExecutor(threads) as pool:
@@ -391,10 +404,11 @@ BATCH = 1 << 14
 class _Expanded:
     """What has been expanded so far of a profile's chain."""
 
-    def __init__(self, game: Game, deciders: Sequence[Decider]) -> None:
+    def __init__(self, game: Game, deciders: Sequence[Decider], width: int) -> None:
         self.game, self.deciders, self.numbering, self.count = game, deciders, Numbering(), 0
-        no, none, paid = np.empty(0, np.int64), np.empty(0, np.int32), np.empty((0, game.players))
-        self.edges, self.payoffs = _Edges(no, none, none, np.empty(0), paid), paid
+        no, none, paid = np.empty(0, np.int64), np.empty(0, np.int32), np.empty((0, width))
+        self.edges = _Edges(no, none, none, np.empty(0), paid)
+        self.payoffs = np.empty((0, game.players))
 
     def enter(self, keys: Keys) -> Ints:
         """The numbers of states (m,), int64; new ones are not expanded."""
@@ -418,27 +432,33 @@ class _Expanded:
         self.count = here.stop
         self._make_room()
         edges = self.edges
-        edges.children[here], edges.rewards[here] = piece.children, piece.rewards
+        edges.children[here], paid = piece.children, piece.rewards
+        if edges.rewards.shape[1] > self.game.players:
+            below = unpack_all(self.game.bits, self.numbering.keys_at(piece.children))
+            paid = _with_events(piece, below)
+        edges.rewards[here] = paid
         edges.cumulated[here] = _cumulated(piece)
         edges.first[numbers] = here.start + piece.first[:-1]
         edges.size[numbers], self.payoffs[numbers] = np.diff(piece.first), piece.payoffs
 
 
 def simulate_on_the_way(
-    game: Game, root: Ints | Starts, deciders: Sequence[Decider], games: int, seed: int = 0
-) -> Simulation:
+    game: Game, root: Ints | Starts, deciders: Sequence[Decider], games: int, seed: int = 0,
+    tally: Tally | None = None,
+) -> Simulation:  # fmt: skip
     """Play `games` games from `root` (fields,), or from starts, expanding states as plays come to
-    them.
+    them, and count them in `tally`.
 
     Raises StateError where a play does not end.
     """
+    width = game.players + (0 if tally is None else len(tally.counted.events))
     begins = starts_at(root)
     home: Keys = pack_all(game.bits, np.ascontiguousarray(begins.states))
-    known = _Expanded(game, deciders)
+    known = _Expanded(game, deciders, width)
     total = np.zeros((2, game.players))
     for begin in range(0, games, BATCH):
         stop = min(begin + BATCH, games)
-        plays = _Plays(game.players, seed, begin, stop, known.enter(home), begins.chances)
+        plays = _Plays(width, seed, begin, stop, known.enter(home), begins.chances)
         while True:
             plays.advance(known.edges)
             new = np.unique(plays.at)
@@ -446,9 +466,12 @@ def simulate_on_the_way(
             if not len(new):
                 break
             if known.count > MAX_EDGES:  # begin again with where the plays are
-                keys, known = known.numbering.keys_at(plays.at), _Expanded(game, deciders)
+                keys, known = known.numbering.keys_at(plays.at), _Expanded(game, deciders, width)
                 plays.at = known.enter(keys)
                 new = np.unique(plays.at)
             known.expand(new)
+        if tally is not None:
+            ends = unpack_all(game.bits, known.numbering.keys_at(plays.at))
+            tally.add(begin, ends, plays.returns[:, game.players :])
         total += plays.sums(known.payoffs)
     return _summed_up(games, *total)

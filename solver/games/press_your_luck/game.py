@@ -355,7 +355,8 @@ def counted(most: int, unit: int, game: Game) -> Counted:
         scores, _, _, whammies = by_field(states)
         inside = whammies < most
         best = np.where(inside, scores, -1).max(axis=1, keepdims=True)
-        return inside & (scores == best)
+        found: NDArray[np.bool_] = inside & (scores == best)
+        return found
 
     def dollars(states: Ints) -> Ints:
         found: Ints = by_field(states)[SCORES] * won(states) * unit
