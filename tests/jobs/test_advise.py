@@ -3,6 +3,7 @@ to the slow reference."""
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import luckbase
+from luckbase.cluster.play.episode import read_script
 from luckbase.jobs.app import run
 from tests.places import BOARDS
 from tests.reference.press_your_luck import Reference, Rules
@@ -20,6 +22,7 @@ TINY = str(BOARDS / "press-your-luck/tiny.toml")
 EPISODE = BOARDS / "press-your-luck/episodes/tiny.txt"
 START = "Ed 1000, 1 spin; Peter 500, 1 spin; Michael 1500, 1 spin"
 
+LARSON = ["39000", "5000", "4000", "4", "0", "0", "1", "0", "0"]
 FROM = ("--from", "scores=0,0,0", "--from", "earned=2,0,0")
 Command = Callable[..., tuple[int, str, str]]
 
@@ -158,3 +161,36 @@ def test_a_table_answers_where_there_is_one(tmp_path: Path) -> None:
     searched = luckbase.episode(EPISODE, results=tmp_path / "none")
     own, other = ([each.cost for each in one.decisions] for one in (episode, searched))
     assert own == pytest.approx(other, abs=1e-6)
+
+
+@pytest.mark.parametrize("file", sorted(EPISODE.parent.glob("*.txt")), ids=lambda file: file.stem)
+def test_the_episodes_are_games_that_can_be(file: Path) -> None:
+    script = read_script(file)
+    assert script.title and script.board
+    with luckbase.advise(script.board, **script.settings) as game:
+        for number, line in script.lines:
+            assert game.take(line), number
+        assert game.here.up < 0, "to the end"
+
+
+def test_what_larson_s_pass_is_said_to_be_worth_is_searched_again() -> None:
+    file = BOARDS.parent / "results/published/larson-pass.csv"
+    with file.open(encoding="utf-8") as rows:
+        own = next(row for row in csv.DictReader(rows) if [*row.values()][:9] == LARSON)
+    with luckbase.advise("press-your-luck/larson", score_cap=40000) as game:
+        said = game.say("Larson 39000, 4, 1 whammy; Long 5000; Litras 4000")
+    assert said.advice is not None and said.advice.best == "pass to Long"
+    value = {each.action: each.value for each in said.advice.choices}
+    assert value["pass to Long"][0] == pytest.approx(float(own["pass_to_2_payoff_1"]), abs=1e-7)
+    assert value["play"][0] == pytest.approx(float(own["play_payoff_1"]), abs=1e-7)
+
+
+def test_the_page_has_what_the_text_has(command: Command, tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    code, said, err = command("advise", "--file", str(EPISODE), "--out", str(out))
+    html = out.read_text(encoding="utf-8")
+    assert (code, f"{out}: {len(html.encode()):,} bytes" in err) == (0, True)
+    for part in ("Three outcomes, a short game", "Ed passes 1 to Michael", "13 pp", "38.3%"):
+        assert part in html and part in said
+    assert "Chance to win, line by line" in html
+    assert "http" not in html.replace("http-equiv", "").replace("http://www.w3.org/", "")
