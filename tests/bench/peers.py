@@ -79,6 +79,13 @@ class Line:
     def ratios(self) -> list[float]:
         return [theirs / ours for ours, theirs in zip(self.ours, self.theirs, strict=False)]
 
+    @property
+    def faster(self) -> bool:
+        """Whether they are, in most turns or in the best of each."""
+        if not self.ratios:
+            return False
+        return statistics.median(self.ratios) < 1 or min(self.theirs) < min(self.ours)
+
     def cells(self) -> tuple[str, ...]:
         if not self.theirs:
             ours = _time(min(self.ours)) if self.ours else ""
@@ -111,7 +118,7 @@ def peers_suite(
     for line in _lines(board, results, python, pressorpass, syzygy):
         print(" ".join(line.cells()), file=sys.stderr, flush=True)
         lines.append(line)
-    faster = [line for line in lines if line.ratios and statistics.median(line.ratios) < 1]
+    faster = [line for line in lines if line.faster]
     rows = [line.cells() for line in faster] or [("nobody", *[""] * (len(HEADS) - 1))]
     terminal.print_table("Faster than luckbase here", HEADS, rows, sys.stdout)
     rows = [line.cells() for line in lines]
@@ -137,9 +144,9 @@ def _lines(
     yield from _processes(python, results)
     yield from _matrix_games(python, results)
     if syzygy is not None:
-        done = _run(python, "syzygy", {"tables": str(syzygy), "questions": ASKED * 100})
-        line = Line("one question", "python-chess, Syzygy", said="KQKR, beside our question below")
-        line.theirs = [done["seconds"]] if done else []
+        line = Line("one question", "python-chess, Syzygy")
+        done = _theirs(line, python, "syzygy", {"tables": str(syzygy), "questions": ASKED * 100})
+        line.said = line.said or f"{_time(done['seconds']) if done else ''}, KQvKR, of chess"
         yield line
 
 
@@ -173,13 +180,8 @@ def _in_turns(
         ours = _run(None, task, said)
         assert ours is not None
         line.ours.append(ours["seconds"])
-        try:
-            theirs = _run(python, their_task, their_said)
-        except RuntimeError as error:
-            line.said = str(error)
-            break
+        theirs = _theirs(line, python, their_task, their_said)
         if theirs is None:
-            line.said = f"not within {LIMIT:.0f} s"
             break
         line.theirs.append(theirs["seconds"])
         line.memory = (ours["memory"], theirs["memory"])
@@ -187,6 +189,18 @@ def _in_turns(
         if theirs["seconds"] > LIMIT / 10:
             break  # one turn says it
     return line
+
+
+def _theirs(line: Line, python: Path, task: str, said: dict[str, Any]) -> dict[str, Any] | None:
+    """A task of another program; None, and the line says why, where it fails or takes too long."""
+    try:
+        found = _run(python, task, said)
+    except RuntimeError as error:
+        line.said = str(error)
+        return None
+    if found is None:
+        line.said = f"not within {LIMIT:.0f} s"
+    return found
 
 
 def _compared(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
@@ -228,14 +242,16 @@ def _matrix_games(python: Path, results: Path) -> Iterator[Line]:
             said = {"program": who, "games": str(path), "out": str(out), "most": SECONDS}
             for _ in range(TURNS):
                 ours = _run(None, "matrix", {"games": str(path)})
-                theirs = _run(python, "matrix_games", said)
-                assert ours is not None and theirs is not None
+                assert ours is not None
                 line.ours.append(ours["seconds"])
+                theirs = _theirs(line, python, "matrix_games", said)
+                if theirs is None:
+                    break
                 line.theirs.append(theirs["seconds"])
                 theirs["answer"]["gap"] = worst_gap(batch, np.load(out))
                 line.said = _compared(ours["answer"], theirs["answer"])
                 if theirs["answer"]["games"] < GAMES:
-                    line.said += f", of {theirs['answer']['games']:,} games"
+                    line.said += f", of {words.many(theirs['answer']['games'], 'game')}"
                     break
             yield line
 

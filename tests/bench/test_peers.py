@@ -45,11 +45,17 @@ def test_who_is_faster_stands_first(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     lines = [peers.Line("a", "slow one", [1.0], [3.0]), peers.Line("b", "fast one", [2.0], [1.0]),
-             peers.Line("c", "absent one", said="not run")]  # fmt: skip
+             peers.Line("c", "absent one", said="not run"),
+             peers.Line("d", "quick at best", [2.0, 2.0, 2.0], [1.0, 5.0, 5.0])]  # fmt: skip
     monkeypatch.setattr(peers, "_lines", lambda *_: iter(lines))
     peers.peers_suite(BOARDS, tmp_path)
     first, rest = capsys.readouterr().out.split("All, in turns")
-    assert "fast one" in first and "slow one" not in first and "absent one" not in first
+    assert (
+        "fast one" in first
+        and "quick at best" in first
+        and "slow one" not in first
+        and "absent one" not in first
+    )
     assert all(line.who in rest for line in lines) and "* Storm: " in rest
 
 
@@ -86,6 +92,26 @@ def test_scipy_solves_matrix_games_as_the_other_programs_are_called(
     assert peers.worst_gap(batch, np.load(tmp_path / "out.npy")) < 1e-12
     seconds, ours = peers.OURS["matrix"](said["games"])
     assert ours["gap"] < 1e-12 and seconds > 0
+
+
+def test_a_program_that_is_not_there_is_said_and_stops_no_other(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pair = np.full((1, 2, 2), 0.5)
+
+    def run(python: Path | None, task: str, said: dict[str, Any]) -> dict[str, Any]:
+        if said.get("program") == "absent":
+            raise RuntimeError("ModuleNotFoundError: No module named 'absent'")
+        np.save(tmp_path / "strategies.npy", pair)
+        return {"seconds": 1.0, "answer": {"games": 1, "gap": 0.0}}
+
+    monkeypatch.setattr(peers, "_run", run)
+    for name, few in (("SIDES", (2,)), ("GAMES", 10), ("MATRIX", ("absent", "there"))):
+        monkeypatch.setattr(peers, name, few)
+    absent, found = peers._matrix_games(PYTHON, tmp_path)
+    assert not absent.theirs and absent.said.endswith("No module named 'absent'")
+    assert found.ratios == [1] and found.said.startswith("worst gap ")
+    assert found.said.endswith(", of 1 game")
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
