@@ -257,7 +257,7 @@ def _instructive(table: StoredTable) -> Iterator[tuple[str, dict[str, str]]]:
     """A few states that the table answers, and a few drawn from it, by what they show."""
     if len(table.game.starts()) > 1:
         for chance, said in islice(known_starts(table), 5):
-            yield f"where {chance:.1%} of all rounds begin", said
+            yield f"a start of the round, one in {1 / chance:,.0f}", said
     yield from islice(_roots(table), 3)
     yield from islice(_questions(table), 8)
     for seed in range(2):

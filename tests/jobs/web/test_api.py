@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -402,6 +403,17 @@ def test_a_game_begins_where_a_state_says_that_it_can(game: str, client: TestCli
         said = client.get(f"{at}/state?random={seed}&drawing=0").json()
         reply = client.post(f"{at}/play", json={"state": said["query"]})
         assert (reply.status_code == 200) == said["playable"], (said["query"], reply.text)
+
+
+def test_a_game_of_press_your_luck_begins_at_a_start_that_is_drawn(client: TestClient) -> None:
+    at = f"/api/tables/{id_of(client, 'press-your-luck')}"
+    about = client.get(at).json()
+    labels = [each["label"] for each in about["examples"]]
+    assert about["begins"] and labels[0] == "a start of the round, one in 7"
+    assert about["start"] == about["examples"][0]["state"]
+    said = [client.post(f"{at}/play", json={"seed": seed}).json()["said"] for seed in range(6)]
+    begun = {re.search(r"earned=(\S+)", lines[0])[1] for lines in said}  # type: ignore[index]
+    assert len(begun) > 1 and all("scores=0,500,1000" in lines[0] for lines in said)
 
 
 # --- the description ----------------------------------------------------------------------------
