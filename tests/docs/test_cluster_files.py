@@ -8,12 +8,12 @@ import json
 import re
 import shlex
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-import ray
 import yaml
 
 from luckbase.jobs.app import run
@@ -21,7 +21,8 @@ from tests.places import ROOT
 
 FOLDER = ROOT / "docs/cluster"
 RAYJOB = json.loads((Path(__file__).parent / "rayjob.schema.json").read_text())
-RAY_UP = json.loads((Path(ray.__file__).parent / "autoscaler/ray-schema.json").read_text())
+RAY = Path(next(iter(find_spec("ray").submodule_search_locations)))
+RAY_UP = json.loads((RAY / "autoscaler/ray-schema.json").read_text())
 
 
 def rayjob() -> Any:
