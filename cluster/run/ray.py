@@ -58,7 +58,7 @@ from luckbase.cluster.run.worker import (
     spill_of,
 )
 from luckbase.cluster.table.place import storage_at
-from luckbase.cluster.words import size
+from luckbase.cluster.words import many, size
 from luckbase.solver.errors import LuckbaseError, MemoryLimitError, OptionError, WorkerError
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.njit import pack
@@ -96,6 +96,7 @@ class RayWorkers:
         """joined: to a cluster, whose nodes are told apart. max_slots: however many there are; 0
         for all of a cluster."""
         self._ray, self._location, self._joined, self._max_slots = ray, location, joined, max_slots
+        self._on_note = on_note
         self._needed: Any = None
         self._remote = ray.remote(num_returns="streaming", max_retries=RETRIES)(run)
         self._gather = ray.remote(max_retries=RETRIES)(_together)
@@ -120,7 +121,8 @@ class RayWorkers:
         return max(1, min(cores, self._max_slots or cores))
 
     def close(self) -> None:
-        """Ask the head no more."""
+        """Ask the head no more; the log gets what came here."""
+        self._on_note(f"{many(self.bytes_here, 'byte')} of files came to this machine", tell=False)
         if self.head:
             self.head.close()
 
