@@ -163,7 +163,7 @@ class _Reader:
             if name not in known:
                 raise self.fault(f"column {show(name)} is unknown; {nearest(name, known)}")
             if head.count(name) > 1:
-                raise self.fault(f"column '{name}' stands there twice")
+                raise self.fault(f"column '{name}' is named twice")
         names = [name for name in head if name in self.columns]
         missing = [name for name in (does, OF) if name not in head]
         if missing or not names:

@@ -112,7 +112,7 @@ def test_people_play_pig_by_the_points_of_a_turn_too(tmp_path: Path) -> None:
         ("", "is empty; write a line lead,spins,passes,of, then such rows"),
         (HEAD, "no row; write a line"),
         ("lead,spins,pases,of\n", "line 1: column 'pases' is unknown; did you mean 'passes'"),
-        ("lead,lead,passes,of\n", "line 1: column 'lead' stands there twice"),
+        ("lead,lead,passes,of\n", "line 1: column 'lead' is named twice"),
         ("lead,spins,of\n", "line 1: no column passes; write a line lead,spins,passes,of"),
         ("passes,of\n", "line 1: no column lead or spins"),
         (HEAD + "x,1,2,3\n", "line 2: lead: 'x' is neither a number nor a span; write"),
