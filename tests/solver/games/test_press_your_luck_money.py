@@ -120,3 +120,15 @@ def test_boards_that_want_to_win_keep_their_form() -> None:
 def test_wrong_values_get_a_sentence(rules: dict[str, Any], sentence: str) -> None:
     with pytest.raises(BoardError, match=sentence):
         half_a_whammy(**rules)
+
+
+def test_why_is_said_in_dollars() -> None:
+    """The last one in has $2,000 and a spin against the house."""
+    board = half_a_whammy(objective="money", house=True)
+    table, start = searched(load_game(board), ((2, 0, 0), (1, 0, 0), (0, 0, 0), (0, 1, 1)))
+    said = table.why(table.game.describe(start[0]))
+    assert said == [
+        "Stopping: player 1 expects $2,000.",
+        "Playing: a whammy and out, one in two, costs $2,000; everything else gains $1,000; "
+        "on average $500 less.",
+    ]
