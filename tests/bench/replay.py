@@ -20,12 +20,17 @@ from luckbase.cluster.table.folder import MAX_WAITING
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.games.press_your_luck.layout import Planes, diagonals
 
+FILE_BYTES = 4.8
+"""A state, of a table's files."""
+
 
 @dataclass(frozen=True)
 class Costs:
     """What it costs beside the shards, measured on two cores of an EPYC with Ray 2.60: seconds of
     the driver to hand out a task, for each reference in it, to flush a commit, and for each file in
-    it. bytes_a_second: that a node takes in from the network (10 Gbit/s). cores: of a node."""
+    it. bytes_a_second: that a node takes in from the network (10 Gbit/s). cores: of a node.
+    file_rate: bytes a second of files that come to the driver, by its link or its disk, whichever
+    is slower; no limit where workers put them into a store or a shared folder themselves."""
 
     task: float = 1.5e-3
     reference: float = 1e-4
@@ -33,21 +38,24 @@ class Costs:
     commit: float = 1e-3
     bytes_a_second: float = 1.25e9
     cores: int = 16
+    file_rate: float = float("inf")
 
 
 class Driver:
     """The one who hands out and commits, with a clock. now: until when it is busy; busy: for how
-    long it was."""
+    long it was; link: until when files come to it."""
 
     def __init__(self, costs: Costs) -> None:
         self.costs, self.now, self.busy, self.waiting = costs, 0.0, 0.0, 0
+        self.link = 0.0
 
     def takes(self, seconds: float) -> None:
         """It does something."""
         self.now, self.busy = self.now + seconds, self.busy + seconds
 
-    def commits(self) -> None:
-        """It takes in a receipt, whose file it commits later."""
+    def commits(self, size: float = 0.0) -> None:
+        """It takes in a receipt, whose file, of so many bytes, it commits later."""
+        self.link = max(self.link, self.now) + size / self.costs.file_rate
         self.takes(self.costs.commit)
         self.waiting += 1
 
@@ -198,7 +206,7 @@ def play_out(
                 heapq.heappush(events, (start + solve, step.shard, team, False))
                 heapq.heappush(events, (start + solve + write, step.shard, team[:1], True))
             elif isinstance(step, Commit) and step.commit:
-                driver.commits()
+                driver.commits(FILE_BYTES * shards[step.shard].rows)
 
     follow(schedule.start())
     while events:
@@ -212,7 +220,7 @@ def play_out(
             follow(schedule.payoffs_ready(shard))
             follow(schedule.resize(schedule.workers + len(team) - 1))
     driver.flush()
-    return driver.now, driver.busy, waited
+    return max(driver.now, driver.link), driver.busy, waited
 
 
 def speed_ups(layout: Layout[Any], plan: Plan, cores: int) -> list[float]:

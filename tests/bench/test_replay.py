@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +15,7 @@ from luckbase.cluster.run.schedule import Shard
 from luckbase.cluster.run.tiers import Plan, make_plan
 from luckbase.solver.game.capabilities import Layout
 from tests.bench.replay import (
+    FILE_BYTES,
     Costs,
     bound_by_rows,
     longest_chain,
@@ -113,3 +115,11 @@ def test_what_threads_gain_is_between_one_and_their_number() -> None:
     assert min(gains.values()) == 1.0 and 12 < max(gains.values()) <= 16
     assert all(speed_up(layout, tier, 1) == 1.0 for tier in gains)
     assert all(gain == 1.0 for tier, gain in gains.items() if layout.rows(tier) < 1 << 24)
+
+
+def test_files_that_come_by_way_of_the_driver_take_as_long_as_its_link_at_least() -> None:
+    layout, plan = case("press-your-luck/tiny", frontier=2)
+    seconds = [(0.0, 0.0)] * len(plan.shards)
+    free = replay(layout, plan, seconds, 4, FREE).seconds
+    slow = replay(layout, plan, seconds, 4, replace(FREE, file_rate=1e3)).seconds
+    assert free == 0 and slow == pytest.approx(FILE_BYTES * plan.rows / 1e3)

@@ -14,6 +14,8 @@ from luckbase.jobs import terminal
 
 UNIT, FRONTIER = 500, 5
 CORES = (16, 128, 1024)
+DRIVER_RATE = 0.5e9
+"""Bytes a second that a disk of the driver takes."""
 CASES: tuple[dict[str, object], ...] = (
     {"score_unit": UNIT, "frontier": FRONTIER},
     {"score_unit": 250, "frontier": 8},
@@ -58,7 +60,7 @@ def replay_suite(board: Path, results: Path) -> None:
 
     from luckbase import solver
     from luckbase.cluster.run.tiers import make_plan
-    from tests.bench.replay import bound_by_rows, planned_seconds, replay
+    from tests.bench.replay import Costs, bound_by_rows, planned_seconds, replay
 
     known = {name: None for _, part in solver.load_board(board) if isinstance(part, BaseModel)
              for name, _ in part}  # fmt: skip
@@ -72,12 +74,23 @@ def replay_suite(board: Path, results: Path) -> None:
         title = " ".join(f"{name}={value}" for name, value in settings.items())
         for count in CORES:
             run = replay(layout, plan, seconds, count)
+            by_driver = replay(layout, plan, seconds, count, Costs(file_rate=DRIVER_RATE))
             rows.append(
                 (f"{board.stem} {title}", str(count), words.duration(run.seconds),
+                 words.duration(by_driver.seconds),
                  f"{run.work / run.seconds:.1f}", f"{run.efficiency:.0%}", run.limit,
                  f"{bound:.0f}")
             )  # fmt: skip
-    heads = ("table", "cores", "time", "times one core", "efficiency", "limit", "bound by rows")
+    heads = (
+        "table",
+        "cores",
+        "time",
+        "files by the driver",
+        "times one core",
+        "efficiency",
+        "limit",
+        "bound by rows",
+    )
     terminal.print_table("Replayed: 16 cores a node, 10 Gbit/s", heads, rows, sys.stdout)
     _searches(board, results)
 
