@@ -87,9 +87,8 @@ def test_a_damaged_table_is_listed_and_says_why(
     name: str, copied: Path, client: TestClient
 ) -> None:
     id = id_of(client, "pig")
-    (file,) = (path for path in copied.glob(f"pig/*/*/{name}") for path in (
-        [path] if path.is_file() else list(path.iterdir())
-    ))  # fmt: skip
+    (place,) = copied.glob(f"pig/*/*/{name}")
+    file = place if place.is_file() else max(place.iterdir())
     file.write_bytes(file.read_bytes().replace(b"pig", b"pug", 1))
     listed = {table["id"]: table for table in client.get("/api/tables").json()["tables"]}
     assert listed[id]["state"] == "damaged" and listed[id]["why"]
