@@ -21,7 +21,7 @@ from luckbase.solver.errors import need
 def page(of: Episode) -> str:
     """The page. Raises OptionError where there is no matplotlib."""
     need("a page", "matplotlib", extra="report")
-    body = [*_head(of), *_chart(of), *_lines(of), *_missing(of)]
+    body = ["<main>", *_head(of), *_chart(of), *_lines(of), *_missing(of), "</main>"]
     return whole_page(f"luckbase: {of.title}", "".join(body))
 
 
@@ -53,13 +53,14 @@ def _chart(of: Episode) -> Iterator[str]:
         limits=(0.0, 1.0) if of.chances else None,
     )  # fmt: skip
     command = "luckbase advise --file EPISODE --json"
-    yield chart_section(ReportChart("episode", "how it went", chart), command, Detail())
+    yield "<h2>How it went</h2>"
+    yield chart_section(ReportChart("episode", "line by line", chart), command, Detail())
 
 
 def _lines(of: Episode) -> Iterator[str]:
     yield "<h2>Line by line</h2>"
     rows = [[str(each.line), each.text, *_said(of, each)] for each in of.lines]
-    yield table(["line", "what happened", "cost", "better", "why"], rows, "text")
+    yield table(["line", "what happened", "cost", "better", "why"], rows, "lines")
     yield "<h2>The end</h2>" if of.over else "<h2>Where it ends</h2>"
     yield table(["player", "has"], [list(each) for each in of.players.items()], "text")
 

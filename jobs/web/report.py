@@ -157,7 +157,7 @@ def whole_page(title: str, body: str) -> str:
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "") -> str:
     """A table that is scrolled where the page is too narrow for it; kind: its class."""
-    return f'<div class="wide">{html_table(heads, rows, kind=kind)}</div>'
+    return f'<div class="wide" tabindex="0">{html_table(heads, rows, kind=kind)}</div>'
 
 
 def _head(of: Table, summary: Summary, verdict: Verdict | None) -> Iterator[str]:
