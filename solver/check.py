@@ -98,16 +98,16 @@ def _levels(
     seen: set[int] = set()
     level = np.unique(roots, axis=0)
     while len(level) and len(seen) < most:
-        level = level[[key not in seen for key in keys.pack_all(game.bits, level).tolist()]]
+        level = level[[key not in seen for key in keys.pack_all(game.strides, level).tolist()]]
         if not len(level):
             return
         if len(level) > wide:
             level = level[np.sort(rng.choice(len(level), wide, replace=False))]
-        seen.update(keys.pack_all(game.bits, level).tolist())
+        seen.update(keys.pack_all(game.strides, level).tolist())
         yield level
         edges = expand(game, level)
         below = edges.children[~np.repeat(edges.terminal, np.diff(edges.first))]
-        level = np.unique(below[keys.fits(game.bits, below)], axis=0)
+        level = np.unique(below[keys.fits(game.strides, below)], axis=0)
 
 
 def _check_level(stages: Stages, states: Ints, edges: Expanded) -> None:
@@ -115,8 +115,8 @@ def _check_level(stages: Stages, states: Ints, edges: Expanded) -> None:
     game = stages.game
     owner = np.repeat(np.arange(len(states)), np.diff(edges.first))
     real = ~edges.terminal[owner]
-    above = keys.pack_all(game.bits, np.ascontiguousarray(states[owner[real]]))
-    below = keys.pack_all(game.bits, np.ascontiguousarray(edges.children[real]))
+    above = keys.pack_all(game.strides, np.ascontiguousarray(states[owner[real]]))
+    below = keys.pack_all(game.strides, np.ascontiguousarray(edges.children[real]))
     wrong = np.flatnonzero(stages.forbidden(above, below))
     if len(wrong):
         child = game.say(edges.children[real][wrong[0]])

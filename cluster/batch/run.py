@@ -199,7 +199,7 @@ def _plan_search(request: BoardRequest, game: Game, start: Any, options: Options
     table = table_directory(options.folder, game)
     if not options.force and complete_ledger(game, table, part, goal) is not None:
         return Due(request, "complete", (), table)
-    planned = plan_below(game, unpack_all(game.bits, keys), options.folder, options.workers)
+    planned = plan_below(game, unpack_all(game.strides, keys), options.folder, options.workers)
     planned.check()
     state, why = "missing", ["nothing below its start yet" if start is None else "nothing below it"]
     if options.force:

@@ -61,7 +61,7 @@ def given_rows(table: StoredTable, keys: Keys) -> PayoffTable:
     """The rows of states (n,) that a table holds, by key, as a search that ends there has them."""
     size, pieces = given_at_once(table), [nothing_known(table.game)]
     for at in range(0, len(keys), size):
-        states = unpack_all(table.game.bits, keys[at : at + size])
+        states = unpack_all(table.game.strides, keys[at : at + size])
         names, margin, _ = table.best_of(states)
         best, actor = _acting(table.game, states, names)
         known = known_rows(keys[at : at + size], table.lookup(states)[0])
@@ -169,7 +169,7 @@ class UsedEnds:
 
     def holds(self, keys: Keys) -> NDArray[np.bool_]:
         """(n,) whether it holds each state, by key."""
-        bits, found = self.table.game.bits, np.zeros(len(keys), bool)
+        bits, found = self.table.game.strides, np.zeros(len(keys), bool)
         for at in range(0, len(keys), PIECE):
             some = np.ascontiguousarray(keys[at : at + PIECE])
             found[at : at + PIECE] = self.table.holds(unpack_all(bits, some))

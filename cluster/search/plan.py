@@ -95,7 +95,7 @@ def planned_search(
     Raises OptionError where a start is missing, StateError as `solver.search.explore`.
     """
     game = load_game(board)
-    return plan_below(game, unpack_all(game.bits, root_keys(game, roots)), results, workers)
+    return plan_below(game, unpack_all(game.strides, root_keys(game, roots)), results, workers)
 
 
 def plan_below(game: Game, roots: Ints, results: Path, workers: int | None = None) -> PlannedSearch:
@@ -143,9 +143,9 @@ def goes_in_circles(game: Game, keys: Keys) -> bool:
 def _comes_back(game: Game, key: np.uint64) -> bool:
     met = last = np.array([key], np.uint64)
     for step in range(STEPS):
-        found = expand(game, unpack_all(game.bits, last))
+        found = expand(game, unpack_all(game.strides, last))
         goes_on = np.repeat(~found.terminal, np.diff(found.first))
-        after = np.unique(pack_all(game.bits, found.children[goes_on]))
+        after = np.unique(pack_all(game.strides, found.children[goes_on]))
         if step and key in after:
             return True
         last = np.setdiff1d(after, met, assume_unique=True)

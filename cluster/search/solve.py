@@ -78,7 +78,7 @@ def goal_of(game: Game, keys: Keys, options: Options) -> tuple[Roots, str]:
     """What is wanted, and the part of the table that it belongs to."""
     used = None if options.using is None else Path(options.using)
     wanted = Roots(
-        [game.describe(state) for state in unpack_all(game.bits, keys)],
+        [game.describe(state) for state in unpack_all(game.strides, keys)],
         using=None if used is None else using_table(game, used),
     )
     return wanted, search_part(None if used is None else Goal("", {}, wanted, 1, "", {}).ask)
@@ -98,7 +98,7 @@ def using_table(game: Game, table: Path) -> Using:
 def warm_up(game: Game) -> None:
     """Compile the search, or load it, before it is timed and before every worker does."""
     graph, state = Graph(game), some_state(game)
-    graph.know(pack_all(game.bits, state), np.zeros((1, game.players)))
+    graph.know(pack_all(game.strides, state), np.zeros((1, game.players)))
     graph.solve(state)
 
 
@@ -114,7 +114,7 @@ class _Search(Work[SolvedSearch]):
         self.error = self.precision = game.float64_error + game.cut_error
 
     def starts(self) -> Ints:
-        return np.asarray(unpack_all(self.game.bits, self.keys))
+        return np.asarray(unpack_all(self.game.strides, self.keys))
 
     def report(self, table: Path, ledger: Ledger, goal: Goal) -> SolvedSearch:
         kept = sum(entry.rows for entry in ledger.of_part(self.part))
@@ -234,7 +234,7 @@ class _Search(Work[SolvedSearch]):
         """(n,) whether the payoffs of states are known before the search."""
         if self.options.using is not None:
             return self._ends.holds(keys)
-        return self.trusted.holds(unpack_all(self.game.bits, np.ascontiguousarray(keys)))
+        return self.trusted.holds(unpack_all(self.game.strides, np.ascontiguousarray(keys)))
 
     def _drop_stopped(self, by_stages: bool = False) -> None:
         """Take away the files of stages of searches that are not done: other ones', whose states
@@ -325,7 +325,7 @@ class _Search(Work[SolvedSearch]):
         else:
             solved, _ = merge(self.game, [solved, known])
         if len(self.trusted.entries) < len(self.stored.entries):
-            states = unpack_all(self.game.bits, solved.keys)
+            states = unpack_all(self.game.strides, solved.keys)
             solved = solved.only(~self.stored.holds(states))
         self._commit(solved)
         return True

@@ -338,7 +338,7 @@ class StageSearch(Run[SolvedSearch]):
     def _estimate(self) -> None:
         """About how many states there are. What is wrong with one the search itself will say."""
         with suppress(LuckbaseError):
-            roots = unpack_all(self.game.bits, self.context.roots)
+            roots = unpack_all(self.game.strides, self.context.roots)
             self.about = estimate(self.game, roots).states
 
     def progress(self) -> Progress:

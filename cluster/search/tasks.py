@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 def warm_up_stages(stages: Stages) -> None:
     """Compile the two passes of a search by stages, or load them."""
     game = stages.game
-    keys = pack_all(game.bits, some_state(game))
+    keys = pack_all(game.strides, some_state(game))
     known = keys, np.zeros((1, game.players))
     for stage in expand_level(stages, int(stages.of(keys)[0]) >> 32, [keys], known=known):
         Sweeping(game, stage).solve(0.0)
@@ -341,7 +341,7 @@ class Sweep(_StageJob):
         rows[1 + where, 1:] = payoffs
         left = np.delete(np.arange(len(keys)), where)
         if len(left):
-            rows[1 + left, 1:] = final_payoffs(game, unpack_all(game.bits, keys[left]))
+            rows[1 + left, 1:] = final_payoffs(game, unpack_all(game.strides, keys[left]))
         rows[0] = 0.0
         rows[0, :2] = stored.resolved_error, stored.error
 

@@ -65,7 +65,7 @@ class KeyPart(Part):
         return self._states(numbers_of(read.column("key"))[rows])
 
     def _states(self, keys: Keys) -> Ints:
-        return np.asarray(unpack_all(self.game.bits, np.ascontiguousarray(keys)))
+        return np.asarray(unpack_all(self.game.strides, np.ascontiguousarray(keys)))
 
     def solved_states(self, i: int, rows: Ints) -> Ints:
         keys, size = [], self.entries[i].row_group_rows
@@ -78,7 +78,7 @@ class KeyPart(Part):
     # --- places of states --------------------------------------------------------------------
 
     def keys(self, states: Ints) -> Keys:
-        return np.asarray(pack_all(self.game.bits, np.ascontiguousarray(states)))
+        return np.asarray(pack_all(self.game.strides, np.ascontiguousarray(states)))
 
     @cached_property
     def _firsts(self) -> dict[int, Keys]:
@@ -146,7 +146,7 @@ class KeyPart(Part):
         """Of canonical states: values (n, players), best (n,) into `action_names`, -1 for none,
         margin (n,), status (n,), -1 where there is no row, file (n,)."""
         states = np.ascontiguousarray(states, np.int64)
-        n, fine = len(states), np.flatnonzero(fits(self.game.bits, states))
+        n, fine = len(states), np.flatnonzero(fits(self.game.strides, states))
         found: dict[str, NDArray[Any]] = {
             "values": np.zeros((n, len(self.columns))), "best": np.full(n, -1, np.int16),
             "margin": np.full(n, np.nan), "status": np.full(n, -1, np.int64),
@@ -269,7 +269,7 @@ def merge(game: Game, tables: Sequence[PayoffTable]) -> tuple[PayoffTable, int]:
     differs = (bits[again] != bits[again - 1]).any(axis=1) | (best[again] != best[again - 1])
     if differs.any():
         x = int(again[np.flatnonzero(differs)[0]])
-        state = game.say(unpack_all(game.bits, keys[x : x + 1])[0])
+        state = game.say(unpack_all(game.strides, keys[x : x + 1])[0])
         raise DisagreementError(
             f"two shards disagree on {state}: {values[x - 1].tolist()} and {values[x].tolist()}, "
             f"actions {best[x - 1]} and {best[x]}; nothing was written"
@@ -308,7 +308,7 @@ def write_states(
     def columns(start: int, stop: int) -> dict[str, Any]:
         rows = solved.only(slice(start, stop))
         return {
-            "key": rows.keys, **game.table_columns(unpack_all(game.bits, rows.keys)),
+            "key": rows.keys, **game.table_columns(unpack_all(game.strides, rows.keys)),
             **{name: rows.values[:, i] for i, name in enumerate(names)},
             "best": names_column(codes[start:stop], labels), "to_act": rows.actor,
             "margin": nullable(rows.margin), "status": rows.status,

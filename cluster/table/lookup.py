@@ -370,7 +370,7 @@ class Lookup:
         graph.know(keys, payoffs)
         at = graph.solve(children)
         found: Floats = graph.values[at]
-        errors = self.errors(unpack_all(game.bits, keys))
+        errors = self.errors(unpack_all(game.strides, keys))
         close = graph.margins[: graph.count] <= self.tolerance
         if not (self.rounded and close.any()):
             return found, np.full(len(found), errors.max(initial=self.precision))
@@ -551,4 +551,4 @@ def known_below(
 
     found = explore(table.game, roots, known=table.holds, max_states=max_states, on_level=on_level)
     keys = np.ascontiguousarray(found.keys[found.kinds == KNOWN])
-    return keys, table.lookup(unpack_all(table.game.bits, keys))[0]
+    return keys, table.lookup(unpack_all(table.game.strides, keys))[0]

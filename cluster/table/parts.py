@@ -205,7 +205,7 @@ class Part(ABC):
         """Read all that these canonical states (n, fields) will be looked up in, where that is
         little, at once: of a store, whose every request takes a while."""
         if self.groups.storage.anywhere:
-            fine = states if self.dense else states[fits(self.game.bits, states)]
+            fine = states if self.dense else states[fits(self.game.strides, states)]
             wanted = self.wanted(self.keys(np.ascontiguousarray(fine, np.int64)))
             if len(wanted) <= AHEAD:
                 self.groups.fetch((i, number) for i, number, _ in wanted)
@@ -490,10 +490,10 @@ FEW = 64
 
 def once(game: Game, lookup: Lookup, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
     """As `lookup`, each state only once: children of neighbours are often the same."""
-    if len(states) <= FEW or not fits(game.bits, states).all():
+    if len(states) <= FEW or not fits(game.strides, states).all():
         return lookup(states)
     numbering = Numbering()
-    numbers = numbering.enter(pack_all(game.bits, np.ascontiguousarray(states)))
+    numbers = numbering.enter(pack_all(game.strides, np.ascontiguousarray(states)))
     first = np.empty(numbering.count, np.int64)
     first[numbers[::-1]] = np.arange(len(states) - 1, -1, -1)
     payoffs, found = lookup(states[first])

@@ -176,7 +176,7 @@ def _child_faults(game: Game, child: Ints) -> Iterator[Fault]:
     except StateError as error:
         yield f"{leads}, which its own fields refuse: {error}", ""
         return
-    if (child >> np.minimum(game.bits, 63) != 0).any():  # a negative number too
+    if ((child < 0) | (child > game.fields.most)).any():
         yield f"{leads}, which does not fit into the bits of its fields", ""
     if (again != child).any():
         yield f"{leads}, which is not canonical; that would be {game.say(again)}", ""

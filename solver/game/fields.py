@@ -54,7 +54,8 @@ class Field:
     the greatest value. unit: values are multiples of it. default: what each number is when the
     field is not said; None where it must be. blank: a value, below `low`, that stands for "nothing
     there": it is not written, and a list may be short of it at its end. bits: how many each number
-    takes in a key; as many as `high` needs if 0. is_set: a set of whole numbers from 1, whose value
+    takes in a key, as many as `high` needs if 0; where those of a game do not fit in 64, each takes
+    as much room as it has numbers (`radices`). is_set: a set of whole numbers from 1, whose value
     is its bits. as_list: one number is said as a list of one too. help: what it is, in a sentence
     of plain words with its unit; sample: a value as a person writes it, which the board takes.
     """
@@ -296,6 +297,15 @@ class Refuse:
         return f"row {x + 1}: " if self.states > 1 else ""
 
 
+def radices(fields: Sequence[Field]) -> list[int]:
+    """The room of each number of a state in its key: a power of two, or where 64 bits are too few
+    for those, as much as it has numbers."""
+    each = [field for field in fields for _ in range(field.length)]
+    if sum(field.width for field in each) <= 64:
+        return [1 << field.width for field in each]
+    return [field.bounds[1] + 1 for field in each]
+
+
 class Fields(Sequence[Field]):
     """The fields of a game's states, in their order; options: names that are its board's."""
 
@@ -308,9 +318,22 @@ class Fields(Sequence[Field]):
         """The fields' names."""
         self.columns = tuple(column for field in fields for column in field.columns)
         """A name for each number of a state."""
-        self.bits: Ints = np.array([field.width for field in each])
-        """int64 (columns,): the bits of each number in a key."""
         most = np.iinfo(np.int64).max  # what a number of a state can be
+        rooms, ones = radices(fields), [1]
+        for room in reversed(rooms[1:]):
+            ones.append(ones[-1] * room)
+        exact = sum(field.width for field in each) > 64
+        self.most: Ints = np.array([min(room - 1, most) for room in rooms], np.int64)
+        """int64 (columns,): the greatest of each number that a key has room for."""
+        self.strides: Ints = np.array(
+            [
+                [(one + (1 << 63)) % (1 << 64) - (1 << 63) for one in reversed(ones)],
+                [-room if exact else field.width for room, field in zip(rooms, each, strict=True)],
+            ],
+            np.int64,
+        ).reshape(2, -1)
+        """int64 (2, columns): what one of each number adds to a key, modulo 2**64; and its bits
+        there, or less its room where that is no power of two (`solver.search.keys`)."""
         ends = [(low, min(high, most)) for low, high in (field.bounds for field in each)]
         self.bounds: Ints = np.ascontiguousarray(np.array(ends, np.int64).reshape(-1, 2).T)
         """int64 (2, columns): the least and the greatest of each number of a state."""

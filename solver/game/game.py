@@ -76,9 +76,9 @@ class Game:
         self.columns: tuple[str, ...] = self.fields.columns
         """A name for each number of a state: ``scores_1``; players count from 1 in turn order."""
         self.field_count = len(self.columns)
-        self.bits: Ints = self.fields.bits
-        """int64 (fields,): bits that hold each number of every state that a search can meet; at
-        most 64 in all (`solver.search.keys`)."""
+        self.strides: Ints = self.fields.strides
+        """int64 (2, fields): how a state's numbers make its key, which has room for each number of
+        every state that a search can meet (`Fields.strides`)."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return load_game, (self.board,)

@@ -58,7 +58,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import isfinite
+from math import isfinite, prod
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numba as nb
@@ -67,6 +67,7 @@ from numba import types
 from numba.extending import register_jitable
 
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.fields import radices
 from luckbase.solver.njit import tuple_type
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ class Rules:
     def __post_init__(self) -> None:
         """Raises ValueError for what no game can be."""
         low, high = self.payoff_range
-        bits = sum(each.width * each.length for each in self.fields)
+        bits = (prod(radices(self.fields)) - 1).bit_length()
         names = [column for each in self.fields for column in each.columns]
         for wrong, why in (
             (self.players < 1, f"players: {self.players}; expected at least 1"),

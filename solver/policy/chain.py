@@ -113,7 +113,7 @@ class Chain:
 
     def states(self, numbers: NDArray[np.integer]) -> Ints:
         """The states (k, fields) of numbers (k,)."""
-        found: Ints = unpack_all(self.game.bits, np.ascontiguousarray(self.keys[numbers]))
+        found: Ints = unpack_all(self.game.strides, np.ascontiguousarray(self.keys[numbers]))
         return found
 
     def reach(self, starts: Floats | None = None) -> Floats:
@@ -207,7 +207,7 @@ def expand_profile(
     game: Game, keys: Keys, deciders: Sequence[Decider | None], numbering: Numbering
 ) -> Chain:
     """Where a profile goes from the states with these keys; children get their numbers."""
-    states = unpack_all(game.bits, keys)
+    states = unpack_all(game.strides, keys)
     edges = expand(game, states)
     owner, at = action_starts(edges)
     bounds = np.searchsorted(owner[at], np.arange(len(states) + 1))
@@ -238,7 +238,7 @@ def expand_profile(
         kept = kept[np.lexsort((np.where(jointly[owner], choices[group], 0)[kept], owner[kept]))]
     payoffs = np.zeros((len(states), game.players))
     payoffs[over] = edges.rewards[edges.first[:-1][over]]
-    children = numbering.enter(pack_all(game.bits, np.ascontiguousarray(edges.children[kept])))
+    children = numbering.enter(pack_all(game.strides, np.ascontiguousarray(edges.children[kept])))
     first = np.searchsorted(owner[kept], np.arange(len(states) + 1))
     return Chain(
         game, keys, first, children, weights[kept], actions[kept], edges.rewards[kept],
@@ -281,7 +281,7 @@ def walk_profile(
     """`explore_profile` a piece at a time: some new states, and where they lead."""
     numbering, done = Numbering(), 0
     roots = np.ascontiguousarray(roots).reshape(-1, game.field_count)
-    numbering.enter(pack_all(game.bits, roots))
+    numbering.enter(pack_all(game.strides, roots))
     while done < numbering.count:
         if numbering.count > max_states:
             raise SearchLimitError(

@@ -100,13 +100,13 @@ def following(solved: Graph | SolvedChain) -> Decider:
     """What is best in a solved graph or chain as a decider: its optimal player."""
 
     def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
-        best = solved.best[solved.look_up(pack_all(game.bits, np.ascontiguousarray(states)))]
+        best = solved.best[solved.look_up(pack_all(game.strides, np.ascontiguousarray(states)))]
         found = [(own == b).astype(np.float64) for own, b in zip(actions, best, strict=True)]
         joint_states = np.flatnonzero(best == MIXED)
         for part in range(0, len(joint_states), PIECE):
             at = joint_states[part : part + PIECE]
             edges = expand(game, states[at])
-            below = solved.values[solved.look_up(pack_all(game.bits, edges.children))]
+            below = solved.values[solved.look_up(pack_all(game.strides, edges.children))]
             for x, strategy in zip(at, strategies_of(evaluate(edges, below), player), strict=True):
                 found[x] = strategy
         return found
@@ -224,7 +224,7 @@ def costly_moves(evaluation: Evaluation, optimal: Graph) -> Moves:
     for part in range(0, len(deciding), PIECE):
         numbers = deciding[part : part + PIECE]
         edges = expand(game, chain.states(numbers))
-        below = optimal.values[optimal.look_up(pack_all(game.bits, edges.children))]
+        below = optimal.values[optimal.look_up(pack_all(game.strides, edges.children))]
         q = evaluate(edges, below)
         own = q.values[np.arange(len(q.states)), edges.actors[q.states]]
         regret[numbers] = np.maximum.reduceat(own, q.first[:-1])
@@ -434,7 +434,7 @@ class _Expanded:
         edges = self.edges
         edges.children[here], paid = piece.children, piece.rewards
         if edges.rewards.shape[1] > self.game.players:
-            below = unpack_all(self.game.bits, self.numbering.keys_at(piece.children))
+            below = unpack_all(self.game.strides, self.numbering.keys_at(piece.children))
             paid = _with_events(piece, below)
         edges.rewards[here] = paid
         edges.cumulated[here] = _cumulated(piece)
@@ -453,7 +453,7 @@ def simulate_on_the_way(
     """
     width = game.players + (0 if tally is None else len(tally.counted.events))
     begins = starts_at(root)
-    home: Keys = pack_all(game.bits, np.ascontiguousarray(begins.states))
+    home: Keys = pack_all(game.strides, np.ascontiguousarray(begins.states))
     known = _Expanded(game, deciders, width)
     total = np.zeros((2, game.players))
     for begin in range(0, games, BATCH):
@@ -471,7 +471,7 @@ def simulate_on_the_way(
                 new = np.unique(plays.at)
             known.expand(new)
         if tally is not None:
-            ends = unpack_all(game.bits, known.numbering.keys_at(plays.at))
+            ends = unpack_all(game.strides, known.numbering.keys_at(plays.at))
             tally.add(begin, ends, plays.returns[:, game.players :])
         total += plays.sums(known.payoffs)
     return _summed_up(games, *total)

@@ -121,10 +121,10 @@ def root_keys(game: Game, roots: Ints | None) -> Keys:
 def keys_of_roots(game: Game, roots: Ints) -> Keys:
     """The keys (m,) of canonical states (m, fields) in which a search begins. Raises StateError for
     one that has no key."""
-    wrong = ~fits(game.bits, roots)
+    wrong = ~fits(game.strides, roots)
     if wrong.any():
         raise StateError(f"{game.say(roots[wrong][0])} has numbers too large to search")
-    found: Keys = pack_all(game.bits, np.ascontiguousarray(roots))
+    found: Keys = pack_all(game.strides, np.ascontiguousarray(roots))
     return found
 
 
@@ -159,7 +159,7 @@ def refuse_beyond(game: Game, states: Ints | Keys, values: Floats) -> None:
     wrong = ~((least <= high) & (most >= low)).all(axis=1)
     if wrong.any():
         at = states[wrong][:1]
-        state = unpack_all(game.bits, at) if at.ndim == 1 else at
+        state = unpack_all(game.strides, at) if at.ndim == 1 else at
         from luckbase.solver.game.faults import worth_at
 
         raise worth_at(game, state[0], values[wrong][0][: game.players])
@@ -349,8 +349,8 @@ def expand(game: Game, states: Ints) -> Expanded:
     )  # fmt: skip
 
 
-@njit(_i(TRANSITION, NUMBERS_TYPE, ROOM_TYPE, GROUP, NUMBERS_TYPE, _b, _i1, _i2, _i2, _u1))
-def _classify(transition, board, room, group, numbers, decides, bits, states, found, lines):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
+@njit(_i(TRANSITION, NUMBERS_TYPE, ROOM_TYPE, GROUP, NUMBERS_TYPE, _b, _i2, _i2, _i2, _u1))
+def _classify(transition, board, room, group, numbers, decides, strides, states, found, lines):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Write (group, threshold, where on it, x, y) of states (n, fields) to `found` (n, 5); returns
     0, or BROKEN, the state then in room.at."""
     into = room.edges
@@ -376,7 +376,7 @@ def _classify(transition, board, room, group, numbers, decides, bits, states, fo
         for i in range(4):
             found[k, 1 + i] = out[i]
         if out[0] >= 0:
-            lines[k] = pack(bits, rest)
+            lines[k] = pack(strides, rest)
     return 0
 
 
@@ -403,7 +403,7 @@ def classify(game: Game, states: Ints, groups: Groups | None = None) -> Standing
     with expanding(game, room):
         wrong = _classify(
             game.transition, game.numbers, room, said.group, said.numbers, said.decides,
-            np.ascontiguousarray(game.bits, np.int64), np.ascontiguousarray(states, np.int64),
+            game.strides, np.ascontiguousarray(states, np.int64),
             found, lines,
         )  # fmt: skip
     if wrong:

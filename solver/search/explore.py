@@ -38,11 +38,11 @@ INNER, OVER, KNOWN = 0, 1, 2  # kinds of a state met: not over, over, known and 
 PIECE = 1 << 16  # states that `known` is asked of at once
 KnownStates = Callable[[Ints], NDArray[np.bool_]]  # of states (n, fields), which another table has
 _i, _span = types.int64, types.UniTuple(types.int64, 3)
-_TYPES = TRANSITION, NUMBERS_TYPE, expansion.ROOM_TYPE, _i[::1], _span, hashing.n1, hashing.u2
+_TYPES = TRANSITION, NUMBERS_TYPE, expansion.ROOM_TYPE, _i[:, ::1], _span, hashing.n1, hashing.u2
 
 
 @njit(types.UniTuple(_i, 2)(*_TYPES, types.uint8[::1]))
-def _expand_level(transition, board, room, bits, span, slots, keys, kinds):
+def _expand_level(transition, board, room, strides, span, slots, keys, kinds):
     """Enter the children of states i .. stop - 1, `span` being (i, stop, states met) and `kinds`
     those of a level up to stop; returns (next to expand, states met).
 
@@ -52,12 +52,12 @@ def _expand_level(transition, board, room, bits, span, slots, keys, kinds):
     into = room.edges
     below, rewards, about = into.children, into.rewards, into.about
     most, mask = below.shape[0], slots.size - 1
-    state = np.empty(bits.size, np.int64)
+    state = np.empty(strides.shape[1], np.int64)
     i, stop, count = span
     first = stop - kinds.size
     while i < stop and count + most <= keys.shape[0]:
         if kinds[i - first] == INNER:
-            hashing.unpack(bits, keys[i, 0], state)
+            hashing.unpack(strides, keys[i, 0], state)
             n = expansion.expand_one(transition, board, state, into, room)
             if n < 0:
                 return expansion.BROKEN, count
@@ -65,7 +65,7 @@ def _expand_level(transition, board, room, bits, span, slots, keys, kinds):
                 kinds[i - first] = OVER
                 rewards[0] = 0.0
             for k in range(n):
-                key = hashing.pack(bits, below[k])
+                key = hashing.pack(strides, below[k])
                 slot = hashing.find_from(slots, keys, key, hashing.home(key, mask))
                 if slots[slot] < 0:
                     slots[slot] = count
@@ -106,13 +106,13 @@ class Explorer:
         for at in range(start, stop, PIECE):
             if self.known is not None:
                 keys = np.ascontiguousarray(met.rows[at : min(stop, at + PIECE), 0])
-                kinds[at - start :][: len(keys)][self.known(unpack_all(game.bits, keys))] = KNOWN
+                kinds[at - start :][: len(keys)][self.known(unpack_all(game.strides, keys))] = KNOWN
         while start < stop:
             met.reserve(met.count + game.max_edges)
             with expansion.expanding(game, self._room):
                 start, met.count = _expand_level(
-                    game.transition, game.numbers, self._room, game.bits, (start, stop, met.count),
-                    met.slots, met.rows, kinds,
+                    game.transition, game.numbers, self._room, game.strides,
+                    (start, stop, met.count), met.slots, met.rows, kinds,
                 )  # fmt: skip
             if start < 0:
                 raise expansion.refused(game, self._room)
@@ -252,11 +252,11 @@ def plays(game: Game, roots: Ints, known: KnownStates | None = None) -> tuple[Ke
     states, met = roots[rng.integers(0, len(roots), count)], []
     alive, steps = np.arange(count), np.full(count, LONGEST)
     for step in range(LONGEST):
-        met.append(pack_all(game.bits, np.ascontiguousarray(states)))
+        met.append(pack_all(game.strides, np.ascontiguousarray(states)))
         edges = expansion.expand(game, states)
         taken = edges.first[:-1] + np.floor(rng.random(len(states)) * np.diff(edges.first))
         children = edges.children[taken.astype(np.int64)]
-        ended = edges.terminal | ~hashing.fits(game.bits, children)
+        ended = edges.terminal | ~hashing.fits(game.strides, children)
         if known is not None:
             ended |= known(states)
         steps[alive[ended]] = step

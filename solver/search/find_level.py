@@ -59,7 +59,8 @@ def find_level(game: Game, roots: Ints, *, seed: int = 0) -> Level | None:
 def features(game: Game, states: Ints) -> Ints:
     """int64 (n, columns) of states (n, columns): their numbers, and of a set how many it has."""
     found, sets = np.array(states, np.int64), [f.is_set for f in game.fields for _ in f.columns]
-    found[:, sets] = sum(found[:, sets] >> bit & 1 for bit in range(max(game.bits)))
+    bits = range(int(game.fields.most.max()).bit_length())
+    found[:, sets] = sum(found[:, sets] >> bit & 1 for bit in bits)
     return found
 
 
@@ -76,7 +77,7 @@ def descents(
     for _ in range(steps):
         edges = expand(game, at)
         owner = np.repeat(np.arange(n), np.diff(edges.first))
-        inner = fits(game.bits, edges.children) & ~edges.terminal[owner]
+        inner = fits(game.strides, edges.children) & ~edges.terminal[owner]
         own, below = features(game, at)[owner], features(game, edges.children)
         change = (below - own)[inner]
         worst = np.where((below[inner] == 0) & (change < 0), -most, change)

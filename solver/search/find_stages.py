@@ -199,7 +199,7 @@ class _Search:
         while True:
             with expanding(game, self.room):
                 code = kernels.expand_on(
-                    game.transition, game.numbers, self.room, game.bits, self.place, self.nodes,
+                    game.transition, game.numbers, self.room, game.strides, self.place, self.nodes,
                     self.records, self.patterns, self.known_keys, self.at, BUDGET, limit,
                 )  # fmt: skip
             if code == kernels.FINISHED and not self._ask():
@@ -211,7 +211,8 @@ class _Search:
             elif code == kernels.REFUSED:
                 raise refused(game, self.room)
             elif code == kernels.RISES:
-                raise self._rose(unpack_all(game.bits, self.nodes.keys[self.at[kernels.WRONG]])[0])
+                wrong = self.nodes.keys[self.at[kernels.WRONG]]
+                raise self._rose(unpack_all(game.strides, wrong)[0])
             if self.at[kernels.MINE] > limit:
                 return False
 
@@ -235,8 +236,8 @@ class _Search:
     def _rose(self, state: Ints) -> StateError:
         """The error of a state (fields,) one of whose edges leads where none should."""
         children = expand(self.game, state.reshape(1, -1)).children
-        keys = hashing.pack_all(self.game.bits, children)
-        own = hashing.pack_all(self.game.bits, state.reshape(1, -1))
+        keys = hashing.pack_all(self.game.strides, children)
+        own = hashing.pack_all(self.game.strides, state.reshape(1, -1))
         at = int(np.argmax(self.stages.forbidden(np.repeat(own, len(keys)), keys)))
         return RisingError(
             f"level {self.stages.level}: is not one of {self.game.board.game}: an edge leads from "
@@ -271,7 +272,7 @@ class _Search:
         )
         count = kernels.divide(before, number, mine, rows, numbers, keys, part.records)
         if count < 0:
-            raise self._rose(unpack_all(self.game.bits, before.keys[-1 - count])[0])
+            raise self._rose(unpack_all(self.game.strides, before.keys[-1 - count])[0])
         part.nodes, part.patterns = self._nodes(_power(2 * count)), deepcopy(self.patterns)
         part.nodes.keys[:count] = keys[:count]
         part.nodes.outside[len(mine) : count] = 1

@@ -103,12 +103,12 @@ low-link, who acts, whether the state leads to itself, the frames in use once it
 
 
 class Task(NamedTuple):
-    """What is searched: the board, room for the edges of a state, the widths of a key's numbers
-    int64 (fields,), the tie tolerance, scratch for a step."""
+    """What is searched: the board, room for the edges of a state, `Game.strides`, the tie
+    tolerance, scratch for a step."""
 
     board: Numbers
     room: Room
-    bits: Ints
+    strides: Ints
     tolerance: float
     scratch: Scratch
 
@@ -155,7 +155,7 @@ class Path(NamedTuple):
     at: Ints
 
 
-_task = tuple_type(Task, NUMBERS_TYPE, ROOM_TYPE, _i1, _f, SCRATCH_TYPE)
+_task = tuple_type(Task, NUMBERS_TYPE, ROOM_TYPE, types.int64[:, ::1], _f, SCRATCH_TYPE)
 _store = tuple_type(Store, _n1, _u2, _f2, _i1, _f1, _c1)
 _frames = tuple_type(Frames, _n2, _n1, _f1, _i1, _f2)
 _path = tuple_type(Path, _n1, _n1, _i1)
@@ -172,7 +172,7 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
     room.at break the rules; BEYOND: scratch.out, what the last frame's state is worth, is out of
     the range of payoffs.
     """
-    board, room, bits, tolerance = task.board, lent(task.room), task.bits, task.tolerance
+    board, room, strides, tolerance = task.board, lent(task.room), task.strides, task.tolerance
     into = room.edges
     below, chances, chosen, paid, about = into
     limits = room.span
@@ -186,7 +186,7 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
     root, edges, top = at[ROOT], at[EDGES], at[TOP]
     most, mask, columns = below.shape[0], slots.size - 1, rows.shape[1] - 1
     players, pays = paid.shape[1], rewards.shape[0] > 0
-    state = np.empty(bits.size, np.int64)
+    state = np.empty(strides.shape[1], np.int64)
     wanted, there = np.empty(most, np.uint64), np.empty(most, np.uint64)
     place, number = np.empty(most, np.int64), np.empty(most, np.int64)
     lotteries = Lotteries(children, weights, actions, rewards)
@@ -239,7 +239,7 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
                 elif best[y] != NEW:
                     break
                 budget -= 1
-                unpack(bits, keys[y, 0], state)
+                unpack(strides, keys[y, 0], state)
                 n = expand_one(transition, board, state, into, room)
                 if n < 0:
                     code = REFUSED
@@ -252,7 +252,7 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
                     best[y] = OVER
                     continue
                 for k in range(n):
-                    wanted[k] = pack(bits, below[k])
+                    wanted[k] = pack(strides, below[k])
                     place[k] = home(wanted[k], mask)
                 # Three short loops, so that many cache misses are under way at once.
                 for k in range(n):
@@ -360,7 +360,7 @@ class Graph:
         self._path = Path(np.empty(room, np.int32), np.empty(64, np.int32), self._at)
         self._solve_game = matrix_game_solver(game)
         self._task = Task(
-            game.numbers, room_of(game), game.bits, float(self.tolerance),
+            game.numbers, room_of(game), game.strides, float(self.tolerance),
             scratch_of(game.max_edges, self.columns),
         )  # fmt: skip
 
@@ -432,7 +432,7 @@ class Graph:
 
     def states(self, numbers: NDArray[np.integer[Any]]) -> Ints:
         """The states (m, fields) of numbers (m,)."""
-        return np.asarray(unpack_all(self.game.bits, self.keys_at(numbers)))
+        return np.asarray(unpack_all(self.game.strides, self.keys_at(numbers)))
 
     # --- what it does --------------------------------------------------------------------------
 
@@ -512,7 +512,7 @@ class Graph:
         members = members[np.argsort(self.keys_at(members))]  # the same bits whoever comes first
         states, store = self.states(members), self._store
         edges = expand(self.game, states)
-        children = self.look_up(pack_all(self.game.bits, edges.children))
+        children = self.look_up(pack_all(self.game.strides, edges.children))
         edges = replace(edges, children=children.astype(np.int64))
         found = cycles.solve(self.game, members, states, edges, self.values, self.tolerance)
         self.loops += 1

@@ -1,8 +1,9 @@
-"""Keys of states: a state <-> one uint64 <-> its number, by bits and in a hash table; and levels.
+"""Keys of states: a state <-> one uint64, by strides; its number in a hash table; and levels.
 
-The search, which knows no tiers, names a state by its numbers in fields of `Game.bits` bits, the
-first number highest. Bits and not mixed radices: a shift is one cycle, a division twenty, and a
-search packs a key an edge.
+The search, which knows no tiers, names a state by one number: the sum of each of its numbers times
+what one of it adds (`Game.strides`), the first number highest. The room of a number is a power of
+two where 64 bits hold those of a game, so that a key is taken apart by shifts, of a cycle each;
+elsewhere it is as much as it has numbers (mixed radices), and a division takes twenty.
 
 The hash table (open addressing, linear probing, multiplicative hashing, at most half full) gives
 each key a number, counted from 0 in the order of entry: `slots` int32 (a power of two), -1 where
@@ -12,7 +13,8 @@ a key beside it in its row is there when the key was compared: one cache miss, n
 A game's level is asked of keys too. The values of its functions (`capabilities.Level`) stand beside
 one another in one uint64, the **word** of a key, each in a lane of as many bits as it needs and a
 guard above them; as they are linear in the bits of a key, a word is the sum of eight looked-up
-numbers, one for each byte of the key. One minus another with the guards of the first set keeps
+numbers, one for each byte of the key; of a key of mixed radices it is summed number by number. One
+minus another with the guards of the first set keeps
 every guard exactly where the other is not greater (`rises`).
 
 Source: Knuth, The Art of Computer Programming 3, 6.4.
@@ -42,58 +44,65 @@ _i, _u, _b = types.int64, types.uint64, types.boolean
 _i1, _i2, n1, u1, u2 = _i[::1], _i[:, ::1], types.int32[::1], _u[::1], _u[:, ::1]
 
 
-@njit(_u(_i1, _i1))
-def pack(bits, state):
-    """The key of a state (fields,); number i must be below 2 ** bits[i]."""
+@njit(_u(_i2, _i1))
+def pack(strides, state):
+    """The key of a state (fields,), in which each number has its room."""
     key = np.uint64(0)
     for i in range(state.size):
-        key = (key << np.uint64(bits[i])) | np.uint64(state[i])
+        key += np.uint64(strides[0, i]) * np.uint64(state[i])
     return key
 
 
-@njit(types.void(_i1, _u, _i1))
-def unpack(bits, key, state):
+@njit(types.void(_i2, _u, _i1))
+def unpack(strides, key, state):
     """Write the numbers of a key into `state` (fields,)."""
     for i in range(state.size - 1, -1, -1):
-        width = np.uint64(bits[i])
-        state[i] = np.int64(key & ((np.uint64(1) << width) - np.uint64(1)))
-        key = key >> width
+        room = strides[1, i]
+        if room >= 0:
+            width = np.uint64(room)
+            state[i] = np.int64(key & ((np.uint64(1) << width) - np.uint64(1)))
+            key = key >> width
+        else:
+            rest = key // np.uint64(-room)
+            state[i] = np.int64(key - rest * np.uint64(-room))
+            key = rest
 
 
-@njit(_i2(_i1, u1))
-def unpack_all(bits, keys):
+@njit(_i2(_i2, u1))
+def unpack_all(strides, keys):
     """The states (n, fields) of keys (n,)."""
-    states = np.empty((keys.size, bits.size), np.int64)
+    states = np.empty((keys.size, strides.shape[1]), np.int64)
     for i in range(keys.size):
-        unpack(bits, keys[i], states[i])
+        unpack(strides, keys[i], states[i])
     return states
 
 
-@njit(u1(_i1, _i2))
-def pack_all(bits, states):
+@njit(u1(_i2, _i2))
+def pack_all(strides, states):
     """The keys (n,) of states (n, fields)."""
     keys = np.empty(states.shape[0], np.uint64)
     for i in range(keys.size):
-        keys[i] = pack(bits, states[i])
+        keys[i] = pack(strides, states[i])
     return keys
 
 
 _READ = types.Array(_i, 2, "C", readonly=True)  # as pyarrow gives them
 
 
-@njit(types.void(_i1, _READ, _b[::1]))
-def _fits(bits, states, inside):
+@njit(types.void(_i2, _READ, _b[::1]))
+def _fits(strides, states, inside):
     """Write whether every number of each state (n, fields) has room."""
     for i in range(inside.size):
         inside[i] = True
-        for k in range(bits.size):
-            inside[i] &= states[i, k] >= 0 and states[i, k] >> bits[k] == 0
+        for k in range(strides.shape[1]):
+            room, number = strides[1, k], states[i, k]
+            inside[i] &= number >= 0 and (number < -room if room < 0 else number >> room == 0)
 
 
-def fits(bits: Ints, states: Ints) -> NDArray[np.bool_]:
+def fits(strides: Ints, states: Ints) -> NDArray[np.bool_]:
     """(n,) whether every number of each state (n, fields) has room."""
     inside = np.empty(len(states), bool)
-    _fits(bits, np.ascontiguousarray(states, np.int64), inside)
+    _fits(strides, np.ascontiguousarray(states, np.int64), inside)
     return inside
 
 
@@ -206,7 +215,9 @@ CLASSES = 6
 @dataclass(frozen=True)
 class Words:
     """Functions as words (module docstring): table uint64 (8, 256), what each byte of a key adds;
-    guards: the bits above the lanes; lanes: (the lowest bit, bits) of each, the first one highest.
+    or of mixed radices (columns + 1, 3), from the last column on its room, what one of it adds, and
+    whether it is a set; then what is added to all. guards: the bits above the lanes; lanes: (the
+    lowest bit, bits) of each, the first one highest.
     """
 
     table: NDArray[np.uint64]
@@ -239,40 +250,52 @@ class Words:
 def words(fields: Fields, functions: Sequence[Function]) -> Words:
     """Functions of the fields as words. Raises OptionError where they do not fit in 64 bits, or
     name no column."""
-    columns, bits = fields.columns, fields.bits
+    columns, most = fields.columns, fields.most.tolist()
     sets = np.concatenate([[one.is_set] * one.length for one in fields]).astype(bool)
-    ends = _lowest_bits(fields)
-    table, low, guards = np.zeros((8, 256), np.uint64), 0, 0
+    table, low, guards = _table(fields, sets), 0, 0
     lanes = []
     for function in reversed(functions):
-        each = [0] * 64  # whole numbers of any size, to see which are too large
+        factors = [0] * len(columns)  # whole numbers of any size, to see which are too large
         for name, factor in function.items():
             if name not in columns:
                 raise OptionError(f"level: unknown column '{name}'; expected {', '.join(columns)}")
-            i = columns.index(name)
-            for bit in range(bits[i]):
-                each[ends[i] + bit] = factor if sets[i] else factor << bit
-        size = max(1, sum(map(abs, each)).bit_length())
+            factors[columns.index(name)] = factor if most[columns.index(name)] else 0
+        counts = [each.bit_length() if is_set else each
+                  for each, is_set in zip(most, sets, strict=True)]  # fmt: skip
+        size = max(1, sum(abs(f) * n for f, n in zip(factors, counts, strict=True)).bit_length())
         if low + size + 1 > 64:
             raise OptionError("level: its functions have too many values for one word of 64 bits")
-        table += _sums(np.array(each, np.int64)) << np.uint64(low)
+        _add(table, fields, sets, np.array(factors, np.int64), low)
         lanes.append((low, size))
         guards |= 1 << (low + size)
         low += size + 1
     return Words(table, guards, tuple(reversed(lanes)))
 
 
-def columns_of(fields: Fields, functions: Sequence[Function]) -> int:
-    """The bits of a key that hold the columns which functions look at."""
-    names = {name for one in functions for name, factor in one.items() if factor}
-    each = zip(fields.columns, fields.bits.tolist(), _lowest_bits(fields).tolist(), strict=True)
-    return sum(((1 << bits) - 1) << end for name, bits, end in each if name in names)
+def _table(fields: Fields, sets: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """The table of no functions."""
+    if (fields.strides[1] >= 0).all():
+        return np.zeros((8, 256), np.uint64)
+    table = np.zeros((len(sets) + 1, 3), np.uint64)
+    table[:-1, 0], table[:-1, 2] = -fields.strides[1, ::-1], sets[::-1]
+    return table
 
 
-def _lowest_bits(fields: Fields) -> Ints:
-    """The lowest bit of each column in a key (columns,)."""
-    found: Ints = np.cumsum(fields.bits[::-1])[::-1] - fields.bits
-    return found
+def _add(
+    table: NDArray[np.uint64], fields: Fields, sets: NDArray[np.bool_], factors: Ints, low: int
+) -> None:
+    """Add a function, a factor a column, to a table; its lane begins at bit `low`."""
+    if table.shape[1] != 256:
+        counts = np.where(sets, [m.bit_length() for m in fields.most.tolist()], fields.most)
+        table[:-1, 1] += factors[::-1].astype(np.uint64) << np.uint64(low)
+        table[-1, 1] += np.uint64(-(np.minimum(factors, 0) * counts).sum()) << np.uint64(low)
+        return
+    each, end = np.zeros(64, np.int64), int(fields.strides[1].sum())
+    for factor, width, is_set in zip(factors, fields.strides[1], sets, strict=True):
+        end -= int(width)
+        for bit in range(width):
+            each[end + bit] = factor if is_set else factor << bit
+    table += _sums(each) << np.uint64(low)
 
 
 def _sums(adds: Ints) -> NDArray[np.uint64]:
@@ -289,9 +312,30 @@ def scatter() -> NDArray[np.uint64]:
     return _sums(np.random.default_rng(1).integers(0, 1 << 62, 64))
 
 
+@njit(_u(u2, _u))
+def _word_by_number(table, key):
+    """The word of a key of mixed radices."""
+    last = table.shape[0] - 1
+    found = table[last, 1]
+    for i in range(last):
+        rest = key // table[i, 0]
+        number = key - rest * table[i, 0]
+        key = rest
+        if table[i, 2]:
+            members = np.uint64(0)
+            while number:
+                members += np.uint64(1)
+                number &= number - np.uint64(1)
+            number = members
+        found += number * table[i, 1]
+    return found
+
+
 @njit(_u(u2, _u), inline="always")
 def word_of(table, key):
     """The word of a key: see the module docstring."""
+    if table.shape[1] != 256:
+        return _word_by_number(table, key)
     eight = np.uint64(8)
     low = np.uint64(255)
     found = table[0, key & low]

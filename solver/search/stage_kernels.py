@@ -32,7 +32,7 @@ GIVEN = -1
 """Instead of a pattern: the state's payoffs are known."""
 _i, _u, _i1, _f1 = types.int64, types.uint64, types.int64[::1], types.float64[::1]
 _n1, _u1 = types.int32[::1], types.uint64[::1]
-_u2, _f2 = types.uint64[:, ::1], types.float64[:, ::1]
+_u2, _f2, _i2 = types.uint64[:, ::1], types.float64[:, ::1], types.int64[:, ::1]
 
 
 class Place(NamedTuple):
@@ -155,12 +155,12 @@ def _same(patterns, p, actor, edges, given):
 
 @njit(
     _i(
-        TRANSITION, NUMBERS_TYPE, ROOM_TYPE, _i1, _place, _nodes, _records, PATTERNS_TYPE, _u1, _i1,
+        TRANSITION, NUMBERS_TYPE, ROOM_TYPE, _i2, _place, _nodes, _records, PATTERNS_TYPE, _u1, _i1,
         _i, _i,
     ),
 )  # fmt: skip
 def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game_graph.search`
-    transition, board, room, bits, place, nodes, records, patterns, known, at, budget, limit
+    transition, board, room, strides, place, nodes, records, patterns, known, at, budget, limit
 ):
     """Expand the states met that are of the stage, and enter their children, until none is left
     before number at[UNTIL] or there is something to do first:
@@ -191,7 +191,7 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
     kinds, kept, mine, until = at[PATTERNS], at[PATTERN_EDGES], at[MINE], at[UNTIL]
     most, mask, players = below.shape[0], slots.size - 1, paid.shape[1]
     pays, kind_mask = shared.rewards.shape[0] > 0, heads.size - 1
-    state = np.empty(bits.size, np.int64)
+    state = np.empty(strides.shape[1], np.int64)
     wanted, there = np.empty(BATCH * most, np.uint64), np.empty(BATCH * most, np.uint64)
     spot, number = np.empty(BATCH * most, np.int64), np.empty(BATCH * most, np.int64)
     whose, above = np.empty(BATCH, np.int64), np.empty(BATCH, np.uint64)
@@ -221,7 +221,7 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
                     last[members] = m
                     members, upcoming = members + 1, upcoming + 1
                     continue
-            unpack(bits, key, state)
+            unpack(strides, key, state)
             n = expand_one(transition, board, state, into, room)
             if n < 0:
                 code = REFUSED
@@ -232,7 +232,7 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
             elif about[0] == SIMULTANEOUS:
                 actor = JOINTLY
             for k in range(n):
-                wanted[m + k] = pack(bits, below[k])
+                wanted[m + k] = pack(strides, below[k])
                 spot[m + k] = home(wanted[m + k], mask)
             these = n, weight_bits, chosen, paid.view(np.uint64)
             guess = recent[(4 * n + actor) & 63]

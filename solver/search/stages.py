@@ -54,7 +54,6 @@ from luckbase.solver.search.keys import (
     NO_KEYS,
     Keys,
     Words,
-    columns_of,
     pack_all,
     scatter,
     unpack_all,
@@ -317,7 +316,8 @@ class Looks:
     def __init__(self, stages: Stages, roots: Keys, known: Knows = NOTHING) -> None:
         self.stages, self._known = stages, known
         functions, fields = stages.level.inside, stages.game.fields
-        self._skeleton = ~np.uint64(columns_of(fields, functions))
+        looked_at = {name for one in functions for name, factor in one.items() if factor}
+        self._others = np.array([name not in looked_at for name in fields.columns])
         nothing = self._values(np.zeros(1, np.uint64))
         at_roots = [np.unique(column) for column in self._values(roots).T]
         self._single = [
@@ -360,9 +360,9 @@ class Looks:
         """The children (m,) of states that are of their stage."""
         game = self.stages.game
         keys = keys[~self._known(keys)]
-        found = expand(game, unpack_all(game.bits, np.ascontiguousarray(keys)))
+        found = expand(game, unpack_all(game.strides, np.ascontiguousarray(keys)))
         goes_on = np.repeat(~found.terminal, np.diff(found.first))
-        children = pack_all(game.bits, found.children[goes_on])
+        children = pack_all(game.strides, found.children[goes_on])
         mine: Keys = children[self.stages.of(children) == np.uint64(stage)]
         return mine
 
@@ -379,7 +379,9 @@ class Looks:
     def _cells(self, keys: Keys, widths: Ints) -> NDArray[np.uint64]:
         """A number (n,) for the cell of each key."""
         low, high = self._ranges(keys, widths)
-        mixed: NDArray[np.uint64] = (keys & self._skeleton) * _MIXERS[0]
+        strides = self.stages.game.strides
+        states = unpack_all(strides, np.ascontiguousarray(keys))
+        mixed: NDArray[np.uint64] = pack_all(strides, states * self._others) * _MIXERS[0]
         for column in (2 * low + (high - low == 1)).T:
             mixed = (mixed ^ (mixed >> np.uint64(29)) ^ column.astype(np.uint64)) * _MIXERS[1]
         return mixed

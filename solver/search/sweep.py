@@ -205,7 +205,7 @@ class Sweeping:
         keys = self._by_place[at]
         by_key = np.argsort(keys)  # the same bits whoever comes first
         at, numbers = at[by_key], states.numbers[at[by_key]]
-        found_states = unpack_all(self.game.bits, keys[by_key])
+        found_states = unpack_all(self.game.strides, keys[by_key])
         children = np.concatenate(
             [states.children[states.first[x] : states.first[x + 1]] for x in at]
         )

@@ -10,6 +10,7 @@ import base64
 import hashlib
 import io
 import json
+import math
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -390,11 +391,28 @@ GAMES: dict[str, tuple[Any, Any]] = {
 
 
 def key_fields(head: Columns) -> list[tuple[str, int]]:
-    """(column, bits) of a search's key, the highest first."""
+    """(column, room) of a search's key, the highest first."""
+    if head["game"] == "press-your-luck":
+        return pyl_rooms(head["rules"])
+    return [(name, 1 << bits) for name, bits in _bits(head)]
+
+
+def pyl_rooms(form: Columns) -> list[tuple[str, int]]:
+    """Of a board without choices."""
+    players, units = form["rules"].get("players", 3), form["solve"]["score_cap"]
+    units //= form["solve"]["score_unit"]
+    rooms = [1 << max(8, units.bit_length()), 32, 32, 8]
+    if math.prod(rooms) ** players > 1 << 64:
+        whammies, spins = form["rules"]["max_whammies"], 31
+        while ((units + 1) * (spins + 1) ** 2 * (whammies + 1)) ** players > 1 << 64:
+            spins -= 1
+        rooms = [units + 1, spins + 1, spins + 1, whammies + 1]
+    names = zip(("scores", "earned", "passed", "whammies"), rooms, strict=True)
+    return [(f"{name}_{i + 1}", room) for name, room in names for i in range(players)]
+
+
+def _bits(head: Columns) -> list[tuple[str, int]]:
     game, rules = head["game"], head["rules"]["rules"]
-    if game == "press-your-luck":
-        widths = (("scores", 8), ("earned", 5), ("passed", 5), ("whammies", 3))
-        return [(f"{name}_{i}", bits) for name, bits in widths for i in (1, 2, 3)]
     if game == "goofspiel":
         found = [(name, rules["cards"]) for name in ("mine", "theirs", "deck")] + [("upcard", 5)]
         return found + [("lead", 9)] * (rules["objective"] == "win")
@@ -419,7 +437,7 @@ def search_key(head: Columns, columns: Columns) -> int:
     if head["game"] in ("press-your-luck", "pig-rounds"):
         state, _ = GAMES[head["game"]][0](head["rules"], columns)
     key = 0
-    for name, bits in key_fields(head):
+    for name, room in key_fields(head):
         value = state.get(name, 0)
         if name in ("mine", "theirs", "deck", "open") and head["game"] in ("goofspiel", "jackpot"):
             value = mask_of(value)
@@ -428,5 +446,5 @@ def search_key(head: Columns, columns: Columns) -> int:
             value += cards * (cards + 1) // 2
         if name.startswith("scores"):
             value //= head["rules"]["solve"]["score_unit"]
-        key = key << bits | value
+        key = key * room + value
     return key

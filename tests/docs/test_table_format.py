@@ -190,13 +190,13 @@ def test_a_folder_of_another_name_and_a_line_of_another_table_are_refused(
 
 @pytest.mark.parametrize("name", [*SOLVES, "a_search"])
 def test_the_pages_table_of_games_is_the_games_own(tables: dict[str, Path], name: str) -> None:
-    """The reader's widths are the page's; here they are held to the solver's."""
+    """The reader's rooms are the page's; here they are held to the solver's."""
     reader = Reader(tables[name])
     board = name if name != "a_search" else "goofspiel/win"
     settings = {k: v for k, v in reader.head["rules"].get("rules", {}).items()}
     settings |= reader.head["rules"].get("solve", {})
     game = solver.load_game(solver.load_board(ROOT / "boards" / f"{board}.toml", **settings))
-    assert [bits for _, bits in key_fields(reader.head)] == game.bits.tolist()
+    assert [room - 1 for _, room in key_fields(reader.head)] == game.fields.most.tolist()
     table = PAGE.read_text(encoding="utf-8").split("## The games of this repository")[1]
     line = next(line for line in table.splitlines() if f"`{board.split('/')[0]}`" in line)
     tolerance = float(line.rstrip(" |").rpartition("|")[2])

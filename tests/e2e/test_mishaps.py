@@ -48,7 +48,7 @@ def sound(table: Path, *roots: dict[str, str]) -> None:
         assert check_files(opened) == []
         game = opened.game
         met = explore(game, np.stack([game.parse(words) for words in roots]))
-        states = unpack_all(game.bits, met.keys[met.kinds == INNER])
+        states = unpack_all(game.strides, met.keys[met.kinds == INNER])
         assert len(states) > 10 and opened.holds(states).all()
         if opened.ledger.complete:
             assert check_residuals(opened, None).faults == 0

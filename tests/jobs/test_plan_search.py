@@ -123,7 +123,7 @@ def test_games_that_go_in_circles_or_in_which_both_choose_at_once_take_longer(
     roots = game.parse(words)[None] if game.board.game == "press-your-luck" else None
     plan = planned_search(board, roots, tmp_path, 1)
     assert plan.seconds == pytest.approx(plan.states * microseconds * 1e-6)
-    keys = estimate(game, unpack_all(game.bits, root_keys(game, roots))).keys
+    keys = estimate(game, unpack_all(game.strides, root_keys(game, roots))).keys
     assert goes_in_circles(game, keys) == circles
 
 

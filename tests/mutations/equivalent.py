@@ -76,10 +76,11 @@ PLACES: dict[tuple[str, str, str], str] = {
      "whole, behind, best = ( payoffs(game, one, two, last)[1] for last in (None, NOT_BEHIND, "
      "BEST_RESPONSE) ) stationary(game, two)"): "the same refusal, later",
     ("solver/search/explore.py",
-     "met.append(pack_all(game.bits, np.ascontiguousarray(states))) "
+     "met.append(pack_all(game.strides, np.ascontiguousarray(states))) "
      "edges = expansion.expand(game, states)",
      "edges = expansion.expand(game, states) "
-     "met.append(pack_all(game.bits, np.ascontiguousarray(states)))"): "both only read the states",
+     "met.append(pack_all(game.strides, np.ascontiguousarray(states)))",
+     ): "both only read the states",
     ("cluster/table/export.py",
      'book.use_zip64() sheet, bold, done = book.add_worksheet("table"), '
      'book.add_format({"bold": True}), 0',

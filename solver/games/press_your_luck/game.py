@@ -51,6 +51,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
+from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
     Agents,
@@ -62,7 +63,7 @@ from luckbase.solver.game.capabilities import (
     Level,
     SearchHints,
 )
-from luckbase.solver.game.fields import Field, Refuse
+from luckbase.solver.game.fields import MAX_VALUE, Field, Refuse
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Threshold, TurningPoint
 from luckbase.solver.game.rules import (
@@ -74,7 +75,11 @@ from luckbase.solver.game.rules import (
     Rules,
     Unavailable,
 )
-from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
+from luckbase.solver.games.press_your_luck.board import (
+    MAX_CAP_UNITS,
+    PressYourLuckBoard,
+    outcome_distribution,
+)
 from luckbase.solver.games.press_your_luck.outcomes import (
     DOUBLES,
     LOSES,
@@ -286,8 +291,8 @@ def transition(board, state, edges):  # noqa: C901, PLR0915  # the rules, in the
 # --- bound to a board ----------------------------------------------------------------------------
 
 HERE = __package__
-MAX_SPINS = 1000
-"""Spins that a state may hold; beyond any game, and small enough to count with."""
+MAX_SPINS = 31
+"""Spins that a state may hold; a game's questions give 20."""
 
 
 def level_of(players: int) -> Level:
@@ -323,15 +328,17 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
     most_paid = win + money * board.solve.score_cap
     refused = no_tiers(board, grows)
     takes = [*(f"take {effect_name(each, unit)}" for each in effects), "stop"]
+    offers = len(others) if any(len(each) > 1 for each, _ in others) else 0
     return Rules(
-        fields=fields(board, len(others) if any(len(each) > 1 for each, _ in others) else 0),
+        fields=fields(board, offers),
         players=players,
         transition=transition,
         numbers=Numbers(np.array(ints, np.int64), np.array([*chances, win, money * unit])),
         max_edges=outcomes.distinct + players + max((len(each) for each, _ in others), default=0),
         start=lambda: list(board.starts()) or None,
         actions=partial(action_name, players, takes),
-        canonical=partial(canonical, most, merges, options.house),
+        canonical=partial(canonical, most, merges, options.house, room_for_spins(board, offers)),
+        version=2 if offers else 1,
         tie_tolerance=TIE_TOLERANCE * most_paid,
         payoff_range=(0.0, most_paid),
         payoff_name="expected dollars" if money else "",
@@ -388,23 +395,42 @@ def fields(board: PressYourLuckBoard, offers: int) -> list[Field]:
         sample="0",
         help="Which of the board's lists of slides the player up spun and takes one of; 0: none.",
     )
-    width, bits = 8, 5  # a game's questions give 20 spins
-    if offers:
-        width = board.cap_units.bit_length()
-        bits = min(bits, (64 - 3 * width - 9 - offer.width) // 6)
+    room = room_for_spins(board, offers)
+    high = MAX_VALUE if room == MAX_SPINS else room
     scores = (min(dollars, cap) // unit * unit for dollars in (8000, 3000, 5000))
     found = [
-        Field("scores", players, high=cap, unit=unit, default=None, bits=width,
-              sample=sample(*scores),
+        Field("scores", players, high=cap, unit=unit, default=None,
+              bits=max(8, board.cap_units.bit_length()), sample=sample(*scores),
               help=f"Dollars of players {spoken(players)}, in turn order."),
-        Field("earned", players, bits=bits, sample=sample(1, 0, 0),
+        Field("earned", players, high=high, bits=5, sample=sample(1, 0, 0),
               help="Spins that each player earned and may play or pass."),
-        Field("passed", players, bits=bits, sample=sample(*(0, 2, 0) if players > 2 else (2,)),
+        Field("passed", players, high=high, bits=5, sample=sample(*(0,) * (players > 2), 2, 0),
               help="Spins that were passed to each player, who must play them."),
         Field("whammies", players, high=most, bits=3, sample=sample(most - 1, 0, 0),
               help=f"Whammies that each player has had; who has {most} is out."),
     ]  # fmt: skip
     return [*found, offer] if offers else found
+
+
+def room_for_spins(board: PressYourLuckBoard, offers: int) -> int:
+    """The spins that a state of a board may hold: as many as each field of them has room for in a
+    key, for all may come to be those that were passed to one player.
+
+    Raises OptionError where that is none, or not as many as slides may bring.
+    """
+    players, units = board.rules.players, board.cap_units
+    rest = ((units + 1) * (board.rules.max_whammies + 1)) ** players * (offers + 1)
+    room = MAX_SPINS
+    while room and rest * (room + 1) ** (2 * players) > 1 << 64:
+        room -= 1
+    if room >= (board.rules.spin_cap or 1):
+        return room
+    left = f"leave room for {many(room, 'spin')} in" if room else "do not fit in"
+    raise OptionError(
+        f"board {board.name}: {units:,} units of score_unit {board.solve.score_unit} for "
+        f"{many(players, 'player')} {left} a key of 64 bits; write a larger score_unit"
+        + (f", or a smaller spin_cap than {board.rules.spin_cap}" if room else "")
+    )
 
 
 def spoken(players: int, last: str = "and") -> str:
@@ -431,8 +457,11 @@ def effect_name(effect: Effect, unit: int, more: str = "") -> str:
     )
 
 
-def canonical(most: int, merges: bool, house: bool, states: Ints, refuse: Refuse) -> Ints:
-    """Canonical states: whammies that can put nobody out any more are 0, where that `merges`."""
+def canonical(
+    most: int, merges: bool, house: bool, room: int, states: Ints, refuse: Refuse
+) -> Ints:
+    """Canonical states: whammies that can put nobody out any more are 0, where that `merges`; room:
+    for spins."""
     scores, earned, passed, whammies = by_field(states)
     players = scores.shape[1]
     out = whammies == most
@@ -449,8 +478,8 @@ def canonical(most: int, merges: bool, house: bool, states: Ints, refuse: Refuse
     )
     spins = earned.sum(axis=1, keepdims=True) + passed.sum(axis=1, keepdims=True)
     refuse(
-        spins > MAX_SPINS,
-        lambda x, i: f"earned and passed: {spins[x, 0]} spins; expected at most {MAX_SPINS}",
+        spins > room,
+        lambda x, i: f"earned and passed: {spins[x, 0]} spins; expected at most {room} in all",
     )
     refuse(
         (states[:, FIELDS * players :] > 0) & (spins == 0),
@@ -469,6 +498,10 @@ def no_tiers(board: PressYourLuckBoard, grows: bool) -> str | None:
         (grows, "slides that bring several spins"),
         (objective != "win", f"an objective ('{objective}')"),
         (players > 3, many(players, "player")),
+        (
+            board.cap_units > MAX_CAP_UNITS,
+            f"{board.cap_units} units of score_unit, above {MAX_CAP_UNITS},",
+        ),
     ):
         if beyond:
             return (

@@ -180,7 +180,7 @@ def test_this_process_goes_on_with_what_it_found_and_others_say_that_they_see_an
     first = used_ends(used)
     assert first is not None and used_ends(used) is first
     state = first.table.game.parse({**WIDE, "earned": "0,0,1"})[None]
-    keys = pack_all(first.table.game.bits, state)
+    keys = pack_all(first.table.game.strides, state)
     assert first.holds(keys).tolist() == [True] and first.holds(keys[:0]).tolist() == []
     for path, sha in ((own, "another"), (own / "nowhere", used.sha256)):
         assert used_ends(UsedTable(path, "", sha)) is None

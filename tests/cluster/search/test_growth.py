@@ -214,7 +214,7 @@ def test_each_stage_has_its_files_and_those_of_a_box_the_rows_that_lie_there(
             fewer += len(some) < len(every)
     assert fewer
     with cluster.open_table(part.where) as table:
-        assert np.array_equal(table.lookup(unpack_all(stages.game.bits, keys))[0], payoffs)
+        assert np.array_equal(table.lookup(unpack_all(stages.game.strides, keys))[0], payoffs)
 
 
 def test_stages_of_another_level_are_not_taken_for_these(

@@ -296,7 +296,7 @@ def test_a_search_may_end_at_a_tables_frontier(once: Solved, full: Path, tmp_pat
         assert (status == GIVEN).sum() > 0
         given = next(iter(np.flatnonzero(status == GIVEN)))
         key = read["key"].to_numpy()[given : given + 1]
-        answer = answers_of(short, unpack_all(game.bits, np.array(key)))[0]
+        answer = answers_of(short, unpack_all(game.strides, np.array(key)))[0]
         assert answer.best is not None and len(answer.actions) == 1
 
 

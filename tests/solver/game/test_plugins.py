@@ -92,7 +92,7 @@ def test_a_process_that_has_not_seen_the_file_gets_it_with_the_board(
     script = (
         "import pickle, sys; from luckbase.game import load_game\n"
         "board, game = pickle.loads(open(sys.argv[1], 'rb').read())\n"
-        "assert load_game(board).bits.tolist() == game.bits.tolist() == [4, 4, 3]\n"
+        "assert load_game(board).strides[1].tolist() == game.strides[1].tolist() == [4, 4, 3]\n"
         "print(game.rules_version, board.source.file)\n"
     )
     done = subprocess.run(

@@ -99,8 +99,8 @@ def test_kept_cards_are_read_said_and_packed_as_they_are() -> None:
     state = game.parse(words)
     said = {"mine": [1, 5, 6], "theirs": [2, 3, 4], "deck": [1, 4, 6], "upcard": 4, "lead": -3}
     assert game.describe(state) == said
-    packed = pack_all(game.bits, state[None])
-    np.testing.assert_array_equal(unpack_all(game.bits, packed)[0], state)
+    packed = pack_all(game.strides, state[None])
+    np.testing.assert_array_equal(unpack_all(game.strides, packed)[0], state)
     assert expand(game, state[None]).children[0].tolist() == [0b110000, 0b1100, 0b100001, 0, 14]
 
 

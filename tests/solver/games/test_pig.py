@@ -198,7 +198,7 @@ def test_every_row_of_the_rounds_satisfies_the_bellman_equation(options: Setting
         edges = expand(layout.game, states)
         assert np.array_equal(layout.game.canonical_states(edges.children), edges.children)
         assert (
-            fits(layout.game.bits, edges.children).all()
+            fits(layout.game.strides, edges.children).all()
             and np.diff(edges.first).max() <= layout.game.max_edges
         )
         below = {layout.tier_number(child) for child in (tier, *layout.children(tier))}

@@ -240,7 +240,7 @@ class Laid:
 
     def keys(self, spots: list[Spot]) -> Keys:
         """Their keys (n,), ascending."""
-        found: Keys = np.sort(pack_all(self.game.bits, self.states(spots)))
+        found: Keys = np.sort(pack_all(self.game.strides, self.states(spots)))
         return found
 
     def roots(self, count: int) -> Ints:

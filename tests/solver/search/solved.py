@@ -20,7 +20,7 @@ def solve_graph(
     """The graph of canonical roots (m, fields), all different, solved. known: keys and payoffs
     (k, players) of states that need not be expanded."""
     graph = Graph(game, max_states=max_states)
-    graph._enter(pack_all(game.bits, np.ascontiguousarray(roots)))
+    graph._enter(pack_all(game.strides, np.ascontiguousarray(roots)))
     if known is not None:
         graph.know(*known)
     graph.solve(roots)

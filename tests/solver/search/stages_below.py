@@ -17,7 +17,7 @@ def tiny(start: dict[str, str]) -> tuple[Stages, Keys]:
     game = solver.load_game(solver.load_board(BOARDS / "press-your-luck/tiny.toml"))
     level = hints(game).level
     assert level is not None
-    return Stages(game, level), pack_all(game.bits, game.parse(start).reshape(1, -1))
+    return Stages(game, level), pack_all(game.strides, game.parse(start).reshape(1, -1))
 
 
 def found_of(stages: Stages, root: Keys, down: int) -> tuple[dict[int, Keys], dict[int, Keys]]:

@@ -121,7 +121,7 @@ def test_the_states_met_are_of_all_levels(monkeypatch: pytest.MonkeyPatch) -> No
     keys = estimate(game, roots).keys
     assert np.isin(keys, every).all()
     spins = [i for i, name in enumerate(game.columns) if name.startswith(("earned", "passed"))]
-    met = unpack_all(game.bits, keys)[:, spins].sum(axis=1)
+    met = unpack_all(game.strides, keys)[:, spins].sum(axis=1)
     assert set(met.tolist()) == {0, 1, 2, 3, 4}
 
 
@@ -185,8 +185,8 @@ def test_a_tree_that_ends_all_at_once_is_not_refused() -> None:
 def test_plays_end_at_what_is_held() -> None:
     game, root = moves_of((-1,), high=12), np.array([[9]])
     keys, steps = plays(game, root)
-    assert sorted(unpack_all(game.bits, keys)[:, 0].tolist()) == list(range(10))
+    assert sorted(unpack_all(game.strides, keys)[:, 0].tolist()) == list(range(10))
     assert set(steps.tolist()) == {9}
     keys, steps = plays(game, root, lambda states: states[:, 0] <= 4)
-    assert sorted(unpack_all(game.bits, keys)[:, 0].tolist()) == [4, 5, 6, 7, 8, 9]
+    assert sorted(unpack_all(game.strides, keys)[:, 0].tolist()) == [4, 5, 6, 7, 8, 9]
     assert set(steps.tolist()) == {5} and len(steps) == module.PLAYS

@@ -41,7 +41,7 @@ def found(game: Game, roots: Ints, seed: int = 0) -> Level:
 
 
 def values_of(held: Words, game: Game, states: Ints) -> Ints:
-    keys = pack_all(game.bits, np.ascontiguousarray(states))
+    keys = pack_all(game.strides, np.ascontiguousarray(states))
     return np.asarray(held.values(held.of(keys))[:, 0])
 
 
@@ -52,13 +52,13 @@ def edges_below(game: Game, roots: Ints) -> Edges:
     """Of all edges below the roots the parent, the child, and whether the child is not over."""
     levels = explore(game, roots)
     inner = levels.keys[levels.kinds == INNER]
-    states, parents, children = unpack_all(game.bits, inner), [], []
+    states, parents, children = unpack_all(game.strides, inner), [], []
     for at in range(0, len(states), 4096):
         edges = expand(game, states[at : at + 4096])
         parents.append(np.repeat(states[at : at + 4096], np.diff(edges.first), axis=0))
         children.append(edges.children)
     ends = np.concatenate(children)
-    leads_on = np.isin(pack_all(game.bits, np.ascontiguousarray(ends)), inner)
+    leads_on = np.isin(pack_all(game.strides, np.ascontiguousarray(ends)), inner)
     return np.concatenate(parents), ends, leads_on
 
 

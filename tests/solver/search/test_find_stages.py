@@ -35,7 +35,7 @@ TINIEST = st.sampled_from([1, 2, 5, find_stages.CACHED])
 
 
 def keys_of(game: Game, states: Ints) -> Keys:
-    found: Keys = pack_all(game.bits, np.ascontiguousarray(states))
+    found: Keys = pack_all(game.strides, np.ascontiguousarray(states))
     return found
 
 

@@ -14,7 +14,16 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Level, level_from
 from luckbase.solver.game.fields import Field, Fields, set_field
-from luckbase.solver.search.keys import Keys, Words, columns_of, pack_all, rises, word_of, words
+from luckbase.solver.search.keys import (
+    Keys,
+    Words,
+    fits,
+    pack_all,
+    rises,
+    unpack_all,
+    word_of,
+    words,
+)
 
 Functions = list[dict[str, int]]
 
@@ -31,20 +40,22 @@ def fields_of(*widths: int) -> Fields:
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[Fields, Functions, Ints]:
-    """Fields, a list among them, functions of some of their columns, and two states at random."""
+    """Fields, a list among them, functions of some of their columns, and two states at random; keys
+    by bits, or by mixed radices where those would take too many."""
     width = st.integers(-12, 9).filter(bool)
     fields = [*fields_of(*draw(st.lists(width, min_size=1, max_size=3))), Field("all", 3, bits=7)]
+    if draw(st.booleans()):
+        fields += [Field("more", 2, high=draw(st.integers(0, 4)), bits=20)]
     known = Fields(fields)
     factor = st.one_of(st.integers(-3, 3), st.integers(-90, 90))
     function = st.dictionaries(st.sampled_from(known.columns), factor, max_size=6)
     functions = draw(st.lists(function, min_size=1, max_size=3))
-    bits = known.bits.tolist()
-    states = [[draw(st.integers(0, (1 << width) - 1)) for width in bits] for _ in range(2)]
+    states = [[draw(st.integers(0, most)) for most in known.most.tolist()] for _ in range(2)]
     return known, functions, np.array(states)
 
 
 def keys_of(fields: Fields, states: Ints) -> Keys:
-    found: Keys = pack_all(fields.bits, np.ascontiguousarray(states))
+    found: Keys = pack_all(fields.strides, np.ascontiguousarray(states))
     return found
 
 
@@ -61,9 +72,9 @@ def worth(fields: Fields, function: Mapping[str, int], state: Ints) -> int:
 def least(fields: Fields, function: Mapping[str, int]) -> int:
     """The least that a function can be of states that have keys."""
     sets = {field.name for field in fields if field.is_set}
-    bits = dict(zip(fields.columns, fields.bits.tolist(), strict=True))
+    most = dict(zip(fields.columns, fields.most.tolist(), strict=True))
     return sum(
-        min(factor, 0) * (bits[name] if name in sets else (1 << bits[name]) - 1)
+        min(factor, 0) * (most[name].bit_length() if name in sets else most[name])
         for name, factor in function.items()
     )
 
@@ -79,15 +90,39 @@ def test_words_hold_the_functions_of_the_columns(case: tuple[Fields, Functions, 
 
 
 @given(cases())
-def test_bits_of_other_columns_change_no_function(case: tuple[Fields, Functions, Ints]) -> None:
-    """And each bit of a column that one looks at does change it."""
-    fields, functions, states = case
-    found, keys = words(fields, functions), keys_of(fields, states)
-    looked = columns_of(fields, functions)
-    for bit in range(int(fields.bits.sum())):
-        flipped = keys ^ np.uint64(1 << bit)
-        changed = (found.of(flipped) != found.of(keys)).all()
-        assert changed == bool(looked >> bit & 1)
+def test_a_key_is_the_sum_of_numbers_times_strides(case: tuple[Fields, Functions, Ints]) -> None:
+    """By whole numbers of any size; each state has its own, in the order of the states."""
+    fields, _, states = case
+    rooms = [most + 1 for most in fields.most.tolist()]
+    right = []
+    for state in states.tolist():
+        key = 0
+        for number, room in zip(state, rooms, strict=True):
+            key = key * room + number
+        right.append(key)
+    keys = keys_of(fields, states)
+    assert keys.tolist() == right
+    assert unpack_all(fields.strides, keys).tolist() == states.tolist()
+    assert fits(fields.strides, states).all()
+    assert not fits(fields.strides, states + fields.most + 1).any()
+    assert not fits(fields.strides, states - fields.most - 1).any()
+
+
+def test_keys_are_by_bits_as_far_as_64_go_and_by_numbers_beyond() -> None:
+    some = [Field("a", 8, high=4), Field("b", 8, high=20, bits=5)]
+    by_bits, by_numbers = Fields(some), Fields([*some, Field("c", high=2)])
+    assert by_bits.strides[1].tolist() == [3] * 8 + [5] * 8
+    assert by_numbers.strides[1].tolist() == [-5] * 8 + [-21] * 8 + [-3]
+    assert by_numbers.most.tolist() == [4] * 8 + [20] * 8 + [2]
+    last = np.array([by_numbers.most])
+    assert keys_of(by_numbers, last).tolist() == [5**8 * 21**8 * 3 - 1]
+
+
+def test_a_key_that_takes_all_of_64_bits_comes_back() -> None:
+    fields = Fields([Field("a", high=1, bits=30), Field("b", high=(1 << 63) - 1)])
+    states = np.array([[1, (1 << 63) - 1], [1, 0], [0, 5]])
+    assert keys_of(fields, states).tolist() == [(1 << 64) - 1, 1 << 63, 5]
+    assert unpack_all(fields.strides, keys_of(fields, states)).tolist() == states.tolist()
 
 
 @given(cases())

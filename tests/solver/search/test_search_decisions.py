@@ -42,7 +42,7 @@ def load(path: str, **options: object) -> Game:
 
 def payoffs(graph: Graph, states: Ints) -> Floats:
     """What a graph has of states (n, fields)."""
-    found = graph.values[graph.look_up(pack_all(graph.game.bits, np.ascontiguousarray(states)))]
+    found = graph.values[graph.look_up(pack_all(graph.game.strides, np.ascontiguousarray(states)))]
     return np.asarray(found)
 
 
@@ -130,7 +130,7 @@ def test_a_margin_between_bounds_is_what_an_action_is_sure_to_be_ahead() -> None
         for _ in range(depth):
             explorer.deeper()
         last = explorer.keys[explorer.first[-2] :]
-        leaves = last[~expand(game, unpack_all(game.bits, last)).terminal]
+        leaves = last[~expand(game, unpack_all(game.strides, last)).terminal]
         graph = Graph(game, bounds=True)
         graph.know(leaves, np.tile([0.0, 0, 0, 1, 1, 1], (len(leaves), 1)))
         graph.solve(root)
@@ -238,7 +238,7 @@ def test_each_sides_strategy_keeps_what_its_side_can_be_sure_of(seat: int) -> No
     edges = expand(game, game.parse(words).reshape(1, -1))
     graph = Graph(game)
     graph.solve(edges.children)
-    q = evaluate(edges, graph.values[graph.look_up(pack_all(game.bits, edges.children))])
+    q = evaluate(edges, graph.values[graph.look_up(pack_all(game.strides, edges.children))])
     (own,) = strategies_of(q, seat)
     matrix = q.values[:, 0].reshape(3, 3)
     value = matrix_game.solve(matrix[None]).values[0]
