@@ -379,7 +379,7 @@ class Looks:
     def _cells(self, keys: Keys, widths: Ints) -> NDArray[np.uint64]:
         """A number (n,) for the cell of each key."""
         low, high = self._ranges(keys, widths)
-        strides = self.stages.game.strides
+        strides = self.stages.game.fields.strides
         states = unpack_all(strides, np.ascontiguousarray(keys))
         mixed: NDArray[np.uint64] = pack_all(strides, states * self._others) * _MIXERS[0]
         for column in (2 * low + (high - low == 1)).T:
