@@ -45,7 +45,7 @@ def cases(draw: st.DrawFn) -> tuple[Fields, Functions, Ints]:
     width = st.integers(-12, 9).filter(bool)
     fields = [*fields_of(*draw(st.lists(width, min_size=1, max_size=3))), Field("all", 3, bits=7)]
     if draw(st.booleans()):
-        fields += [Field("more", 2, high=draw(st.integers(0, 4)), bits=20)]
+        fields += [Field("more", 2, high=draw(st.integers(0, 4)), bits=30)]
     known = Fields(fields)
     factor = st.one_of(st.integers(-3, 3), st.integers(-90, 90))
     function = st.dictionaries(st.sampled_from(known.columns), factor, max_size=6)
