@@ -3,8 +3,8 @@
 What this file is for: a reader can hold it beside the rules and check it line by line;
 the product is then tested against it. It imports nothing from the product.
 
-A state is four triples, one entry for each player in turn order: scores (in units), earned
-spins, passed spins, whammies. A player with ``max_whammies`` whammies is out: score 0, no spins.
+A state is four tuples, one entry for each of two, three or four players in turn order: scores (in
+units), earned spins, passed spins, whammies. A player with ``max_whammies`` whammies is out: score 0, no spins.
 The value of a state is the triple of chances to win, each player choosing what is best for
 himself:
 
@@ -20,14 +20,14 @@ Readings where the rules leave room
   score to 0, counts one whammy and turns his remaining passed spins into earned ones. At
   ``max_whammies`` he is out and all his spins are gone.
 * Otherwise he decides: play one earned spin, or pass all of them to the highest-scoring opponent
-  still in, where they join that opponent's passed spins. If both opponents are in and tied:
-  ``tied_pass = "next"`` names the next after the passer in cyclic turn order (after player 2
-  comes 3, after player 3 comes 1); ``"passer"`` makes both passes actions.
-* ``third_place_spins``: with all three players in, a player strictly behind both others must
+  still in, where they join that opponent's passed spins. If several opponents are in and tied:
+  ``tied_pass = "next"`` names the next of them after the passer in cyclic turn order (of three,
+  after player 2 comes 3, after player 3 comes 1); ``"passer"`` makes each pass an action.
+* ``third_place_spins``: with three players in, or four, a player strictly behind all others must
   play. With two players in the rule never applies.
 * At the cap (score = cap) a player who may decide always passes, and by the "next" rule whatever
   ``tied_pass`` says. Scores saturate at the cap.
-* Order of actions: play, the pass to the next in cyclic turn order, the pass to the other. A
+* Order of actions: play, then the passes, to the next in cyclic turn order first. A
   later action is chosen only if it is better for the player up, by more than ``tie_tolerance``,
   than the best before it.
 * Over when nobody has a spin, or one player is in. The highest score among the players in wins
@@ -59,8 +59,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 Number = float | Fraction
-Triple = tuple[Number, Number, Number]
-PLAYERS = (0, 1, 2)
+Triple = tuple[Number, ...]
+"""A number for each player."""
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,10 @@ class Rules:
 class State(NamedTuple):
     """What the players have, in turn order."""
 
-    scores: tuple[int, int, int]
-    earned: tuple[int, int, int]
-    passed: tuple[int, int, int]
-    whammies: tuple[int, int, int]
+    scores: tuple[int, ...]
+    earned: tuple[int, ...]
+    passed: tuple[int, ...]
+    whammies: tuple[int, ...]
 
 
 Outcomes = list[tuple[Number, State]]  # (chance, next state)
@@ -111,7 +111,7 @@ class Reference:
         self.settled: dict[State, Triple] = {}
 
     def value(self, scores, earned, passed, whammies) -> Triple:
-        """The three chances to win, in turn order."""
+        """The chances to win, in turn order."""
         state = self._checked(scores, earned, passed, whammies)
         self._settle(state)
         return self.settled[state]
@@ -129,11 +129,11 @@ class Reference:
     # ---- the rules -------------------------------------------------------------------------
 
     def players_in(self, state: State) -> list[int]:
-        return [i for i in PLAYERS if state.whammies[i] < self.rules.max_whammies]
+        return [i for i, w in enumerate(state.whammies) if w < self.rules.max_whammies]
 
     def player_up(self, state: State) -> int:
         """The lowest in turn order who has a spin (a player who is out has none)."""
-        return next(i for i in PLAYERS if state.earned[i] + state.passed[i] > 0)
+        return next(i for i in range(len(state.scores)) if state.earned[i] + state.passed[i] > 0)
 
     def is_over(self, state: State) -> bool:
         no_spins = sum(state.earned) + sum(state.passed) == 0
@@ -144,7 +144,8 @@ class Reference:
         players_in = self.players_in(state)
         highest = max(state.scores[i] for i in players_in)
         winners = [i for i in players_in if state.scores[i] == highest]
-        return tuple(self.one / len(winners) if i in winners else 0 * self.one for i in PLAYERS)
+        players = range(len(state.scores))
+        return tuple(self.one / len(winners) if i in winners else 0 * self.one for i in players)
 
     def moves(self, state: State) -> list[tuple[str, Outcomes]]:
         """The actions of the player up, in the rule's order, with their outcomes."""
@@ -157,9 +158,11 @@ class Reference:
             return [play]
 
         players_in = self.players_in(state)
-        opponents = [i for i in ((up + 1) % 3, (up + 2) % 3) if i in players_in]
+        players = len(state.scores)
+        after = [(up + step) % players for step in range(1, players)]
+        opponents = [i for i in after if i in players_in]
         behind_all = all(state.scores[up] < state.scores[i] for i in opponents)
-        if rules.third_place_spins and len(players_in) == 3 and behind_all:
+        if rules.third_place_spins and len(players_in) >= 3 and behind_all:
             return [play]
 
         at_cap = state.scores[up] == rules.cap
@@ -239,12 +242,12 @@ class Reference:
             ("passed", state.passed, None),
             ("whammies", state.whammies, limit),
         ):
-            if len(entries) != 3:
-                raise ValueError(f"{name}: {entries} has {len(entries)} entries; there must be 3")
+            if len(entries) != len(state.scores):
+                raise ValueError(f"{name}: {entries} has {len(entries)} entries, not one a player")
             if min(entries) < 0 or (top is not None and max(entries) > top):
                 most = "" if top is None else f" and at most {top}"
                 raise ValueError(f"{name}: {entries}; each must be at least 0{most}")
-        for i in PLAYERS:
+        for i in range(len(state.scores)):
             owned = state.scores[i] + state.earned[i] + state.passed[i]
             if state.whammies[i] == limit and owned > 0:
                 raise ValueError(f"player {i + 1} is out; his score and spins must be 0: {state}")
@@ -256,7 +259,8 @@ class Reference:
 
     def _expected(self, outcomes: Outcomes) -> Triple:
         return tuple(
-            sum(chance * self.settled[after][i] for chance, after in outcomes) for i in PLAYERS
+            sum(chance * self.settled[after][i] for chance, after in outcomes)
+            for i in range(len(outcomes[0][1].scores))
         )
 
     def _settle(self, root: State) -> None:
@@ -316,36 +320,36 @@ class Reference:
     def _solve_loop(self, moves: dict[State, list[tuple[str, Outcomes]]]) -> None:
         """Solve  value(s) - sum over s' in the loop of chance * value(s') = the rest.
 
-        One row a state: its coefficients, then the three right-hand sides.
+        One row a state: its coefficients, then the right-hand sides, one a player.
         """
         members = list(moves)
         column = {state: j for j, state in enumerate(members)}
-        size = len(members)
+        size, players = len(members), len(members[0].scores)
         rows = []
         for state in members:
             if len(moves[state]) != 1:
                 raise RuntimeError(f"{state} lies on a loop and has a choice; loops must have none")
-            row = [0 * self.one] * (size + 3)
+            row = [0 * self.one] * (size + players)
             row[column[state]] += self.one
             for chance, after in moves[state][0][1]:
                 if after in column:
                     row[column[after]] -= chance
                 else:
-                    for i in PLAYERS:
+                    for i in range(players):
                         row[size + i] += chance * self.settled[after][i]
             rows.append(row)
         for state, triple in zip(members, solve_linear(rows), strict=True):
             self.settled[state] = triple
 
 
-def put(entries: tuple[int, int, int], i: int, entry: int) -> tuple[int, int, int]:
+def put(entries: tuple[int, ...], i: int, entry: int) -> tuple[int, ...]:
     """``entries`` with ``entry`` at place ``i``."""
     return entries[:i] + (entry,) + entries[i + 1 :]
 
 
 def solve_linear(rows: list[list[Number]]) -> list[Triple]:
-    """Gauss-Jordan elimination with the largest pivot; the last three columns are the right-hand
-    sides. ``rows`` is modified in place."""
+    """Gauss-Jordan elimination with the largest pivot; the columns beyond a square are the
+    right-hand sides. ``rows`` is modified in place."""
     size = len(rows)
     for j in range(size):
         pivot = max(range(j, size), key=lambda k: abs(rows[k][j]))

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 
-from tests.reference.press_your_luck import PLAYERS, State, Triple
+from tests.reference.press_your_luck import State, Triple
 from tests.reference.press_your_luck_slides import Slides
 
 
@@ -40,7 +40,7 @@ class Money(Slides):
         winners = [i for i in inside if state.scores[i] == max(state.scores[j] for j in inside)]
         return tuple(
             self.win_value / len(winners) + self.unit * state.scores[i] if i in winners else 0.0
-            for i in PLAYERS
+            for i in range(len(state.scores))
         )
 
     def moves(self, state: State):
@@ -51,7 +51,7 @@ class Money(Slides):
         spins = ("play", self.spin_outcomes(state))
         if state.passed[last]:
             return [spins]
-        stop = ("stop", [(1.0, state._replace(earned=(0, 0, 0)))])
+        stop = ("stop", [(1.0, state._replace(earned=(0,) * len(state.scores)))])
         return [stop] if state.scores[last] == self.rules.cap else [spins, stop]
 
 

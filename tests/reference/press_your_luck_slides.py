@@ -29,7 +29,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from itertools import product
 
-from tests.reference.press_your_luck import PLAYERS, Outcomes, Reference, Rules, State, Triple, put
+from tests.reference.press_your_luck import Outcomes, Reference, Rules, State, Triple, put
 
 TIE = 1e-12
 STILL = 1e-15
@@ -176,7 +176,8 @@ class Slides(Reference):
     def _iterate(self, moves: dict[State, list]) -> None:
         found = []
         for guess in (0.0, 1.0):
-            values: dict[State, Triple] = dict.fromkeys(moves, (guess,) * 3)
+            players = len(next(iter(moves)).scores)
+            values: dict[State, Triple] = dict.fromkeys(moves, (guess,) * players)
             for sweep in range(SWEEPS + 1):
                 if sweep == SWEEPS:
                     raise Unsettled
@@ -210,7 +211,9 @@ class Slides(Reference):
 
     def _mean(self, outcomes, values: dict[State, Triple]) -> Triple:
         found = [(chance, self._value(after, values)) for chance, after in outcomes]
-        return tuple(sum(chance * triple[i] for chance, triple in found) for i in PLAYERS)
+        return tuple(
+            sum(chance * triple[i] for chance, triple in found) for i in range(len(found[0][1]))
+        )
 
     def _value(self, after: object, values: dict[State, Triple]) -> Triple:
         if isinstance(after, Choice):

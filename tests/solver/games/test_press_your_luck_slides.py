@@ -71,7 +71,7 @@ WHO_IS_OUT: list[tuple[int, ...]] = [(), (), (), (0,), (2,), (0, 1), (1, 2)]
 
 
 @st.composite
-def boards(draw: st.DrawFn, money: bool = False, full: bool = False) -> Made:
+def boards(draw: st.DrawFn, money: bool = False, full: bool = False, players: int = 3) -> Made:
     """A board on which games end, and a state of few spins. money: it pays some, players are out;
     the reference's payoffs are shares of the most that there can be. full: one that has a full
     table."""
@@ -91,7 +91,7 @@ def boards(draw: st.DrawFn, money: bool = False, full: bool = False) -> Made:
     rules = {
         "third_place_spins": draw(st.booleans()), "choices": choices, "max_whammies": most,
         "tied_pass": draw(st.sampled_from(["passer", "next"])), "or_lose_whammy": or_lose,
-        "spin_cap": spin_cap,
+        "spin_cap": spin_cap, "players": players,
     }  # fmt: skip
     wins, house = draw(st.sampled_from([None, 1, 5000])), draw(st.booleans())
     paid = {"objective": "win+money" if wins else "money", "house": house}
@@ -120,14 +120,14 @@ def boards(draw: st.DrawFn, money: bool = False, full: bool = False) -> Made:
             win_value=(wins or 0) / all_paid, unit=UNIT / all_paid,
         )  # fmt: skip
     assume(sum(chance for slide, chance in reference.spins if gives_back(slide)) < 0.5)
-    three = [draw(st.integers(0, cap)) for _ in range(3)]
-    spins = draw(st.lists(st.integers(0, 5), min_size=1, max_size=2))
-    earned, passed = ([spins.count(3 * kind + i) for i in range(3)] for kind in (0, 1))
-    whammies = [draw(st.integers(0, most - 1)) for _ in range(3)]
+    scores = [draw(st.integers(0, cap)) for _ in range(players)]
+    spins = draw(st.lists(st.integers(0, 2 * players - 1), min_size=1, max_size=2))
+    earned, passed = ([spins.count(players * kind + i) for i in range(players)] for kind in (0, 1))
+    whammies = [draw(st.integers(0, most - 1)) for _ in range(players)]
     for i in draw(st.sampled_from(WHO_IS_OUT)) if money else ():
-        three[i], earned[i], passed[i], whammies[i] = 0, 0, 0, most
+        scores[i], earned[i], passed[i], whammies[i] = 0, 0, 0, most
     return Made(
-        load_game(board), reference, (tuple(three), tuple(earned), tuple(passed), tuple(whammies))
+        load_game(board), reference, (tuple(scores), tuple(earned), tuple(passed), tuple(whammies))
     )
 
 
@@ -139,8 +139,8 @@ def searched(game: Game, state: tuple[tuple[int, ...], ...]) -> tuple[Table, Int
     return search_in_memory(game, start, 300_000), start
 
 
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
-@given(boards())
+@settings(max_examples=35, suppress_health_check=list(HealthCheck))
+@given(st.one_of(boards(), boards(), boards(players=2), boards(players=4)))
 def test_random_boards_are_as_the_reference_has_them(made: Made) -> None:
     """The payoffs of the state; on few of them best replies do not settle, which may be seen from
     one first guess and not from another."""
