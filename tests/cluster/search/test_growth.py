@@ -16,6 +16,7 @@ from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search import stages as by_stages
 from luckbase.cluster.search.boundary import read_rows
 from luckbase.cluster.search.stages import StageSearch, StoredStages, stored_stages
+from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import SEARCH
 from luckbase.cluster.table.storage import Folder
@@ -75,11 +76,11 @@ def test_of_a_stage_that_is_there_only_what_may_be_met_is_read(
 
 def test_a_limit_is_said_before_anything_is_touched(tmp_path: Path) -> None:
     table = grown(tmp_path, WIDE).table
-    before = files_of(table), sorted(path.name for path in (table / "ledger").iterdir())
+    before = files_of(table), read_ledger(Folder(table), table).lines()
     with pytest.raises(SearchLimitError):
         grown(tmp_path, MORE, one_piece=10**6, max_states=20)
     assert files_of(table) == before[0]
-    assert sorted(path.name for path in (table / "ledger").iterdir()) == before[1]
+    assert read_ledger(Folder(table), table).lines() == before[1]
 
 
 def test_a_task_that_does_not_see_its_files_is_not_waited_for_without_end(

@@ -219,10 +219,10 @@ def test_a_search_that_ends_before_it_says_so_finds_and_solves_nothing_again(
     """Before the line that it is done, and before what lies between the passes is deleted."""
     do, solved = getattr(searching, step), []
 
-    def stops(storage: Folder, ledger: Ledger, *line: Any) -> None:
+    def stops(ledger: Ledger, *line: Any) -> None:
         if (line and isinstance(line[0], Done)) or (step == "compact" and solved):
             raise Stopped
-        do(storage, ledger, *line)
+        do(ledger, *line)
 
     finish = searching._Search._finish
 
