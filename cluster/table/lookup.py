@@ -250,10 +250,13 @@ class Lookup:
     def action_values(self, edges: Expanded) -> ActionValues:
         """The payoffs of every action of expanded states of this game, or of one that it is `plain`
         of; also a step above those held. Raises MissingTableError."""
-        children = simplify(self.game, edges.children)
-        payoffs, found = self.lookup_or_backup(children)
-        self._require(children, found)
-        return evaluate(edges, payoffs)
+        return evaluate(edges, self.probe_or_backup(simplify(self.game, edges.children)))
+
+    def probe_or_backup(self, states: Ints) -> Floats:
+        """As `probe`, also of states all of whose children the table holds."""
+        payoffs, found = self.lookup_or_backup(states)
+        self._require(states, found)
+        return payoffs
 
     def why_outside(self, state: Ints) -> str | None:
         """Why the table does not hold a canonical state, after "is"; None if it does."""

@@ -216,7 +216,7 @@ class Table(Lookup):
         kind = choose_chart(self.game, name)
         self.check_chart(kind)
         wanted = ChartRequest(words.typed(fields), reachable, self.precision)
-        return self.game.need(Charts).make(kind.name, self.probe, wanted)
+        return self.game.need(Charts).make(kind.name, self.probe_or_backup, wanted)
 
     def check_chart(self, kind: Kind) -> None:
         """Raises OptionError where there is no full table in it, nor all that a chart needs;

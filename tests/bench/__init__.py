@@ -19,6 +19,8 @@ with its own peers.
 * ``diff``: two tables of 42.9 million states each, a slide's amount changed between them, and two
   eras: the scan, the prices, nanoseconds each.
 * ``coarsen``: tables of coarser boards: error against size and time, where the exact one is known.
+* ``choosing``: Press Your Luck with random and with best choices, with and without Double: the
+  kernel's nanoseconds, and what who is up gains.
 * ``far``: a coarse table of many spins against searches on the fine board.
 * ``seats``: what each seat of Press Your Luck is worth at the start of round 2, with coarse tables
   of up to 12 spins; 13 GB of disk.
@@ -46,6 +48,7 @@ from typing import TYPE_CHECKING, Any
 from luckbase.cluster import words
 from luckbase.jobs import terminal
 from tests.bench.batch import batch_suite
+from tests.bench.choosing import choosing_suite
 from tests.bench.coarsening import coarsen_suite, far_suite
 from tests.bench.compiling import compiling_suite
 from tests.bench.diff import diff_suite
@@ -68,7 +71,7 @@ if TYPE_CHECKING:
 SUITES = (
     "kernel", "solve", "store", "probe", "batch", "diff", "search", "ledger", "compile",
     "workers", "replay", "web", "page", "coarsen", "remote", "far", "peers",
-    "seats",
+    "seats", "choosing",
 )  # fmt: skip
 ABOUT = "Time the kernel, whole solves, the store and the probe, side by side with peers."
 BOARD = BOARDS / "press-your-luck/1985-02.toml"
@@ -104,6 +107,7 @@ def main(words: Sequence[str] | None = None) -> None:
         "search": search_suite, "ledger": ledger_suite, "compile": compiling_suite,
         "workers": workers_suite, "replay": replay_suite, "web": web_suite, "page": page_suite,
         "coarsen": coarsen_suite, "far": far_suite, "remote": remote_suite, "seats": seats_suite,
+        "choosing": choosing_suite,
         "peers": partial(
             peers_suite, python=asked.python, pressorpass=asked.pressorpass, syzygy=asked.syzygy
         ),

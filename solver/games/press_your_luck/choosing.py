@@ -144,7 +144,8 @@ def choose_streams(up, first, last, spend, gain, b, a, arrays, start_b, choices)
     less, has_whammy, choosing = choices
     n_c = choosing.to.shape[1]
     own, origin, step = (a, b * v.shape[2], 1) if up == 0 else (b, a, v.shape[2])
-    face = wa[:, b].copy().reshape(-1) if up == 0 else wb[:, a].copy().reshape(-1)
+    faces, of_face = (wa, b) if up == 0 else (wb, a)
+    face, face_start = faces.reshape(-1), of_face * faces.shape[2] - (start_b * n_c if up else 0)
     back, spent, fewer = v.reshape(-1), d.reshape(-1), less[up].reshape(-1)
     size = np.uint64((choosing.sources.size + 1) * BLOCK)
     values = np.empty(size), np.empty(size)
@@ -157,7 +158,7 @@ def choose_streams(up, first, last, spend, gain, b, a, arrays, start_b, choices)
             for p in range(2):
                 mine, place = values[p if up == 0 else 1 - p], np.uint64(e * BLOCK)
                 if source == LOST:
-                    at = p * (face.size // 2) + x - (0 if up == 0 else start_b * n_c)
+                    at = p * (face.size // 2) + face_start + x
                     copy(face, np.uint64(at), mine, place, n)
                 elif source == BACK:
                     at = p * (v.size // 2) + row * v.shape[3] + gain * n_c + x - start
@@ -221,12 +222,13 @@ def choose_at(up, at, c, lost, arrays, moves, choices, values):
     starts, options = choosing.starts[has_whammy[up]], choosing.options[has_whammy[up]]
     own = other = 0.0
     for i in range(choosing.chances.size):
-        best = options[starts[i]]
-        for j in range(starts[i] + 1, starts[i + 1]):
-            if values[0, options[j]] > values[0, best] + TIE_TOLERANCE:
-                best = options[j]
-        own += choosing.chances[i] * values[0, best]
-        other += choosing.chances[i] * values[1, best]
+        p0, p1 = values[0, options[starts[i]]], values[1, options[starts[i]]]
+        for j in range(starts[i] + 1, starts[i + 1]):  # no branches: they are not to be foreseen
+            q0, q1 = values[0, options[j]], values[1, options[j]]
+            better = q0 > p0 + TIE_TOLERANCE
+            p0, p1 = (q0 if better else p0), (q1 if better else p1)
+        own += choosing.chances[i] * p0
+        other += choosing.chances[i] * p1
     if up == 0:
         return own, other
     return other, (own if up == 1 else -(own + other))
