@@ -4,8 +4,8 @@ What this file is for: a reader can hold it beside the rules and check it line b
 the product is then tested against it. It imports nothing from the product.
 
 A state is four tuples, one entry for each of two, three or four players in turn order: scores (in
-units), earned spins, passed spins, whammies. A player with ``max_whammies`` whammies is out: score 0, no spins.
-The value of a state is the triple of chances to win, each player choosing what is best for
+units), earned spins, passed spins, whammies. A player with ``max_whammies`` whammies is out: score
+0, no spins. The value of a state is the chances to win, each player choosing what is best for
 himself:
 
     value(s) = the final payoff                                 if the game is over in s,

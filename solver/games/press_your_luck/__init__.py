@@ -1,4 +1,4 @@
-"""Press Your Luck, round 2: two or three players, spins, whammies, play or pass."""
+"""Press Your Luck, round 2: two to four players, spins, whammies, play or pass."""
 
 from luckbase.solver.board.registry import Entry
 

@@ -1,0 +1,102 @@
+"""Press Your Luck of two and four players, and boards whose keys are by mixed radices: the rule of
+the last place, what is refused, and how a state is drawn."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from luckbase.cluster.table.table import search_in_memory
+from luckbase.solver import load_game
+from luckbase.solver.board.file import board_from_canonical
+from luckbase.solver.errors import LuckbaseError
+from luckbase.solver.game.capabilities import Drawing, Layout
+from luckbase.solver.game.game import Game
+from luckbase.solver.scene import Box
+from luckbase.solver.search.expand import expand
+
+
+def game_of(players: int, cap: int = 3000, unit: int = 500) -> Game:
+    form = {
+        "game": "press-your-luck", "rules": {"players": players},
+        "outcomes": {"whammy": "1/6", "500": "1/2", "500 + spin": "1/3"},
+        "solve": {"score_cap": cap, "score_unit": unit},
+    }  # fmt: skip
+    return load_game(board_from_canonical("made", form))
+
+
+@pytest.mark.parametrize(
+    ("players", "state", "names"),
+    [
+        (4, "scores=500,1000,1000,1500 earned=1,0,0,0", ["play"]),
+        (4, "scores=500,500,1000,1500 earned=1,0,0,0", ["play", "pass to 4"]),
+        (4, "scores=500,1000,0,1500 earned=1,0,0,0 whammies=0,0,4,0", ["play"]),
+        (4, "scores=500,0,0,1500 earned=1,0,0,0 whammies=0,4,4,0", ["play", "pass to 4"]),
+        (4, "scores=1000,1000,500,1000 earned=0,1,0,0", ["play", "pass to 4", "pass to 1"]),
+        (2, "scores=500,1500 earned=1,0", ["play", "pass to 2"]),
+    ],
+)
+def test_who_is_behind_all_others_of_three_or_more_must_play(
+    players: int, state: str, names: list[str]
+) -> None:
+    game = game_of(players)
+    actions = expand(game, game.parse(state)[None]).actions.tolist()
+    assert [game.action_name(action) for action in dict.fromkeys(actions)] == names
+
+
+def test_larsons_cap_is_searched_and_keys_tell_its_states_apart() -> None:
+    """442 units of $250 for three players: 64 bits are too few for powers of two. Player 3 passes;
+    with a spin that comes back player 2 does too, so x = 1/3 (1/6 + x/3) that player 3 goes out."""
+    game = game_of(3, 110_500, 250)
+    assert (game.strides[1] < 0).all() and game.fields.most.tolist() == [442] * 3 + [31] * 6 + [
+        4
+    ] * 3
+    start = game.parse("scores=0,1000,109000 earned=0,0,1 whammies=0,0,3")[None]
+    table = search_in_memory(game, start, 100_000)
+    assert table.probe(start)[0].tolist() == pytest.approx([0, 1 / 16, 15 / 16])
+
+
+def refused(players: int, state: str = "", cap: int = 3000, unit: int = 500) -> str:
+    with pytest.raises(LuckbaseError) as found:
+        game = game_of(players, cap, unit)
+        if state:
+            game.parse(state)
+        game.need(Layout)
+    assert found.value.exit_code == 2 and "\n" not in str(found.value)
+    return str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("players: 5 is too large; expected at most 4", (5,)),
+        ("players: 1 is too small; expected at least 2", (1,)),
+        ("scores: '0,0,0' has 3 values, not 4; write scores=0,0,0,0", (4, "scores=0,0,0")),
+        ("earned: '1,0,0' has 3 values, not 2; write earned=0,0", (2, "scores=0,0 earned=1,0,0")),
+        ("has 4 players that no full table takes yet; run: luckbase solve with --from", (4,)),
+        ("expected at most 31 in all", (3, "scores=0,0,0 earned=20,20,0")),
+        ("earned: 12 is too large; expected at most 11",
+         (4, "scores=0,0,0,0 earned=12,0,0,0", 20_000, 250)),
+        ("has 442 units of score_unit, above 255, that no full table takes yet",
+         (3, "", 110_500, 250)),
+        ("1,000,000 units of score_unit 1 for 4 players do not fit in a key of 64 bits; write a "
+         "larger score_unit", (4, "", 1_000_000, 1)),
+    ],
+)  # fmt: skip
+def test_what_a_board_or_a_state_can_not_be_is_a_sentence(said: str, asked: tuple) -> None:  # type: ignore[type-arg]
+    assert said in refused(*asked)
+
+
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_every_player_has_a_desk_beside_the_others(players: int) -> None:
+    game = game_of(players)
+    draw = game.need(Drawing).scene
+    assert draw is not None
+    scores, rest = [3000, 500, 0, 1500][:players], [1] * players
+    scene = draw(np.array([*scores, *rest, *[5] * players, *rest]))
+    desks = [shape for shape in scene.shapes if isinstance(shape, Box) and shape.kind == "desk"]
+    assert len(desks) == players and desks[0].x > 110
+    assert all(a.x + a.wide < b.x for a, b in pairwise(desks))
+    assert desks[-1].x + desks[-1].wide < scene.wide - 110
