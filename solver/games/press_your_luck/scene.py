@@ -132,7 +132,7 @@ def _desk(
     head = {UP: "up", GOOD: "wins", GONE: "out"}.get(role, "")
     yield Box("desk", x, y, wide, DESK_HIGH, role=role, about=_said(player, desk, whammies < most))
     title = f"player {number}" + f" · {head}" * bool(head)
-    yield Words(title, middle, y + 20, min(17.0, wide / 7), bold=role == UP)
+    yield Words(title, middle, y + 20, min(17.0, wide / 7.6), bold=role == UP)
     money, there = f"${score:,}", "" if whammies < most else GONE
     yield Box("plate", x + 9, y + 36, wide - 18, 42, (money,), there,
               fitting(money, wide - 22, 26), f"the money of player {number}",
@@ -158,7 +158,7 @@ def _pieces(
     middle = x + wide / 2
     shown = f"{count} {name[:-1] if count == 1 else name}"
     yield Box("plate", x + 9, y, wide - 18, 46, (), QUIET, 16, shown, field, str(count))
-    yield Words(shown, middle, y + 12, 13)
+    yield Words(shown, middle, y + 12, min(13.0, wide / 9.4))
     if count * PIECE > wide - 14:
         yield Counter(middle, y + 32, 11, str(count), role, shown)
         return
