@@ -181,7 +181,7 @@ def publish(
     results: options.Results = Path("results"),
     as_json: options.Json = False,
 ) -> int:
-    """Copy a finished table to where others ask it: luckbase query URI FIELD=VALUE...
+    """Copy a finished table to a store, where others query it.
 
     Every byte is checked as it is read and as it has arrived. A copy that was stopped goes on with
     the same command. What is copied is asked over https too, from any server that gives parts of

@@ -39,7 +39,7 @@ def place_of(name: str | os.PathLike[str]) -> Path:
         if found is None or not said.startswith(f"{found[0]}/") or os.path.exists(said):
             return path_of(name)
         raise OptionError(
-            f"'{said[:60]}' is no place for tables; expected a folder, s3://, gs://, az:// or https://"
+            f"'{said[:60]}' cannot hold tables; expected a folder, s3://, gs://, az:// or https://"
         )
     place = Place(said)
     if len(place.parts) < 2 or "?" in said or "#" in said:
@@ -99,7 +99,7 @@ class Place(PosixPath):
         return str(self) == str(os.fspath(other))
 
     def mkdir(self, *_: Any, **__: Any) -> None:
-        raise StoreError(f"{self}: is no folder of this machine's; expected one")
+        raise StoreError(f"{self}: cannot be made as a folder; expected a path on this machine")
 
     def glob(self, pattern: str, **_: Any) -> Iterator[Place]:  # type: ignore[override]
         """What matches, segment by segment; nothing where nothing can be listed."""

@@ -28,6 +28,11 @@ def section(game: str) -> str:
     return TEXT.split(f"\n## {game}\n")[1].split("\n## ")[0]
 
 
+def options(game: str) -> str:
+    """The table of its options."""
+    return section(game).split("<!-- options of")[1].split("<!-- end of options")[0]
+
+
 PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if PART.search(page.read_text()))
 BOARDS = [solver.load_board(path) for path in sorted((ROOT / "boards").glob("*/*.toml"))]
 PICTURES = pictures()
@@ -58,16 +63,18 @@ def test_drawn_states_are_those_of_the_program(file: Path) -> None:
 def test_examples_of_options_are_taken(game: str) -> None:
     name = re.search(r"<!-- options of (\S+):", section(game))
     assert name is not None
-    examples = re.findall(r"`(\w+)=\"?([\w-]+)\"?` \|$", section(game), re.MULTILINE)
+    examples = re.findall(r"`(\w+)=\"?([\w-]+)\"?` \|$", options(game), re.MULTILINE)
     assert len(examples) == len(MODELS[game].options())
     for option, value in examples:
-        found = options_of(load_board(name[1], **{option: value}))[option][0]
+        beside = {"win_value": {"objective": "win+money"}, "house": {"objective": "money"}}
+        settings = {option: value, **beside.get(option, {})}
+        found = options_of(load_board(name[1], **settings))[option][0]
         assert as_words({"": found})[""] == value
 
 
 @pytest.mark.parametrize("game", MODELS)
 def test_every_option_of_a_game_is_in_its_table(game: str) -> None:
-    rows = re.findall(r"^\| `([a-z_]+)` \| .+ \|$", section(game), re.MULTILINE)
+    rows = re.findall(r"^\| `([a-z_]+)` \| .+ \|$", options(game), re.MULTILINE)
     assert sorted(rows) == sorted(MODELS[game].options())
 
 
@@ -126,7 +133,7 @@ def test_every_board_begins_with_a_sentence() -> None:
 
 
 def test_every_slide_in_the_table_is_one() -> None:
-    table = section("press-your-luck").split("| slide |")[1]
+    table = section("press-your-luck").split("| slide |")[1].split("\n\n")[0]
     slides = [s for s in re.findall(r"`\"?([^`\"]+)\"?`", table) if s[0].isdigit() or " " in s or
               s in ("prize", "whammy", "double", "across")]  # fmt: skip
     kinds = {read_slide(int(s) if s.isdecimal() else s).kind for s in slides}

@@ -71,7 +71,9 @@ def test_the_examples_work(
         assert command("solve", "pig/tiny", "--set", f"sides={sides}")[0] == 0
     for name in COMMANDS:
         for words in examples(name) if name != "serve" else ():  # which does not end
-            words = [word.replace("frontier=2", "frontier=1") for word in words]
+            words = [
+                word.replace("frontier=2", "frontier=1").replace("s3:", "memory:") for word in words
+            ]
             code, out, err = command(*words)
             assert code == (1 if name == "diff" else 0), (words, err)
             written = words[words.index("--out") + 1] if "--out" in words else ""
