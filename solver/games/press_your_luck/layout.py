@@ -315,11 +315,11 @@ class Planes(Layout[Tier]):
             ("both have a spin, second ahead", (0.15, 0.25, 0.2), (1, 1, 0)),
             ("three spins, far ahead", (0.0, 0.4, 0.15), (0, 3, 0)),
         )
-        for title, parts, earned in shares:
+        for title, of_three, spins in shares:
+            parts, earned = list(of_three), spins[: self.game.players]
             if self.game.players == 2:  # the higher of the others is the other one
                 up = int(not earned[0])
-                rival = max(parts[:up] + parts[up + 1 :])
-                parts, earned = (rival, parts[1]) if up else (parts[0], rival), earned[:2]
+                parts[1 - up] = max(parts[:up] + parts[up + 1 :])
             if sum(earned) <= self.frontier:
-                scores = [round(part * cap / self.unit) * self.unit for part in parts]
+                scores = [round(part * cap / self.unit) * self.unit for part in parts[: len(earned)]]
                 yield title, {"scores": scores, "earned": earned}
