@@ -31,7 +31,7 @@ from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
 from luckbase.solver.game.capabilities import Charts, Layout, detailed, hints, own_agents
 from luckbase.solver.game.fields import MAX_VALUE, Field
 from luckbase.solver.game.game import Game
-from luckbase.solver.policy.evaluate import OPTIMAL, RANDOM
+from luckbase.solver.policy.agents import OPTIMAL, RANDOM
 from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
 from luckbase.solver.sentences import option
 

@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from luckbase.cluster.run.options import SolveOptions
     from luckbase.cluster.run.progress import Solved
     from luckbase.cluster.table.table import StoredTable, Table
-    from luckbase.solver.policy.evaluate import Policy, Starts
+    from luckbase.solver.policy.agents import Policy
+    from luckbase.solver.policy.evaluate import Starts
 
 MAX_IN_MEMORY = 100_000_000
 """States of a full table that is kept in memory."""

@@ -14,7 +14,7 @@ from luckbase.cluster.words import many
 from luckbase.solver.board.model import rules_identity
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.capabilities import agents_of, own_agents, plain
-from luckbase.solver.policy.evaluate import (
+from luckbase.solver.policy.agents import (
     BEST_RESPONSE,
     OPTIMAL,
     RANDOM,
@@ -28,7 +28,7 @@ from luckbase.solver.sentences import option, shorten
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup
     from luckbase.solver.game.game import Agent, Game
-    from luckbase.solver.policy.chain import Decider
+    from luckbase.solver.policy.agents import Decider
 
 AgentLike = Any
 """An agent as a person gives it: a name, an `Agent`, a `Policy`, or an open table."""

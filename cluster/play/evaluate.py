@@ -20,16 +20,13 @@ from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import ClosedForms, states_to_copy
 from luckbase.solver.game.game import Game
+from luckbase.solver.policy.agents import BEST_RESPONSE, OPTIMAL, Policy, named_agent
 from luckbase.solver.policy.distribution import Spread, Tally, distribution
 from luckbase.solver.policy.evaluate import (
-    BEST_RESPONSE,
-    OPTIMAL,
-    Policy,
     Starts,
     costly_moves,
     deciders_of,
     evaluate_profile,
-    named_agent,
     simulate,
     simulate_on_the_way,
     starts_at,

@@ -32,8 +32,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import agents_of
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups, TurningPoint
-from luckbase.solver.policy.chain import Decider
-from luckbase.solver.policy.evaluate import RANDOM, Policy, asking, random_player
+from luckbase.solver.policy.agents import RANDOM, Decider, Policy, asking, random_player
 from luckbase.solver.sentences import many, nearest, show
 
 Column = Callable[[Ints, int], Ints]

@@ -31,7 +31,7 @@ from luckbase.solver.game.capabilities import detailed, drawing, first_state, si
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
-from luckbase.solver.policy.chain import Decider
+from luckbase.solver.policy.agents import Decider
 from luckbase.solver.result import IfAny, Result
 from luckbase.solver.search.bellman import choose
 from luckbase.solver.search.expand import Expanded, expand

@@ -37,8 +37,8 @@ from luckbase.cluster.run.worker import (
     spill_of,
 )
 from luckbase.cluster.table import RUNNING, folder
-from luckbase.cluster.table.folder import Commits, commit, compact, read_ledger
-from luckbase.cluster.table.index import INDEX
+from luckbase.cluster.table.folder import HEAD, Commits, commit, compact, read_ledger
+from luckbase.cluster.table.index import INDEX, write_index
 from luckbase.cluster.table.ledger import (
     TIERS,
     Goal,
@@ -49,7 +49,6 @@ from luckbase.cluster.table.ledger import (
     table_directory,
 )
 from luckbase.cluster.table.place import storage_at
-from luckbase.cluster.table.publish import write_index
 from luckbase.cluster.table.storage import Storage, attempt
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.model import rules_form, rules_identity
@@ -158,7 +157,7 @@ def solve_table(work: Work[S]) -> S:
             commit(ledger, goal)
         compact(ledger)
         if (storage := storage_at(table)).anywhere:
-            write_index(storage, ledger)
+            write_index(storage, storage.read(HEAD), ledger)
     return report
 
 
@@ -225,7 +224,7 @@ def _tidy(table: Path, there: Ledger) -> None:
             folder.sweep(storage, table, ledger)
             compact(ledger)
             if storage.anywhere:
-                write_index(storage, ledger)
+                write_index(storage, storage.read(HEAD), ledger)
 
 
 def _open_ledger(

@@ -171,7 +171,7 @@ def commit(ledger: Ledger, *lines: Line) -> None:
 def compact(ledger: Ledger) -> None:
     """Write all lines of `ledger` as one entry, and delete those before it: what it does not say
     any more is gone. Nothing is written where nothing would change."""
-    entries_of(ledger).compact("".join(as_text(ledger.head, line) for line in ledger.lines()))
+    entries_of(ledger).compact(ledger.as_text())
 
 
 def entries_of(ledger: Ledger) -> Entries:

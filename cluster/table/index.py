@@ -12,10 +12,14 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
-from luckbase.cluster.table.ledger import Ledger, as_text
 from luckbase.cluster.table.storage import Storage
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.ledger import Ledger
 
 INDEX = "index.luckbase"
 _FIRST = b"luckbase index 1\n"
@@ -25,12 +29,27 @@ MAX_FOOTERS = 64 << 20
 
 def index_of(head: bytes, ledger: Ledger, footers: Mapping[str, bytes]) -> bytes:
     """The index of a table. head: the text of its head. footers: of its files, by name."""
-    lines = "".join(as_text(ledger.head, line) for line in ledger.lines()).encode()
+    lines = ledger.as_text().encode()
     known = sum(map(len, footers.values())) <= MAX_FOOTERS
     last = b"".join(footers[name] for name in sorted(ledger.files)) if known else b""
     first = json.dumps({"head": len(head), "lines": len(lines)}).encode()
     packed = zlib.compress(b"\n".join([first, head + lines + last]), 6)
     return _FIRST + hashlib.sha256(packed).hexdigest().encode() + b"\n" + packed
+
+
+def write_index(
+    storage: Storage, head: bytes, ledger: Ledger, footer: Callable[[str], bytes] | None = None
+) -> None:
+    """Write the index of a table, as its ledger is now. head: the text of its head. footer(name):
+    of a file; read if not given."""
+
+    def read(name: str) -> bytes:
+        entry = ledger.files[name]
+        return storage.read(entry.place, entry.bytes - entry.footer, entry.bytes)
+
+    with ThreadPoolExecutor(16) as pool:
+        footers = dict(zip(ledger.files, pool.map(footer or read, ledger.files), strict=True))
+    storage.put(INDEX, index_of(head, ledger, footers))
 
 
 def parts_of(content: bytes) -> tuple[bytes, bytes, bytes]:

@@ -30,7 +30,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache, reduce
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -48,9 +48,11 @@ from luckbase.solver.errors import (
     OptionError,
     UnknownGameError,
 )
-from luckbase.solver.game.game import Game
 from luckbase.solver.result import Result
 from luckbase.solver.sentences import on_command_line
+
+if TYPE_CHECKING:
+    from luckbase.solver.game.game import Game
 
 TIERS, SEARCH = "tiers", "search"
 """The parts that grow; a search that ends at another table has a part of its own,
@@ -258,6 +260,10 @@ class Ledger:
         """Every line, in an order that does not depend on the order of work."""
         kinds: tuple[dict[str, Any], ...] = self.done, self.levels, self.files, self.shards
         return [*self.goals, *(kind[name] for kind in kinds for name in sorted(kind))]
+
+    def as_text(self) -> str:
+        """Every line as it is written."""
+        return "".join(as_text(self.head, line) for line in self.lines())
 
     # --- what it says --------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,7 @@ from luckbase.solver.game.capabilities import simplify
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import SIMULTANEOUS
+from luckbase.solver.policy.agents import Policy
 from luckbase.solver.search.bellman import (
     ActionValues,
     chosen,
@@ -50,9 +51,6 @@ from luckbase.solver.search.bellman import (
 )
 from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.search.keys import Keys, unpack_all
-
-if TYPE_CHECKING:
-    from luckbase.solver.policy.evaluate import Policy
 
 D = TypeVar("D")
 
@@ -489,8 +487,6 @@ class Lookup:
         the states that it is asked about, less the fields that only agents look at
         (`solver.game.capabilities.plain`), or all of their children. In states in which both choose
         at once it plays an optimal strategy."""
-        from luckbase.solver.policy.evaluate import Policy  # compiles the search
-
         self.check_open()
 
         def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:

@@ -8,7 +8,6 @@ follows, and last the index, without which a web server's table is none.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -24,7 +23,7 @@ from luckbase.cluster.table.folder import (
     write_head,
 )
 from luckbase.cluster.table.format import SealedFile
-from luckbase.cluster.table.index import INDEX, index_of
+from luckbase.cluster.table.index import INDEX, write_index
 from luckbase.cluster.table.ledger import FileEntry, Ledger
 from luckbase.cluster.table.place import storage_at
 from luckbase.cluster.table.storage import Memory, Storage
@@ -100,7 +99,7 @@ def publish(table: Path, to: Path, on_rows: OnRows = nobody) -> Published:
     write_head(target, ledger.head)
     entries = begin(target, to, ledger.head, "luckbase publish").entries
     compact(replace(ledger, entries=entries))
-    write_index(target, ledger, footers.__getitem__)
+    write_index(target, target.read(HEAD), ledger, footers.__getitem__)
     return Published(str(table), str(to), ledger.rows, len(files), ledger.bytes, copied)
 
 
@@ -135,18 +134,3 @@ def _why_wrong(content: bytes, where: Path, entry: FileEntry) -> str | None:
     except CorruptTableError as error:
         return str(error)
     return None if len(content) == entry.bytes else f"{where / entry.place}: has another length"
-
-
-def write_index(
-    storage: Storage, ledger: Ledger, footer: Callable[[str], bytes] | None = None
-) -> None:
-    """Write the index of a table, as its ledger is now. footer(name): of a file; read if not
-    given."""
-
-    def read(name: str) -> bytes:
-        entry = ledger.files[name]
-        return storage.read(entry.place, entry.bytes - entry.footer, entry.bytes)
-
-    with ThreadPoolExecutor(16) as pool:
-        footers = dict(zip(ledger.files, pool.map(footer or read, ledger.files), strict=True))
-    storage.put(INDEX, index_of(storage.read(HEAD), ledger, footers))

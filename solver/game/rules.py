@@ -67,7 +67,6 @@ from numba import types
 from numba.extending import register_jitable
 
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.fields import radices
 from luckbase.solver.njit import tuple_type
 
 if TYPE_CHECKING:
@@ -181,7 +180,8 @@ class Rules:
     def __post_init__(self) -> None:
         """Raises ValueError for what no game can be."""
         low, high = self.payoff_range
-        bits = (prod(radices(self.fields)) - 1).bit_length()
+        room = prod((each.bounds[1] + 1) ** each.length for each in self.fields)
+        bits = (room - 1).bit_length()
         names = [column for each in self.fields for column in each.columns]
         for wrong, why in (
             (self.players < 1, f"players: {self.players}; expected at least 1"),

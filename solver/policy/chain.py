@@ -31,7 +31,7 @@ Tarjan (1972) for the components; Haddad and Monmege (2018) for proofs by a tabl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 
@@ -44,6 +44,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS
 from luckbase.solver.njit import njit, tuple_type
+from luckbase.solver.policy.agents import Decider
 from luckbase.solver.search import cycles
 from luckbase.solver.search.bellman import (
     JOINTLY,
@@ -60,9 +61,6 @@ from luckbase.solver.search.bellman import (
 from luckbase.solver.search.expand import Expanded, expand, refuse_beyond
 from luckbase.solver.search.keys import Keys, Numbering, pack_all, unpack_all
 from luckbase.solver.search.stage_kernels import Walk, order_states
-
-Decider = Callable[[Game, int, Ints, list[Ints]], list[Floats]]
-"""decide(game, player, states (k, fields), actions of each) -> chances of each."""
 
 PIECE = 20_000
 """States expanded at a time."""

@@ -32,16 +32,25 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from luckbase.solver.errors import OptionError, StateError
+from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import Counted, agents_of, own_agents
+from luckbase.solver.game.capabilities import Counted
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.njit import njit, tuple_type
+from luckbase.solver.policy.agents import (
+    BEST_RESPONSE,
+    OPTIMAL,
+    RANDOM,
+    Decider,
+    Policy,
+    asking,
+    named_agent,
+    random_player,
+)
 from luckbase.solver.policy.chain import (
     MAX_STATES,
     PIECE,
     Chain,
-    Decider,
     SolvedChain,
     expand_profile,
     explore_profile,
@@ -51,49 +60,6 @@ from luckbase.solver.search.bellman import MIXED, evaluate, strategies_of
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.keys import Keys, Numbering, grown, pack_all, unpack_all
-from luckbase.solver.sentences import nearest, option, shorten
-
-
-@dataclass(frozen=True)
-class Policy:
-    """A way of playing that is asked about many states at once, as a table's."""
-
-    decide: Decider
-
-
-OPTIMAL, BEST_RESPONSE, RANDOM = "optimal", "best-response", "random"
-
-
-def asking(agent: Agent) -> Decider:
-    """An agent, who is asked about one state at a time, as a decider.
-
-    Raises OptionError, naming the state, where they answer what is no choice.
-    """
-
-    def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
-        found = []
-        for state, own in zip(states, actions, strict=True):
-            listed = own_agents(game).choices(state, own.tolist())
-            answer = agent(game, player, state, list(listed))
-            if isinstance(answer, int | np.integer):
-                weights = np.zeros(len(listed))
-                if 0 <= answer < len(listed):
-                    weights[answer] = 1.0
-            else:
-                weights = np.asarray(answer, np.float64)
-            fits = weights.shape == (len(listed),)
-            if not fits or weights.min() < 0 or abs(weights.sum() - 1) > 1e-9:
-                raise OptionError(
-                    f"an agent answered {answer!r} at {game.say(state)}; expected an "
-                    f"index below {len(listed)} or as many chances that sum to 1"
-                )
-            chances = np.zeros(len(own))
-            for action, weight in zip(listed, weights, strict=True):
-                chances[np.flatnonzero(own == action)[0]] += weight
-            found.append(chances)
-        return found
-
-    return decide
 
 
 def following(solved: Graph | SolvedChain) -> Decider:
@@ -112,11 +78,6 @@ def following(solved: Graph | SolvedChain) -> Decider:
         return found
 
     return decide
-
-
-def random_player(game: Game, player: int, state: Ints, actions: list[int]) -> Sequence[float]:
-    """The agent who takes any of their choices, all equally likely."""
-    return [1 / len(actions)] * len(actions)
 
 
 @dataclass(frozen=True)
@@ -189,18 +150,6 @@ def evaluate_profile(
         chain = explore_profile(game, roots, everybody, max_states)
     value = chances @ solved.values[: len(roots)]
     return Evaluation(value, solved.error, chain, chances)
-
-
-def named_agent(game: Game, name: str, argument: str = "agents") -> Agent | Policy:
-    """One of the game's agents. Raises OptionError, by the argument, for a name that is none."""
-    known = agents_of(game)
-    if name not in known:
-        names = [OPTIMAL, BEST_RESPONSE, RANDOM, *known]
-        raise OptionError(
-            f"{option(argument)}: no agent '{shorten(name, 80)}'; {nearest(name, names)}"
-        )
-    found: Agent | Policy = known[name]
-    return found
 
 
 @dataclass(frozen=True)

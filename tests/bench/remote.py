@@ -98,10 +98,10 @@ def _many_files(proxy: Proxy) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     from luckbase import solver
-    from luckbase.cluster.table.folder import compact, read_ledger, write_head
+    from luckbase.cluster.table.folder import HEAD, compact, read_ledger, write_head
+    from luckbase.cluster.table.index import write_index
     from luckbase.cluster.table.ledger import Ledger, new_head
     from luckbase.cluster.table.place import place_of, storage_at
-    from luckbase.cluster.table.publish import write_index
     from tests.bench.ledger import _entry
     from tests.places import BOARDS
 
@@ -130,7 +130,10 @@ def _many_files(proxy: Proxy) -> None:
 
     say("listed, with sizes", lambda: storage.list("tiers/"))
     say("its ledger opened", lambda: read_ledger(storage, where))
-    say("its index written, with every footer read", lambda: write_index(storage, ledger))
+    say(
+        "its index written, with every footer read",
+        lambda: write_index(storage, storage.read(HEAD), ledger),
+    )
     say("opened by its index", lambda: read_ledger(storage, where))
     title = f"{FILES:,} files in a store, {AWAY * 1e3:.0f} ms a request"
     terminal.print_table(title, ("", "requests", "time"), rows, sys.stdout)

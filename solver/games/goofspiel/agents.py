@@ -41,7 +41,7 @@ from luckbase.solver.games.goofspiel.game import (
     options_of,
 )
 from luckbase.solver.games.goofspiel.layout import Layers, layers_of
-from luckbase.solver.policy.evaluate import Policy
+from luckbase.solver.policy.agents import Policy
 from luckbase.solver.search.bellman import evaluate, strategies_of
 from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import setting

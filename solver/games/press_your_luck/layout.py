@@ -321,5 +321,5 @@ class Planes(Layout[Tier]):
                 up = int(not earned[0])
                 parts[1 - up] = max(parts[:up] + parts[up + 1 :])
             if sum(earned) <= self.frontier:
-                scores = [round(part * cap / self.unit) * self.unit for part in parts[: len(earned)]]
-                yield title, {"scores": scores, "earned": earned}
+                parts = [round(part * cap / self.unit) * self.unit for part in parts[: len(earned)]]
+                yield title, {"scores": parts, "earned": earned}

@@ -31,7 +31,8 @@ from luckbase.game import Board
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Level, SearchHints, hints
 from luckbase.solver.game.game import Game, Stopped
-from luckbase.solver.policy.evaluate import Policy, evaluate_profile
+from luckbase.solver.policy.agents import Policy
+from luckbase.solver.policy.evaluate import evaluate_profile
 from luckbase.solver.search import find_level as finding
 from luckbase.solver.search import find_stages
 from luckbase.solver.search.explore import Estimate

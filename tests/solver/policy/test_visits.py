@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from luckbase.solver.errors import StateError
 from luckbase.solver.policy import chain as counting
+from luckbase.solver.policy.agents import asking, random_player
 from luckbase.solver.policy.chain import Chain, NeverEnds, explore_profile, visits
-from luckbase.solver.policy.evaluate import asking, random_player
 from tests.reference import linear
 from tests.solver.board.board_files import assert_one_sentence
 from tests.solver.search.written_out import State, chance, decides, over, written

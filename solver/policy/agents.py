@@ -1,0 +1,76 @@
+"""Who plays: agents by name, and ways of playing that answer for many states at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import agents_of, own_agents
+from luckbase.solver.game.game import Agent, Game
+from luckbase.solver.sentences import nearest, option, shorten
+
+Decider = Callable[[Game, int, Ints, list[Ints]], list[Floats]]
+"""decide(game, player, states (k, fields), actions of each) -> chances of each."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A way of playing that is asked about many states at once, as a table's."""
+
+    decide: Decider
+
+
+OPTIMAL, BEST_RESPONSE, RANDOM = "optimal", "best-response", "random"
+
+
+def asking(agent: Agent) -> Decider:
+    """An agent, who is asked about one state at a time, as a decider.
+
+    Raises OptionError, naming the state, where they answer what is no choice.
+    """
+
+    def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
+        found = []
+        for state, own in zip(states, actions, strict=True):
+            listed = own_agents(game).choices(state, own.tolist())
+            answer = agent(game, player, state, list(listed))
+            if isinstance(answer, int | np.integer):
+                weights = np.zeros(len(listed))
+                if 0 <= answer < len(listed):
+                    weights[answer] = 1.0
+            else:
+                weights = np.asarray(answer, np.float64)
+            fits = weights.shape == (len(listed),)
+            if not fits or weights.min() < 0 or abs(weights.sum() - 1) > 1e-9:
+                raise OptionError(
+                    f"an agent answered {answer!r} at {game.say(state)}; expected an "
+                    f"index below {len(listed)} or as many chances that sum to 1"
+                )
+            chances = np.zeros(len(own))
+            for action, weight in zip(listed, weights, strict=True):
+                chances[np.flatnonzero(own == action)[0]] += weight
+            found.append(chances)
+        return found
+
+    return decide
+
+
+def random_player(game: Game, player: int, state: Ints, actions: list[int]) -> Sequence[float]:
+    """The agent who takes any of their choices, all equally likely."""
+    return [1 / len(actions)] * len(actions)
+
+
+def named_agent(game: Game, name: str, argument: str = "agents") -> Agent | Policy:
+    """One of the game's agents. Raises OptionError, by the argument, for a name that is none."""
+    known = agents_of(game)
+    if name not in known:
+        names = [OPTIMAL, BEST_RESPONSE, RANDOM, *known]
+        raise OptionError(
+            f"{option(argument)}: no agent '{shorten(name, 80)}'; {nearest(name, names)}"
+        )
+    found: Agent | Policy = known[name]
+    return found
