@@ -181,7 +181,7 @@ def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps, choi
                 out[k] = taps.whammy * lost[k]
             add_taps(out, flat_d, d_start + i, step * width_d, rows, weights, none, money)
             add_taps(out, flat_v, v_start + i, step * width, rows, weights, money, every)
-    if choices[2].chances.size:
+    if choices is not None:
         choose_streams(up, first, last, spend, gain, b, a, arrays, start_b, choices)
 
 
@@ -209,15 +209,15 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
     """
     v, d, wa, wb, wc = arrays
     best, margin, codes = notes
-    choosing = choices[2]
     pw, rows, weights, n_money, n_taps = (
         taps.whammy, taps.rows, taps.weights, taps.money, taps.outcomes,
     )  # fmt: skip
     regions, spend, gain, passes = moves.regions, moves.spend, moves.gain, moves.passes
     n_c = rows.shape[0]
     cap, moved, failed = n_c - 1, 0.0, False
-    chooses = choosing.chances.size > 0
-    scratch = np.empty((2, choosing.sources.size))
+    returns, scratch = False, np.empty((2, 0))
+    if choices is not None:
+        returns, scratch = choices[2].returns, np.empty((2, choices[2].sources.size))
     for s in range(s_last, s_first - 1, -1):
         for c in order:
             up = 0
@@ -250,19 +250,16 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
                         plain0 += w * v[0, bb, aa, x]
                         plain1 += w * v[1, bb, aa, x]
             here = c * n_c + s
-            leans = chooses and not forced and own == 0 and choosing.returns  # on itself
+            leans = returns and not forced and own == 0  # on itself
             old0, old1, change = v[0, b, a, here], v[1, b, a, here], 1.0
             if leans:
                 v[0, b, a, here], v[1, b, a, here] = 0.0, 0.0
             for _ in range(REPLIES if leans else 1):
                 best0, best1, plays = plain0, plain1, may_play
-                if plays and chooses:
-                    lost = (lost0, lost1)
-                    more0, more1 = choose_at(
-                        up, (b, a, s), c, lost, arrays, moves, choices, scratch
-                    )
-                    best0 += more0
-                    best1 += more1
+                if choices is not None and plays:
+                    at, lost = (b, a, s), (lost0, lost1)
+                    more = choose_at(up, at, c, lost, arrays, moves, choices, scratch)
+                    best0, best1 = best0 + more[0], best1 + more[1]
                 if not forced:
                     taken, second = PLAY, -np.inf
                     own_best = payoff_of(up, best0, best1) if plays else -np.inf
@@ -318,7 +315,7 @@ def settle(order, pivot_of, none, b, a, s, kernel):
 
 
 @nb.njit(nogil=True, cache=True)
-def sweep_stuck_row(b, a, arrays, options, moves, taps, choices, caps, notes):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
+def sweep_stuck_row(b, a, arrays, options, moves, taps, choices, caps, notes):  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
     """Fill row (b, a), A or B stuck (A's configurations only with A stuck). Returns whether best
     replies settled.
 
@@ -327,11 +324,12 @@ def sweep_stuck_row(b, a, arrays, options, moves, taps, choices, caps, notes):  
     where nothing is chosen; else a loop is swept until nothing moves, from two first guesses.
     """
     v, kernel = arrays[0], (arrays, options, moves, taps, choices, notes)
-    choosing = choices[2]
     n_c = taps.rows.shape[0]
     cap = n_c - 1
     constant = np.zeros((2, caps.powers.shape[1]))
-    at_zero = 1 if choosing.returns else 0
+    at_zero = 0
+    if choices is not None:
+        at_zero = 1 if choices[2].returns else 0
     mask = (1 if a == cap or a < at_zero else 0) + (
         2 if options[0] and (b == cap or b < at_zero) else 0
     )
@@ -340,7 +338,7 @@ def sweep_stuck_row(b, a, arrays, options, moves, taps, choices, caps, notes):  
         (mask + 4, cap, cap), (mask, cap - 1, at_zero), (mask + 4, at_zero - 1, 0)
     ):  # fmt: skip
         order, pivot_of, powers = caps.orders[m, : caps.counts[m]], caps.pivot_of[m], caps.powers[m]
-        if choosing.chances.size and m & (m - 1):
+        if choices is not None and m & (m - 1):
             for s in range(last, first - 1, -1):
                 settled = settle(order, pivot_of, constant, b, a, s, kernel) and settled
             continue
@@ -388,7 +386,7 @@ def play_c(v0, v1, d0, d1, lost, moves, taps, choices):
             for i in range(n_c - m, n_c):
                 p0[i] += w * e0
                 p1[i] += w * e1
-        if choices[2].chances.size:
+        if choices is not None:
             choose_row(v0, v1, d0, d1, lost, c, moves, choices)
 
 
@@ -402,16 +400,18 @@ def solve_plane(b, span, v, d, faces, options, moves, taps, choices, caps, notes
     nC), wc (2, nB, nA), all float64, C order; `v` is modified in place. options: whether three are
     in, `third_place_spins`, whether the passer picks. moves, taps, caps: as in `tiers`. choices: by
     slot the tier with a whammy less (as d) and whether it has one, and what a spin leaves to choose
-    (`choosing`). `notes` as in `sweep`, of all rows of the tier.
+    (`choosing`); None where it leaves nothing, compiled apart and in half the time. `notes` as in
+    `sweep`, of all rows of the tier.
     """
     wa, wb, wc = faces
-    less, has_whammy, choosing = choices
     arrays = (v, d, wa, wb, wc)
     regions, runs = moves.regions, moves.runs
     n_c = taps.rows.shape[0]
     cap = n_c - 1
     score_b = b if options[0] else -1
-    at_zero = 0 if choosing.returns else -2  # the score, besides the cap, at which slots are stuck
+    at_zero = -2  # the score, besides the cap, at which slots are stuck
+    if choices is not None:
+        at_zero = 0 if choices[2].returns else -2
     b_stuck, settled = score_b in (cap, at_zero), True
     only_c = regions[5:6]
     nowhere = np.full(regions[6], -1)
@@ -439,9 +439,13 @@ def solve_plane(b, span, v, d, faces, options, moves, taps, choices, caps, notes
             kernel = (arrays, options, moves, taps, choices, here)
             moved = sweep(only_c, nowhere, none, b, a, cap, lowest, *kernel)
             settled = settled and not moved < 0.0
-            of_c = (less[2][0, b, a], less[2][1, b, a]), has_whammy[2], choosing
-            lost = wc[0, b, a], wc[1, b, a]
-            play_c(v0, v1, d[0, b, a], d[1, b, a], lost, moves, taps, of_c)
+            below, lost = (d[0, b, a], d[1, b, a]), (wc[0, b, a], wc[1, b, a])
+            if choices is None:
+                play_c(v0, v1, *below, lost, moves, taps, None)
+            else:
+                less, has_whammy, choosing = choices
+                of_c = (less[2][0, b, a], less[2][1, b, a]), has_whammy[2], choosing
+                play_c(v0, v1, *below, lost, moves, taps, of_c)
         for up in (slot_b, slot_a):  # B decides, then A
             first, last = regions[2 * up + 1], regions[2 * up + 2]
             if last > first and not a_stuck and (up == 0 or not b_stuck):

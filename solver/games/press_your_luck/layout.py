@@ -180,7 +180,7 @@ class Planes(Layout[Tier]):
         slots = tier.slots(self.most)
         spin_cap = options.spin_cap or tier.spins
         outcomes = self.outcomes if tier.spins <= spin_cap else self.outcomes.without_spins()
-        choosing = make_choosing(outcomes, self.cap)
+        choosing, chooses = make_choosing(outcomes, self.cap), bool(self.outcomes.others)
         has_whammy = tuple(slot >= 0 and tier.whammies[slot] > 0 for slot in slots)
         less = tuple(
             child(self.whammies.tier_with_less(tier, slot)) if has else below
@@ -191,8 +191,8 @@ class Planes(Layout[Tier]):
             out, below, tiers.whammy_faces(tier, self.whammies, self.size, child),
             (three, options.third_place_spins, options.tied_pass == "passer"),
             tiers.moves_of(tier.spins, three), tiers.make_taps(outcomes, self.cap),
-            (less, np.array(has_whammy, np.int64), choosing),
-            tiers.make_caps(tier.spins, three, bool(choosing.chances.size)),
+            (less, np.array(has_whammy, np.int64), choosing) if chooses else None,
+            tiers.make_caps(tier.spins, three, chooses),
             (*kernel_arrays(decisions), passing),
         )  # fmt: skip
 
