@@ -468,7 +468,7 @@ def _offered(
         offered = {(square + step - 1) % count + 1 for step in steps[slide.kind]}
     elif slide.kind == "to":
         offered = set(slide.squares)
-        if max(offered) > count:
+        if not 1 <= min(offered) <= max(offered) <= count:
             raise mistake(f"'{slide}' leads to no square; expected 1 to {count}", *at)
     else:
         key = "corners" if slide.kind == "pick a corner" else slide.kind.replace(" ", "_")

@@ -53,6 +53,7 @@ LINES = [
     ("3 =", "3 = [1, 'go back 60', 2] #", "squares 3, slide 2: 'go back 60' must go from 1 to 59"),
     ("3 =", "3 = [1, 'go back 18', 2] #", "squares 3: slides lead in a circle, 3 → 3"),
     ("3 =", "3 = ['to 4, 19'] #", "squares 3, slide 1: 'to 4, 19' leads to no square; expected 1"),
+    ("3 =", "3 = ['to 0, 4'] #", "squares 3, slide 1: 'to 0, 4' leads to no square; expected 1"),
     ("3 =", "3 = ['to 4, 4'] #", "squares 3, slide 1: 'to 4, 4' has one square twice"),
     ("3 =", "3 = ['to 3, 4'] #", "squares 3: slides lead in a circle, 3 → 3"),
     ("3 =", "3 = ['to four'] #", "squares 3, slide 1: 'to four' is not a slide"),
