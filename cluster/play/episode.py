@@ -137,6 +137,8 @@ def read_script(file: str | os.PathLike[str]) -> Script:
     path = packaged.episode(file)
     try:
         text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise OptionError(f"{file}: no such file") from None
     except (OSError, UnicodeDecodeError):
         raise OptionError(f"{file}: cannot be read; expected a file of an episode") from None
     heads: dict[str, str] = {}

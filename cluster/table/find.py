@@ -43,6 +43,7 @@ from luckbase.solver.board.model import (
     Board,
     canonical,
     changed_options,
+    options_of,
     rules_form,
     rules_identity,
 )
@@ -57,7 +58,7 @@ from luckbase.solver.errors import (
 )
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.result import PythonOnly, Result
-from luckbase.solver.sentences import html_facts, on_command_line, setting
+from luckbase.solver.sentences import html_facts, on_command_line, setting, show
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.answer import Answer
@@ -155,7 +156,7 @@ def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -
         except TableError:
             others.append(f"{path} cannot be read")
             continue
-        differ = differences(rules_form(board), head.rules)
+        differ = [_in_full(board, each) for each in differences(rules_form(board), head.rules)]
         version = load_game(board).rules_version
         if head.rules_version != version:
             differ.append(f"rules version {head.rules_version}, now {version}")
@@ -169,10 +170,21 @@ def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -
     return f"{said}{there}{nearest}; run: {makes}"
 
 
+def _in_full(board: Board, difference: str) -> str:
+    """A difference in an option that one of two boards leaves out, with the option's default."""
+    found = re.match(r"(?:.*, )?(\w+): was ", difference)
+    _, of = options_of(board).get(found[1], (None, None)) if found else (None, None)
+    if of is None or of.default is None:
+        return difference
+    return re.sub(r"\b(was|now) missing\b", rf"\1 {show(of.default)}", difference)
+
+
 def _settings_that_ask(board: Board, differ: Sequence[str]) -> str:
     """The options with which a board means another table, as they are typed; "" where a difference
     is no option."""
-    found = [re.fullmatch(r"(?:.*, )?(\w+): was .*, now '?(.*?)'?", each) for each in differ]
+    found = [
+        re.fullmatch(r"(?:.*, )?(\w+): was .*, now (?!missing$)'?(.*?)'?", each) for each in differ
+    ]
     each = [setting(one[1], one[2]) for one in found if one and one[1] in board.options()]
     return " ".join(each) if len(each) == len(found) else ""
 

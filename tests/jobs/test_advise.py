@@ -109,6 +109,11 @@ def test_a_bad_line_is_named_with_its_number(advised: Command, lines: list[str],
     assert_one_sentence(sentence.removeprefix("luckbase: "))
 
 
+def test_a_file_that_is_not_there_is_named(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "none.txt"
+    assert command("advise", "--file", str(file)) == (2, "", f"luckbase: {file}: no such file\n")
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -74,6 +74,18 @@ def test_rules_that_were_not_solved_are_refused_naming_those_that_were(
     assert f"luckbase solve {TINY} --set tied_pass=next" in err
 
 
+def test_an_option_that_a_board_leaves_out_is_named_by_its_default(
+    both: Path, command: Command
+) -> None:
+    options = ["--set", "or_lose_whammy=cash", "--set", "spin_cap=9"]
+    code, _, err = command("query", TINY, *STATE, *options, "--results", str(both))
+    assert code == 1
+    assert "or_lose_whammy: 'best' instead of 'cash'" in err
+    assert "to ask the nearest" not in err, "no option takes spin_cap away"
+    _, _, err = command("query", TINY, *STATE, *options[:2], "--results", str(both))
+    assert "; to ask the nearest, add --set or_lose_whammy=best; run: " in err
+
+
 def test_a_board_of_equal_content_under_another_name_may_answer(
     both: Path, tmp_path: Path, command: Command
 ) -> None:

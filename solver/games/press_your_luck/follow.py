@@ -182,9 +182,10 @@ class Told(Follow):
         """What a player says to have got, and its dollars."""
         found = re.fullmatch(VERBS + SLIDE.pattern, text)
         if found is None:
+            said = f"'{shorten(text, 40)}': " if text else ""
             raise StateError(
-                f"'{shorten(text, 40)}': expected what {at.names[at.up]} got, as in 3000 + spin, "
-                f"prize or whammy{' or whom they pass to' if self._passes(at) else ''}"
+                f"{said}expected what {at.names[at.up]} got, as in 3000 + spin, "
+                f"prize or whammy{', or whom they pass to' if self._passes(at) else ''}"
             )
         _, whammy, double, lose, prize, of_prize, money, count = found.groups()
         spins = int(count or 1) if "+" in text else 0

@@ -94,8 +94,6 @@ LINES = [
     ("score_unit =", "score_unit = 0 #", "score_unit: 0 is too small; expected at least 1"),
     ("score_unit =", "score_unit = '250' #", "score_unit: '250' is not a whole number"),
     ("score_unit =", "score_unit = true #", "score_unit: true is not a whole number"),
-    ("score_unit =", "score_unit = 50 #", "score_cap: 20000 is 400 units of score_unit"),
-    ("score_cap =", "score_cap = 64000 #", "score_cap: 64000 is 256 units of score_unit"),
     ("frontier =", "frontier = 0 #", "frontier: 0 is too small; expected at least 1"),
     ("frontier =", "frontier = 21 #", "frontier: 21 is too large; expected at most 20"),
     ("frontier =", "frontier = 0x" + "f" * 9000 + "#", "a number of more than 30 digits"),
