@@ -27,6 +27,7 @@ def advise(
     board: Annotated[
         str | None, options.Argument("A board file; none where --file says it.", "[BOARD]")
     ] = None,
+    more: options.More = None,
     file: Annotated[
         str | None, Help("Replay a game that is written down; each decision priced.", "EPISODE")
     ] = None,
@@ -55,7 +56,7 @@ def advise(
     if board is None:
         raise OptionError("expected a board file, or --file with a game that is written down")
     del how["skip"]
-    root = options.read_start(start)
+    root = options.read_start(start, more)
     with luckbase.advise(board, root, results=results, **how, **typed) as following:
         _follow(following, as_json)
 
@@ -82,7 +83,12 @@ def _follow(following: Following, as_json: bool) -> None:
     asks = sys.stdin.isatty()
     if not as_json:
         terminal.say(f"{following.game.board.name}: help says what to write, quit leaves")
-    if following.positions:
+        if following.offered:
+            terminal.say(f"it begins as the board says: {following.words.say(following.here)}; "
+                         "or write who has what")  # fmt: skip
+        elif not following.positions:
+            terminal.say(f"write who has what, in turn order: {following.words.words[0][0]}")
+    if following.positions and not following.offered:
         _show(following, following.advise(), as_json)
     for number, line in enumerate(_lines(asks and not as_json), start=1):
         if not line or line.startswith("#"):

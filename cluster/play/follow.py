@@ -147,6 +147,8 @@ class Following:
         self.positions: list[Position] = []
         """Where the game was before each of `events`, and where it is; empty before it began."""
         self.events: list[Event] = []
+        self.offered = start is None and (start := game.start()) is not None
+        """Whether it begins as the board says, until a line says who has what."""
         if start is not None:
             names = [f"player {i + 1}" for i in range(game.players)]
             self.positions.append(self.words.place(names, start))
@@ -237,7 +239,7 @@ def named(text: str, names: Sequence[str]) -> str:
 def payoffs_said(game: Game, names: Iterable[str], value: Iterable[float]) -> str:
     """The payoffs of all players: ``Ed wins 77.8%; Peter wins 12.2%``."""
     payoffs = Payoffs(game.payoff_name, game.pays_chances)
-    if game.payoff_name == "chance to win":
+    if payoffs.dollars or game.payoff_name == "chance to win":
         return "; ".join(payoffs.of(*each) for each in zip(names, value, strict=True))
     said = ", ".join(f"{name} {paid:,.6g}" for name, paid in zip(names, value, strict=True))
     return f"{game.payoff_name}: {said}"

@@ -9,7 +9,7 @@ against what the state is worth to them; ones that the table can not tell from 0
     ...     print(*table.why({"mine": 0, "yours": 10, "turn": 4}), sep="\\n")
     Rolling: a 1 (the turn is lost), one in six, costs 35 pp; everything else gains 2.9 to 11 pp.
     Holding: player 1 wins 28%, 33 pp less than by rolling.
-    Holding is best at none from 1 point to 19 points in this turn.
+    Holding is best nowhere from 1 point to 19 points in this turn.
 """
 
 from __future__ import annotations
@@ -63,13 +63,14 @@ class Payoffs:
     def size(self, value: float, *, down: bool = False) -> str:
         """How large a number is, without its unit, in two digits or three; of dollars to the
         dollar, with the sign; down: or a bit more."""
-        if self.dollars and abs(value) >= 1:
+        sign = "$" if self.dollars else ""
+        if sign and (abs(value) >= 1 or not value):
             return f"${floor(abs(value)) if down else abs(value):,.0f}"
         size = abs(value) * (100 if self.chance else 1)
         if size < 0.0005:
-            return "under 0.001" if size and not down else "0"
+            return f"under {sign}0.001" if size and not down else "0"
         digits = 0 if size >= 9.95 else 1 if size >= 0.095 else 2 if size >= 0.0095 else 3
-        return f"{floor(size * 10**digits) / 10**digits if down else size:.{digits}f}"
+        return f"{sign}{floor(size * 10**digits) / 10**digits if down else size:.{digits}f}"
 
     def change(self, value: float, *, down: bool = False) -> str:
         """A difference without its sign: ``4.1 pp``."""
@@ -192,9 +193,9 @@ class Turn:
         say, does, at = self.turning.say, capital(self.turning.doing), self.turning.at
         span = f"from {say(self.low)} to {say(self.high)}"
         if self.first is None or self.last is None:
-            return f"{does} is best at none {span}{at}."
+            return f"{does} is best nowhere {span}{at}."
         if (self.first, self.last) == (self.low, self.high):
-            return f"{does} is best at all {span}{at}."
+            return f"{does} is best everywhere {span}{at}."
         if self.first == self.low:
             span = f"up to {say(self.last)}"
         elif self.last == self.high:

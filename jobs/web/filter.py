@@ -16,11 +16,14 @@ from luckbase.cluster.table.columns import listed_actions, parse_where
 from luckbase.cluster.table.export import columns_of
 from luckbase.cluster.table.frames import all_answers
 from luckbase.cluster.table.moves import Addressed
+from luckbase.cluster.table.why import Payoffs
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.http import ApiRequest, TableParams, whole
+from luckbase.jobs.web.train import step
 from luckbase.solver.charts import Search
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.capabilities import Charts
+from luckbase.solver.game.game import Game
 from luckbase.solver.result import Result
 
 if TYPE_CHECKING:
@@ -31,10 +34,19 @@ SECONDS = 2.0
 MAX_SHOWN = 200
 OF_THE_TABLE = ("key", "status", "part")
 """Columns that say how a table is kept, not what is in it."""
-ANY_GAME = (
-    Search("close decisions: the next best costs less than 0.001", "margin>0 margin<0.001"),
-    Search("toss-ups: another action is worth as much", "toss_up=true"),
-)
+
+
+def of_any_game(game: Game) -> tuple[Search, ...]:
+    """Searches of every game in which one acts at a time; close: within a thousandth of a win, or
+    of the most dollars, or a tenth of a point."""
+    low, high = game.payoff_range
+    close = 0.001 if high - low <= 2 else step(game)
+    said = Payoffs(game.payoff_name, False).change(close) if close >= 1 else f"{close:g}"
+    return (
+        Search(f"close decisions: the next best costs less than {said}",
+               f"margin>0 margin<{close:g}"),
+        Search("toss-ups: another action is worth as much", "toss_up=true"),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -101,7 +113,8 @@ class FilterParams(TableParams):
 def columns_view(table: StoredTable, request: ApiRequest[TableParams]) -> FilterInfo:
     """What can be looked for in a table."""
     charts, schema = table.game.get(Charts), columns_of(table)
-    searches = [*(() if charts is None else charts.searches), *ANY_GAME]
+    searches = [] if charts is None else [*charts.searches]
+    searches += [] if table.game.simultaneous else of_any_game(table.game)
     return FilterInfo(
         list(_columns(table, schema)), [one for one in searches if _fits(table, one, schema)]
     )
@@ -109,8 +122,6 @@ def columns_view(table: StoredTable, request: ApiRequest[TableParams]) -> Filter
 
 def _fits(table: Table, search: Search, schema: pa.Schema) -> bool:
     """Whether a search is of columns that this table has, and can find anything there."""
-    if table.game.simultaneous and search in ANY_GAME:
-        return False
     try:
         parse_where(table.game, search.where, schema)
     except OptionError:

@@ -14,6 +14,7 @@ import pytest
 import luckbase
 from luckbase.cluster.play.episode import read_script
 from luckbase.jobs.app import run
+from luckbase.solver.errors import StateError
 from tests.places import BOARDS
 from tests.reference.press_your_luck import Reference, Rules
 from tests.solver.board.board_files import assert_one_sentence
@@ -199,3 +200,54 @@ def test_the_page_has_what_the_text_has(command: Command, tmp_path: Path) -> Non
         assert part in html and part in said
     assert "Chance to win, line by line" in html
     assert "http" not in html.replace("http-equiv", "").replace("http://www.w3.org/", "")
+
+
+@pytest.mark.parametrize(("players", "example"), [
+    (2, "Ed 0, 4 spins; Michael 1000, 1 spin, 1 whammy"),
+    (4, "Ed 0, 4 spins; Jo 500; Peter 2500, 3 spins; Michael 1000, 1 spin, 1 whammy"),
+])  # fmt: skip
+def test_the_example_of_a_first_line_is_one_of_the_board(players: int, example: str) -> None:
+    with luckbase.advise(TINY, players=players) as game:
+        with pytest.raises(StateError, match=f"in turn order, as in {example}$"):
+            game.take("Ed 500")
+        assert game.take(example)
+
+
+def test_it_begins_as_the_board_says_until_a_line_says_who_has_what(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    board = tmp_path / "begins.toml"
+    text = Path(TINY).read_text(encoding="utf-8")
+    before, _, after = text.partition("questions =")
+    board.write_text(f"{before}spins = [0, 1, 1]\n[rules]{after.partition('[rules]')[2]}", "utf-8")
+    monkeypatch.setattr("sys.stdin", io.StringIO("player 2 whammy\n"))
+    code, out, err = command("advise", str(board))
+    assert code == 0 and "player 2 whammy" in out and "player 3 is up" in out
+    assert "it begins as the board says: player 1 $0; player 2 $500, 1 spin; player 3" in err
+    with luckbase.advise(board) as game:
+        assert game.say("Ed 0; Peter 500; Michael 1000, 1").up == "Michael"
+
+
+def test_fields_may_stand_behind_one_from_and_dollars_have_their_sign(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    code, out, _ = command("advise", TINY, "--set", "objective=money", "--set", "house=true",
+                           "--from", "scores=500,0,0", "earned=1,0,0", "whammies=0,4,4")  # fmt: skip
+    assert code == 0
+    assert "stopping gives away $" in out
+    assert "player 1 expects $" in out and "; player 2 expects $0; " in out
+    monkeypatch.setattr("sys.stdin", io.StringIO("player 1 stops\n"))
+    out = command("advise", TINY, "--set", "objective=money", "--set", "house=true",
+                  "--from", "scores=500,0,0", "earned=1,0,0", "whammies=0,4,4")[1]  # fmt: skip
+    assert out.endswith("player 1 stops\n  the game is over\n")
+
+
+def test_advice_as_json_has_these_fields(advised: Command) -> None:
+    _, out, _ = advised(START, more=("--json",))
+    (said,) = map(json.loads, out.splitlines())
+    assert [*said] == ["text", "up", "state", "players", "advice"]
+    assert [*said["advice"]] == [
+        "best", "margin", "toss_up", "value", "choices", "why", "error", "source",
+    ]  # fmt: skip
+    assert [*said["advice"]["choices"][0]] == ["action", "value", "cost"]

@@ -100,7 +100,7 @@ function ask(view, place) {
 /** What a payoff is. */
 function goal(table, got) {
   const both = got.strategies ? "Both choose at once, and the other plays an optimal strategy. " : "";
-  return `${both}A mistake costs ${got.difficulty === "easy" ? "a lot" : got.difficulty === "medium" ? "a little" : "next to nothing"} of your ${table.payoff_name.replace("expected ", "")}.`;
+  return `${both}A mistake costs ${got.difficulty === "easy" ? "a lot" : got.difficulty === "medium" ? "a little" : "next to nothing"} of ${/dollars/.test(table.payoff_name) ? "what you may win" : `your ${table.payoff_name.replace("expected ", "")}`}.`;
 }
 
 /** What the decision cost, what each action is worth, and why. */

@@ -8,8 +8,8 @@ GAMES = (
         f"{__name__}.board:PressYourLuckBoard",
         f"{__name__}.game:press_your_luck",
         title="Press Your Luck",
-        about="Three players of the game show spin a board of money and whammies; a whammy takes "
-        "all that a player has. Whoever has spins left decides: play one, or pass them to the "
-        "richer rival?",
+        about="Two to four players of the game show spin a board of money and whammies; a "
+        "whammy takes all that a player has. Whoever has spins left decides: play one, or pass "
+        "them to the richest rival?",
     ),
 )

@@ -56,10 +56,13 @@ BEYOND = 10**12
 """Dollars that no score comes to."""
 SLIDE = re.compile(
     r"(?:an? )?(?:(whammy)|(double)|(lose|loses|lost) (?:an? )?whammy|(prize)(?: (\d+))?|(\d+))"
-    r"(?: \+ (?:an? )?(?:(\d) )?spins?)?"
+    r"(?: \+ (?:an? )?(?:(\d{1,3}) )?spins?)?"
 )
 VERBS = r"(?:(takes?|took|gets?|got|wins?|won|hits?|hit|spins?|spun) )?"
 MONEY = "money"
+
+
+DESKS = ("Jo 500", "Peter 2500, 3 spins", "Michael 1000, 1 spin, 1 whammy")
 
 
 class Told(Follow):
@@ -80,7 +83,7 @@ class Told(Follow):
     @property
     def words(self) -> Sequence[tuple[str, str]]:
         return (
-            ("Ed 0, 4 spins; Peter 2500, 3 spins; Michael 1000, 1 spin, 1 whammy",
+            (f"Ed 0, 4 spins; {'; '.join(DESKS[-self.players + 1 :])}",
              "who has what, in turn order; passed spins as 2 passed"),
             ("Ed 3000 + spin", "what a spin brought; also 1500, prize, prize 2100, whammy, double"),
             ("Ed passes 4 to Peter", "all earned spins go to another player"),

@@ -494,6 +494,7 @@ def no_tiers(board: PressYourLuckBoard, grows: bool) -> str | None:
     """Why the board has no full table, in a sentence; None where it has one. grows: whether a slide
     brings several spins."""
     players, objective = board.rules.players, board.rules.objective
+    scores, spins = ",".join("0" * players), ",".join("1" * players)
     for beyond, what in (
         (grows, "slides that bring several spins"),
         (objective != "win", f"an objective ('{objective}')"),
@@ -505,8 +506,8 @@ def no_tiers(board: PressYourLuckBoard, grows: bool) -> str | None:
     ):
         if beyond:
             return (
-                f"has {what} that no full table takes yet; run: luckbase solve with --from, to "
-                "search what lies below a state"
+                f"has {what} that no full table takes yet; run: luckbase solve with --from and a "
+                f"state, to search what lies below, as in --from scores={scores} earned={spins}"
             )
     return None
 

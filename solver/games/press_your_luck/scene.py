@@ -194,18 +194,18 @@ def _around(board: PressYourLuckBoard) -> tuple[tuple[Shape, ...], float, float]
 
 
 def _outcomes(board: PressYourLuckBoard, leaves: list[Leaf]) -> Iterator[Box]:
-    shown = leaves[:MAX_SHOWN]
+    shown, known = leaves[:MAX_SHOWN], board.squares is None or board.rules.choices == "random"
     across = min(ACROSS, len(shown))
     left = (ACROSS - across) * WIDE / 2
     for i, leaf in enumerate(shown):
         more = len(leaves) - MAX_SHOWN
-        lines = (_label(leaf.slide), f"chance {leaf.chance}")
+        lines = (_label(leaf.slide), f"chance {leaf.chance}" if known else "")
         if more > 0 and i == MAX_SHOWN - 1:
             lines = (f"and {more + 1} more", "")
         yield Box("slide", left + i % across * WIDE + 2, i // across * OUTCOME_HIGH + 2, WIDE - 4,
                   OUTCOME_HIGH - 6, lines, _role(leaf.slide),
                   min(fitting(line, WIDE - 8, 13) for line in lines),
-                  f"{leaf.slide}{_chance(float(leaf.chance))}")  # fmt: skip
+                  f"{leaf.slide}{_chance(float(leaf.chance)) if known else ''}")  # fmt: skip
 
 
 def _chance(chance: float | None) -> str:

@@ -56,6 +56,10 @@ def read_slide(written: object, at: Location = ()) -> Slide:
         text = str(written) if 0 <= written <= MAX_DOLLARS else "out of range"
     else:
         text = re.sub(r" ?\+ ?", " + ", " ".join(written.lower().split()))
+    brings = re.search(r" \+ ([0-9]{1,9}) spins?$", text)
+    if brings and not 1 <= int(brings[1]) <= MAX_SPINS:
+        said = f"brings {int(brings[1]):,} spins; expected 1 to {MAX_SPINS}"
+        raise mistake(f"{show(written)} {said}", *at)
     slide = _paying(text) or _leading(text, written, at)
     if slide is None:
         meant = nearest(text, _WORDS)

@@ -62,7 +62,11 @@ LINES = [
         "3 = ['500 + 2 spins'] #",
         "spin_cap: is missing, and squares 3, slide 1 brings more t",
     ),
-    ("3 =", "3 = ['500 + 10 spins'] #", "squares 3, slide 1: '500 + 10 spins' is not a slide"),
+    (
+        "3 =",
+        "3 = ['500 + 10 spins'] #",
+        "squares 3, slide 1: '500 + 10 spins' brings 10 spins; expected 1 to 9",
+    ),
     ("3 =", "3 = ['whammy + 2 spins'] #", "squares 3, slide 1: 'whammy + 2 spins' is not a slide"),
     ("max_whammies =", "spin_cap = 0 #", "spin_cap: 0 is too small; expected at least 1"),
     (

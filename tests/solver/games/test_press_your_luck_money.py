@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
 
 from luckbase.solver import load_game
 from luckbase.solver.board.file import board_from_canonical
@@ -20,7 +21,7 @@ NOBODY = {"scores": (0, 0, 0), "whammies": (1, 1, 1)}
 
 
 @settings(max_examples=25, suppress_health_check=list(HealthCheck))
-@given(boards(money=True))
+@given(st.one_of(*(boards(money=True, players=players) for players in (3, 2, 4))))
 def test_random_boards_for_money_are_as_the_reference_has_them(made: Made) -> None:
     most = made.game.payoff_range[1]
     try:
@@ -74,8 +75,6 @@ def test_the_last_one_in_must_spin_what_was_passed_to_them_and_may_stop_then() -
     assert answer.toss_up and answer.best == "play"
     assert values(board, (2, 0, 0), (1, 0, 0), none, out) == [2000, 0, 0]
     assert values(half_a_whammy(objective="money"), (1, 0, 0), none, (1, 0, 0), out)[0] == 1000
-    game = load_game(board)
-    assert game.need_over if False else True
 
 
 def test_against_the_house_a_last_whammy_leaves_nobody_in() -> None:

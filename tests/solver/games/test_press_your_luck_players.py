@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+import luckbase
 from luckbase.cluster.table.table import search_in_memory
 from luckbase.solver import load_game
 from luckbase.solver.board.file import board_from_canonical
@@ -16,6 +17,8 @@ from luckbase.solver.game.capabilities import Drawing, Layout
 from luckbase.solver.game.game import Game
 from luckbase.solver.scene import Box
 from luckbase.solver.search.expand import expand
+from tests.reference.press_your_luck import State
+from tests.reference.press_your_luck_money import Money, plays
 
 
 def game_of(players: int, cap: int = 3000, unit: int = 500) -> Game:
@@ -75,7 +78,8 @@ def refused(players: int, state: str = "", cap: int = 3000, unit: int = 500) -> 
         ("players: 1 is too small; expected at least 2", (1,)),
         ("scores: '0,0,0' has 3 values, not 4; write scores=0,0,0,0", (4, "scores=0,0,0")),
         ("earned: '1,0,0' has 3 values, not 2; write earned=0,0", (2, "scores=0,0 earned=1,0,0")),
-        ("has 4 players that no full table takes yet; run: luckbase solve with --from", (4,)),
+        ("has 4 players that no full table takes yet; run: luckbase solve with --from and a state, "
+         "to search what lies below, as in --from scores=0,0,0,0 earned=1,1,1,1", (4,)),
         ("expected at most 31 in all", (3, "scores=0,0,0 earned=20,20,0")),
         ("earned: 12 is too large; expected at most 11",
          (4, "scores=0,0,0,0 earned=12,0,0,0", 20_000, 250)),
@@ -100,3 +104,26 @@ def test_every_player_has_a_desk_beside_the_others(players: int) -> None:
     assert len(desks) == players and desks[0].x > 110
     assert all(a.x + a.wide < b.x for a, b in pairwise(desks))
     assert desks[-1].x + desks[-1].wide < scene.wide - 110
+
+
+@pytest.mark.parametrize("players", [2, 4])
+def test_a_profile_of_two_or_four_pays_what_the_reference_says(players: int) -> None:
+    """Everybody passes whenever they may; by the evaluation, and by dice."""
+    board = board_from_canonical("made", {
+        "game": "press-your-luck", "rules": {"players": players, "max_whammies": 1},
+        "outcomes": {"whammy": "1/2", "1000": "1/2"},
+        "solve": {"score_unit": 1000, "score_cap": 3000},
+    })  # fmt: skip
+    none, spins, scores = (0,) * players, (1, 2, 1, 0)[:players], (1, 1, 0, 2)[:players]
+    reference = Money(((("money", 1, 0), ("whammy",)),), cap=3, max_whammies=1)
+    ends = plays(reference, State(scores, spins, none, none), lambda at, names: names[-1], 20)
+    expected = np.zeros(players)
+    for (end, _), chance in ends.items():
+        inside = [score if end.whammies[i] == 0 else -1 for i, score in enumerate(end.scores)]
+        won = np.array(inside) == max(inside)
+        expected += chance * won / won.sum()
+    start = {"scores": [1000 * score for score in scores], "earned": spins}
+    found = luckbase.evaluate(board, "always-pass", start)
+    assert [*found.value] == pytest.approx(expected, abs=1e-12)
+    dice = luckbase.simulate(board, "always-pass", 20_000, start)
+    assert [*dice.mean] == pytest.approx(expected, abs=0.02)

@@ -67,7 +67,7 @@ def gives_back(slide: Any) -> bool:
     return slide[0] in ("money", "double") and slide[-1] > 0
 
 
-WHO_IS_OUT: list[tuple[int, ...]] = [(), (), (), (0,), (2,), (0, 1), (1, 2)]
+WHO_IS_OUT: list[tuple[int, ...]] = [(), (), (), (0,), (2,), (0, 1), (1, 2, 3)]
 
 
 @st.composite
@@ -124,7 +124,9 @@ def boards(draw: st.DrawFn, money: bool = False, full: bool = False, players: in
     spins = draw(st.lists(st.integers(0, 2 * players - 1), min_size=1, max_size=2))
     earned, passed = ([spins.count(players * kind + i) for i in range(players)] for kind in (0, 1))
     whammies = [draw(st.integers(0, most - 1)) for _ in range(players)]
-    for i in draw(st.sampled_from(WHO_IS_OUT)) if money else ():
+    gone = [i for i in draw(st.sampled_from(WHO_IS_OUT)) if i < players] if money else []
+    assume(len(gone) < players)
+    for i in gone:
         scores[i], earned[i], passed[i], whammies[i] = 0, 0, 0, most
     return Made(
         load_game(board), reference, (tuple(scores), tuple(earned), tuple(passed), tuple(whammies))
