@@ -232,8 +232,18 @@ def test_fields_may_stand_behind_one_from_and_dollars_have_their_sign(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    code, out, _ = command("advise", TINY, "--set", "objective=money", "--set", "house=true",
-                           "--from", "scores=500,0,0", "earned=1,0,0", "whammies=0,4,4")  # fmt: skip
+    code, out, _ = command(
+        "advise",
+        TINY,
+        "--set",
+        "objective=money",
+        "--set",
+        "house=true",
+        "--from",
+        "scores=500,0,0",
+        "earned=1,0,0",
+        "whammies=0,4,4",
+    )
     assert code == 0
     assert "stopping gives away $" in out
     assert "player 1 expects $" in out and "; player 2 expects $0; " in out

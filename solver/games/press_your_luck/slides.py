@@ -58,7 +58,7 @@ def read_slide(written: object, at: Location = ()) -> Slide:
         text = re.sub(r" ?\+ ?", " + ", " ".join(written.lower().split()))
     brings = re.search(r" \+ ([0-9]{1,9}) spins?$", text)
     if brings and not 1 <= int(brings[1]) <= MAX_SPINS:
-        said = f"brings {int(brings[1]):,} spins; expected 1 to {MAX_SPINS}"
+        said = f"brings {many(int(brings[1]), 'spin')}; expected 1 to {MAX_SPINS}"
         raise mistake(f"{show(written)} {said}", *at)
     slide = _paying(text) or _leading(text, written, at)
     if slide is None:
