@@ -31,6 +31,8 @@ LOCK = "lock.json"
 LEASE, BEATS = 15.0, 3
 """Seconds that a holder may say nothing; how often they say something in that time."""
 WATCH_SECONDS = 0.25
+_held: set[str] = set()
+"""Of the locks that this process holds, their nonces."""
 
 
 class Lock:
@@ -83,6 +85,7 @@ class Lock:
                 seen = ""
             else:
                 time.sleep(WATCH_SECONDS)
+        _held.add(str(self._own["nonce"]))
         self._thread.start()
 
     def release(self) -> None:
@@ -97,6 +100,7 @@ class Lock:
         """Say no more that this process holds it."""
         self._stop.set()
         self._thread.join()
+        _held.discard(str(self._own["nonce"]))
 
     def _content(self) -> bytes:
         said = {"holder": self._own, "epoch": self.epoch, "beat": self.beat, "lease": self.lease}
@@ -135,7 +139,7 @@ def _said(content: bytes) -> dict[str, Any]:
         holder = said["holder"]
         names = "host", "machine", "started", "since"
         found |= {name: str(holder[name]) for name in names}
-        return {**found, "process": int(holder["process"])}
+        return {**found, "process": int(holder["process"]), "nonce": str(holder.get("nonce", ""))}
     return {}
 
 
@@ -146,7 +150,9 @@ def _is_gone(said: dict[str, Any]) -> bool | None:
     machine = _machine()
     if not machine or said.get("machine") != machine:
         return None
-    return bool(_started(said["process"]) != said["started"])
+    if _started(said["process"]) != said["started"]:
+        return True
+    return said["process"] == os.getpid() and said["nonce"] not in _held  # could not be freed
 
 
 def _who(said: dict[str, Any]) -> str:

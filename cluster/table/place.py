@@ -14,7 +14,6 @@ from pathlib import Path, PosixPath
 from typing import TYPE_CHECKING, Any
 
 from luckbase.cluster.table.storage import READ_ONLY, Folder, Storage
-from luckbase.solver.board.file import path_of
 from luckbase.solver.errors import OptionError, StoreError, need
 
 if TYPE_CHECKING:
@@ -33,6 +32,8 @@ def is_uri(name: str | os.PathLike[str]) -> bool:
 def place_of(name: str | os.PathLike[str]) -> Path:
     """The path of what a person names: a URI, or as `path_of` a file or folder. Raises OptionError
     for a URI of another kind, or one without a bucket."""
+    from luckbase.solver.board.file import path_of  # and pydantic
+
     said = os.fspath(name)
     if not is_uri(said):
         found = _URI.match(said)

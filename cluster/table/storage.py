@@ -120,7 +120,7 @@ class Folder(Storage):
             final = self.path / name
             if isinstance(content, bytes):
                 content = self.written(name, content)
-            final.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(final.parent)
             os.replace(content, final)
         self._flush_folders(contents)
 
@@ -149,7 +149,7 @@ class Folder(Storage):
     def put_if_absent(self, name: str, content: bytes | Path) -> bool:
         final = self.path / name
         written = self.written(name, content) if isinstance(content, bytes) else content
-        final.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(final.parent)
         done = True
         try:
             os.link(written, final)
@@ -185,7 +185,7 @@ class Folder(Storage):
         import fcntl
 
         lock = self.path / f"{name}.lock"
-        lock.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(lock.parent)
         with lock.open("a") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
@@ -213,7 +213,7 @@ class Folder(Storage):
 
     def temporary(self, name: str) -> Path:
         path = self.path / f"{name}.{attempt()}.part"
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         return path
 
 
@@ -318,6 +318,14 @@ def forget(path: Path) -> None:
     if hasattr(os, "posix_fadvise"):
         with path.open("rb") as file:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, where they are not there; their names are on the disk."""
+    new = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in new:
+        flush_folder(path.parent)
 
 
 def flush_folder(folder: Path) -> None:

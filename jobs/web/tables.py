@@ -256,8 +256,11 @@ def beginnings(table: StoredTable) -> list[dict[str, str]]:
 def _instructive(table: StoredTable) -> Iterator[tuple[str, dict[str, str]]]:
     """A few states that the table answers, and a few drawn from it, by what they show."""
     if len(table.game.starts()) > 1:
-        for chance, said in islice(known_starts(table), 5):
-            yield f"a start of the round, one in {1 / chance:,.0f}", said
+        starts = list(islice(known_starts(table), 5))
+        for chance, said in starts:
+            own = {name: text for name, text in said.items()
+                   if any(text != other[name] for _, other in starts)}  # fmt: skip
+            yield f"a start of the round, one in {1 / chance:,.0f} {fields(own)}".rstrip(), said
     yield from islice(_roots(table), 3)
     yield from islice(_questions(table), 8)
     for seed in range(2):

@@ -96,7 +96,8 @@ def _fits(strides, states, inside):
         inside[i] = True
         for k in range(strides.shape[1]):
             room, number = strides[1, k], states[i, k]
-            inside[i] &= number >= 0 and (number < -room if room < 0 else number >> room == 0)
+            mine = number < -room if room < 0 else number >> min(room, 63) == 0
+            inside[i] &= number >= 0 and mine
 
 
 def fits(strides: Ints, states: Ints) -> NDArray[np.bool_]:

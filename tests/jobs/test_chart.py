@@ -210,7 +210,10 @@ def test_every_published_file_has_its_command() -> None:
     made = {Path(call.split()[-1]).name for call in COMMANDS} | {"README.md"}
     there = {path.name for path in PUBLISHED.iterdir()}
     bids = {name for name in there if BIDS.fullmatch(name)}
-    assert there == made | bids | {"goofspiel-upcard.png"}
+    findings = {name for name in there if name.startswith(("press-your-luck-", "larson-"))}
+    text = (PUBLISHED / "README.md").read_text(encoding="utf-8")
+    assert there == made | bids | findings | {"goofspiel-upcard.png"}
+    assert all(name in text for name in findings - {"press-your-luck-seats.csv"})
     cards = {kind: [int(n) for k, n in map(_bids, bids) if k == kind] for kind in ("points", "win")}
     assert sorted(cards["points"]) == list(range(5, 15))
     assert sorted(cards["win"]) == list(range(5, max(cards["win"]) + 1))

@@ -108,16 +108,16 @@ def test_a_search_is_explained_by_where_it_began(capsys: Capture) -> None:
 
 
 def test_a_board_without_a_full_table_is_solved_below_a_state(capsys: Capture) -> None:
-    outcomes = 'whammy = "1/3"\n1000 = "1/3"\ndouble = "1/3"\n'
+    outcomes = 'whammy = "1/3"\n1000 = "1/3"\n"500 + 2 spins" = "1/3"\n'
     solve = "score_unit = 500\nscore_cap = 3000\n"
-    Path("double.toml").write_text(
-        f'game = "press-your-luck"\n[outcomes]\n{outcomes}[solve]\n{solve}'
+    Path("spins.toml").write_text(
+        f'game = "press-your-luck"\n[outcomes]\n{outcomes}[rules]\nspin_cap = 3\n[solve]\n{solve}'
     )
-    before = commands(capsys, "double.toml")
+    before = commands(capsys, "spins.toml")
     assert [words[1] for words in before] == ["solve", "query", "play", "evaluate"]
     assert run(before[0][1:]) == run(before[1][1:]) == 0
-    assert commands(capsys, "double.toml") == before
-    table = luckbase.info("double.toml").table
+    assert commands(capsys, "spins.toml") == before
+    table = luckbase.info("spins.toml").table
     assert table is not None and table.status.state == "complete"
 
 

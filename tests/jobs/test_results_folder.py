@@ -28,7 +28,7 @@ def test_a_file_and_nothing_are_no_folder(
     for results, said in (
         ("", "'' is not a folder"), (" ", "'' is not a folder"), (str(file), f"{file} is a file"),
         (str(file / "below"), f"{file} is a file"),
-        ("ftp://bucket/x", "'ftp://bucket/x' is no place for tables"),
+        ("ftp://bucket/x", "'ftp://bucket/x' cannot hold tables"),
     ):  # fmt: skip
         assert run([*words(name), "--results", results]) == 2
         out, err = capsys.readouterr()

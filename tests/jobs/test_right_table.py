@@ -209,7 +209,7 @@ def test_a_table_of_another_format_is_refused(tmp_path: Path, command: Command) 
     table = tmp_path / "press-your-luck" / "tiny" / "0f3c00000000"
     table.mkdir(parents=True)
     (table / "table.json").write_text(seal("", {"format": 2}, indent=1))
-    said = "format 2; expected 3; solve its board again"
+    said = "format 2; expected 4; solve its board again"
     code, out, _ = command("status", "--results", str(tmp_path))
     assert code == 1 and said in out
     code, _, err = command("query", str(table), *STATE)

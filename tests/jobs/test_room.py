@@ -61,7 +61,7 @@ def full(*given: object, **named: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-@pytest.mark.parametrize("where", ["write_tier", "put", "put_all"])
+@pytest.mark.parametrize("where", ["write_tier", "put_if_absent", "written"])
 def test_a_disk_that_fills_up_is_one_sentence_and_the_same_command_goes_on(
     where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -316,7 +316,7 @@ def test_a_game_that_is_over_has_no_actions_and_ties_share():
         ((NONE, (0, -1, 0), NONE, NONE), "earned"),
         (((1, 0, 0), NONE, NONE, (4, 0, 0)), "player 1 is out"),
         ((NONE, NONE, NONE, (4, 4, 4)), "whammies"),
-        (((0, 0), NONE, NONE, NONE), "scores"),
+        (((0, 0), NONE, NONE, NONE), "earned"),
     ],
 )
 def test_what_is_no_state_of_the_game_is_refused(state, problem):

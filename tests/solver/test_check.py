@@ -169,7 +169,7 @@ def test_rules_that_break_the_contract_are_told_which_point(
     ("changed", "sentence"),
     [
         ({"fields": [Field("purse", high=64), Field("purse", high=5)]}, "have one name"),
-        ({"fields": [Field("purse", bits=60), Field("tosses", bits=5)]}, "expected at most 64"),
+        ({"fields": [Field("purse", length=3), Field("tosses")]}, "expected at most 64"),
         ({"players": 0}, "players: 0; expected at least 1"),
         ({"max_edges": 0}, "max_edges: 0; expected at least 1"),
         ({"simultaneous": True}, "simultaneous: expected two players"),

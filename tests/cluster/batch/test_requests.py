@@ -107,7 +107,7 @@ def test_what_a_job_says_of_the_solve_is_handed_on(tmp_path: Path) -> None:
             "memory = 0.001\n[[board]]\nfile = 'a'",
             "memory: 0.001 is too small; expected at",
         ),
-        ("results = 'ftp://x/y'\n[[board]]\nfile = 'a'", "results: 'ftp://x/y' is no place"),
+        ("results = 'ftp://x/y'\n[[board]]\nfile = 'a'", "results: 'ftp://x/y' cannot hold tables"),
         ("results = ''\n[[board]]\nfile = 'a'", "results: '' "),
         ("order = 'best'\n[[board]]\nfile = 'a'", "order: 'best' is not allowed; expected"),
     ],

@@ -82,7 +82,15 @@ def test_stages_have_the_rows_of_one_piece_and_the_same_bytes_for_any_workers(
     assert len(solved.ledger.files) <= solved.shards
     assert sum(entry.rows for entry in solved.ledger.files.values()) == solved.states
     left = {path.name for path in solved.table.iterdir()}
-    assert left <= {"table.json", "ledger", "search", "lock.json", "log", "shards"}
+    assert left <= {
+        "table.json",
+        "ledger",
+        "search",
+        "lock.json",
+        "lock.json.lock",
+        "log",
+        "shards",
+    }
     assert not list(solved.table.glob("shards/*")) and not solved.ledger.shards
 
 

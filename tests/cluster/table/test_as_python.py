@@ -307,7 +307,7 @@ def test_every_public_method_is_among_those_that_say_so() -> None:
     inner = {
         "action_values", "best_of", "check_chart", "check_open", "draw", "errors", "every_action",
         "holds", "lookup", "lookup_or_backup", "missing", "of_part", "owners", "search",
-        "stored_best", "why_outside",
+        "probe_or_backup", "stored_best", "why_outside",
     }  # fmt: skip
     said = {
         "close", "fields", "full", "game", "identity", "ledger", "origin", "parts", "played_by",
