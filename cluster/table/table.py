@@ -231,6 +231,7 @@ class Table(Lookup):
             results = results_of(self.where)
             again = f": {solve_command(replace(origin, roots=None), self.game, results)}"
         if self.full is None and kind.needs == FULL:
+            self.game.need(Layout)  # where there is none, it says why
             raise OptionError(
                 f"{self.where}: holds what lies below some states, and a chart needs the full "
                 f"table{again}"

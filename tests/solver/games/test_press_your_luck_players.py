@@ -12,8 +12,8 @@ import luckbase
 from luckbase.cluster.table.table import search_in_memory
 from luckbase.solver import load_game
 from luckbase.solver.board.file import board_from_canonical
-from luckbase.solver.errors import LuckbaseError
-from luckbase.solver.game.capabilities import Drawing, Layout
+from luckbase.solver.errors import LuckbaseError, OptionError
+from luckbase.solver.game.capabilities import Charts, Drawing, Layout
 from luckbase.solver.game.game import Game
 from luckbase.solver.scene import Box
 from luckbase.solver.search.expand import expand
@@ -127,3 +127,10 @@ def test_a_profile_of_two_or_four_pays_what_the_reference_says(players: int) -> 
     assert [*found.value] == pytest.approx(expected, abs=1e-12)
     dice = luckbase.simulate(board, "always-pass", 20_000, start)
     assert [*dice.mean] == pytest.approx(expected, abs=0.02)
+
+
+def test_a_chart_of_four_players_is_refused_with_the_reason() -> None:
+    game = game_of(4)
+    table = search_in_memory(game, game.parse("scores=0,0,0,0 earned=0,0,0,1")[None], 10_000)
+    with pytest.raises(OptionError, match="has 4 players that no full table takes yet"):
+        table.check_chart(game.need(Charts).kinds[0])
