@@ -19,7 +19,7 @@ from luckbase.cluster.table.moves import Addressed
 from luckbase.cluster.table.why import Payoffs
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.http import ApiRequest, TableParams, whole
-from luckbase.jobs.web.train import step
+from luckbase.jobs.web.states import step
 from luckbase.solver.charts import Search
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.capabilities import Charts

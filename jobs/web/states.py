@@ -27,6 +27,7 @@ from luckbase.solver import errors
 from luckbase.solver.charts import Curves, Heatmap, Listing
 from luckbase.solver.errors import LuckbaseError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game
 from luckbase.solver.result import Array2, Flat, Result, WholeNumbers, WholeNumbers2
 from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import nearest
@@ -42,6 +43,13 @@ LINE_STEPS = 200
 MAX_CELLS = 40_000
 GRID_PIECE = 4_000
 """States that are looked at together: some 60 children each."""
+
+
+def step(game: Game) -> float:
+    """What margins are counted in: a hundredth of a win, a tenth of a point, or of the most that
+    many points or dollars can be a thousandth."""
+    low, high = game.payoff_range
+    return 0.01 * (high - low) if high - low <= 2 else max(0.1, 0.001 * high)
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,9 @@ from pydantic import BeforeValidator, Field
 from luckbase.cluster.play.game import Offer
 from luckbase.cluster.words import typed
 from luckbase.jobs.web.http import ApiRequest, TableParams, whole
-from luckbase.jobs.web.states import StateView, state_answer
+from luckbase.jobs.web.states import StateView, state_answer, step
 from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import CHANCE, DECISION, SIMULTANEOUS
 from luckbase.solver.result import Flat, Result
 from luckbase.solver.search.expand import expand
@@ -36,13 +35,6 @@ BOUNDS = {"any": (0.0, np.inf), "easy": (5.0, np.inf), "medium": (1.0, 5.0), "ha
 """Above which margin and up to which one a decision is of a difficulty, in `step`s."""
 DRAWN, ROUNDS = 40, 12
 """Rows that are drawn at a time, and how often at most."""
-
-
-def step(game: Game) -> float:
-    """What margins are counted in: a hundredth of a win, a tenth of a point, or of the most that
-    many points or dollars can be a thousandth."""
-    low, high = game.payoff_range
-    return 0.01 * (high - low) if high - low <= 2 else max(0.1, 0.001 * high)
 
 
 @dataclass(frozen=True)
