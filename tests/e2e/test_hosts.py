@@ -203,9 +203,13 @@ def test_a_shared_folder_a_second_solve_and_a_killed_driver(tmp_path: Path, clea
     with cluster(tmp_path, ("node1",), head_cpus=2) as hosts:
         solve = Solve(hosts)
         solve.until(10)
-        solve.signal(signal.SIGSTOP)  # else it may end while the second one starts
         second = Solve(hosts, on="node1")
-        assert second.process.wait(60) == 2
+        while second.process.poll() is None:  # slow, else it may end while the second one starts
+            solve.signal(signal.SIGSTOP)
+            time.sleep(0.8)
+            solve.signal(signal.SIGCONT)
+            time.sleep(0.2)
+        assert second.process.returncode == 2
         assert "another solve of this table is running: process" in second.log.read_text()
         assert "on test-head since" in second.log.read_text()
         solve.kill()
