@@ -28,7 +28,10 @@ def test_random_boards_for_money_are_as_the_reference_has_them(made: Made) -> No
         table, start = searched(made.game, made.state)
         value = made.reference.value(*made.state)
     except (StateError, Unsettled) as error:
-        assert isinstance(error, Unsettled) or "best replies do not settle" in str(error)
+        refused = "best replies do not settle" in str(error) or (
+            made.game.players == 2 and "payoffs have no constant sum" in str(error)
+        )
+        assert isinstance(error, Unsettled) or refused
         event("unsettled")
         return
     np.testing.assert_allclose(table.probe(start)[0] / most, value, atol=1e-9)
