@@ -329,7 +329,7 @@ class SealedFile:
         spans = [self.bytes_of(group) for group in groups]
         spans = [span for span in spans if span not in self.known]
         try:
-            read = self.storage.read_ranges(self.entry.name, spans) if spans else []
+            read = self.storage.read_ranges(self.entry.place, spans) if spans else []
         except (FileNotFoundError, NotADirectoryError):
             raise self._changed("it is missing") from None
         self.known.update(zip(spans, read, strict=True))

@@ -103,6 +103,20 @@ def server(site: Path) -> Iterator[WebServer]:
     found.close()
 
 
+def test_a_file_beside_one_of_other_bytes_is_read_in_its_own_place(
+    tmp_path: Path, local: StoredTable
+) -> None:
+    """A late worker of another solve has left a file under each name."""
+    uri = f"memory://{tmp_path.name}/results"
+    there = storage_at(place_of(f"{uri}/press-your-luck/tiny/{local.identity}"))
+    for name in local.ledger.files:
+        there.put(name, b"another's")
+    solved = luckbase.solve(luckbase.load_board(TINY, frontier=1), results=uri)
+    with open_table(solved.table) as found:
+        assert all(entry.at for entry in found.ledger.files.values())
+        assert found.ask(STATE).value == local.ask(STATE).value
+
+
 # --- few requests --------------------------------------------------------------------------------
 
 
