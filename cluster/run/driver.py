@@ -155,9 +155,7 @@ def solve_table(work: Work[S]) -> S:
             report = work.solve(report)
         elif is_new(goal, ledger):
             commit(ledger, goal)
-        compact(ledger)
-        if (storage := storage_at(table)).anywhere:
-            write_index(storage, storage.read(HEAD), ledger)
+        _finish(storage_at(table), ledger)
     return report
 
 
@@ -214,6 +212,13 @@ def is_new(goal: Goal, ledger: Ledger) -> bool:
     )
 
 
+def _finish(storage: Storage, ledger: Ledger) -> None:
+    """Leave a table as others read it: one entry that says all, and of a store its index."""
+    compact(ledger)
+    if storage.anywhere:
+        write_index(storage, storage.read(HEAD), ledger)
+
+
 def _tidy(table: Path, there: Ledger) -> None:
     """Do what is left for a complete table whose solve was killed at its very end: its ledger in
     one object, no temporary files. Who is at it just now does so at its own end."""
@@ -222,9 +227,7 @@ def _tidy(table: Path, there: Ledger) -> None:
             storage = storage_at(table)
             ledger = folder.begin(storage, table, there.head, mine.holder)
             folder.sweep(storage, table, ledger)
-            compact(ledger)
-            if storage.anywhere:
-                write_index(storage, storage.read(HEAD), ledger)
+            _finish(storage, ledger)
 
 
 def _open_ledger(

@@ -64,7 +64,7 @@ from luckbase.cluster.table.ledger import (
     origin_of,
     table_directory,
 )
-from luckbase.cluster.table.place import is_uri, storage_at
+from luckbase.cluster.table.place import storage_at
 from luckbase.cluster.words import size
 from luckbase.solver import load_layout
 from luckbase.solver.board.model import Board
@@ -268,8 +268,7 @@ def check_room(
     rows = plan.rows if todo is None else sum(plan.shards[i].rows for i in todo)
     spilled = max(0, plan.kept_bytes - max(0, memory - workers * plan.shard_memory))
     needed = plan.table_bytes * rows // max(plan.rows, 1) + spilled
-    if not is_uri(table):
-        check_disk("solve", needed, table, smaller)
+    check_disk("solve", needed, table, smaller)
 
 
 # --- the solve -----------------------------------------------------------------------------------

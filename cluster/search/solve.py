@@ -23,7 +23,7 @@ from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, SolvedSearch, Watch
 from luckbase.cluster.search import boundary
 from luckbase.cluster.search.boundary import UsedEnds, UsedTable
-from luckbase.cluster.table.folder import SHARDS, ask_name, commit, compact, drop_files
+from luckbase.cluster.table.folder import commit, compact, drop_files
 from luckbase.cluster.table.format import file_entry, put_file
 from luckbase.cluster.table.keyed import (
     SOLVED,
@@ -37,6 +37,7 @@ from luckbase.cluster.table.keyed import (
 )
 from luckbase.cluster.table.ledger import (
     SEARCH,
+    SHARDS,
     Done,
     Goal,
     Ledger,
@@ -384,7 +385,7 @@ class _Search(Work[SolvedSearch]):
             if entry.ask == self.goal.ask:
                 del self.ledger.shards[entry.name]
                 self.storage.delete(entry.place)
-                self.storage.delete(ask_name(entry))
+                self.storage.delete(entry.ask_place)
 
     def _note_goal(self) -> None:
         """Say in the ledger what is being solved; not before something of it is there."""

@@ -34,7 +34,7 @@ from luckbase.cluster.search.files import Ask, read_asks
 from luckbase.cluster.search.shards import Above, Asker, Demand, LevelShard, Order, Path, number_of
 from luckbase.cluster.search.tasks import Below, Find, Found, Sweep, Swept
 from luckbase.cluster.table import folder
-from luckbase.cluster.table.folder import Commits, Piece, ask_name, ends_of
+from luckbase.cluster.table.folder import Commits, Piece, ends_of
 from luckbase.cluster.table.format import file_entry
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import FileEntry, Goal, LevelEntry, ShardEntry, made_by
@@ -210,7 +210,7 @@ class StageSearch(Run[SolvedSearch]):
                     given = self.asks.of(order.shards[i])
                     task = self._task_to_find(i, order.shards[i], given)
                     return task, [asker for asker, _ in given]
-                asks = read_asks(self.storage.read(ask_name(entry)))
+                asks = read_asks(self.storage.read(entry.ask_place))
                 done(i, asks, [Box(*ends) for ends in entry.rest])
             return None
 
@@ -320,7 +320,7 @@ class StageSearch(Run[SolvedSearch]):
             rest=[[one.low, one.high] for one in receipt.rest],
             askers={level: list(map(number_of, sorted(mine))) for level, mine in paths.items()},
         )  # fmt: skip
-        self.storage.put_if_absent(ask_name(entry), receipt.asks)
+        self.storage.put_if_absent(entry.ask_place, receipt.asks)
         self.keeping.add(entry)
         self.met, self.shards_met = self.met + entry.rows, self.shards_met + 1
         self.solve_seconds += receipt.solve_seconds

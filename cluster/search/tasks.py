@@ -24,9 +24,9 @@ from luckbase.cluster.run.worker import NotSeenError, Receipt, Sent, Stop, Table
 from luckbase.cluster.search import boundary, files
 from luckbase.cluster.search.boundary import UsedTable, used_ends
 from luckbase.cluster.search.files import Ask, StageFile
-from luckbase.cluster.table.folder import SHARDS, Piece
+from luckbase.cluster.table.folder import Piece
 from luckbase.cluster.table.keyed import GIVEN, SOLVED, PayoffTable, write_states
-from luckbase.cluster.table.ledger import FileEntry
+from luckbase.cluster.table.ledger import SHARDS, FileEntry, stage_name
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
@@ -200,7 +200,7 @@ class Found(Receipt):
         return self.put(storage, place, path)
 
     def put(self, storage: Storage, place: str, path: Path) -> Found:
-        storage.put_if_absent(f"{place}.{self.sha256[:12]}.arrow", path)
+        storage.put_if_absent(stage_name(place, self.sha256), path)
         return self
 
 

@@ -25,6 +25,7 @@ from luckbase.cluster.table.entries import LINES, Entries, is_entry, seal, unsea
 from luckbase.cluster.table.index import INDEX, footers_of, parts_of, read_index
 from luckbase.cluster.table.ledger import (
     SEARCH,
+    SHARDS,
     TIERS,
     FileEntry,
     Goal,
@@ -52,8 +53,6 @@ SWEEP_BYTES = 150
 LEAST_BYTES = 64 << 20
 ORPHAN_SECONDS = 86_400.0
 """After which a file that no line names goes, by the clock of the place that it lies in."""
-SHARDS = "shards/"
-"""Where shards lie in the table's folder while a search runs."""
 
 
 def read_head(storage: Storage, where: Path) -> Head:
@@ -221,11 +220,6 @@ class Commits:
 # --- shards of a search that runs ---
 
 
-def ask_name(entry: ShardEntry) -> str:
-    """Where that lies what a shard asks for."""
-    return f"{SHARDS}{entry.name}.{entry.ask_sha256[:12]}.asks"
-
-
 def stage_file_name(part: str, shard: str, piece: int) -> str:
     """The name of the table's file of a piece of a shard: ``<goal>.<level>.<number>.<piece>``."""
     return f"{part}/{shard.replace('-', '.')}.{piece}.parquet"
@@ -374,7 +368,7 @@ def sweep(storage: Storage, where: Path, ledger: Ledger) -> list[str]:
             del ledger.shards[name]
     shards = ledger.shards.values()
     committed = {entry.place for entry in ledger.files.values()}
-    committed |= {shard.place for shard in shards} | set(map(ask_name, shards))
+    committed |= {place for shard in shards for place in (shard.place, shard.ask_place)}
     now = max((stored.put_at for stored in storage.details(LINES).values()), default=0.0)
     for folder in (f"{TIERS}/", SEARCH, SHARDS, LINES, f"{HEAD}."):
         for name, stored in storage.details(folder).items():
@@ -393,10 +387,10 @@ def _why_lost(storage: Storage, shard: ShardEntry, spare: bool) -> str | None:
     """
     changed = "is not as luckbase wrote it"
     try:
-        if hashlib.sha256(storage.read(ask_name(shard))).hexdigest() != shard.ask_sha256:
+        if hashlib.sha256(storage.read(shard.ask_place)).hexdigest() != shard.ask_sha256:
             return changed
         content = storage.read(shard.place)
     except FileNotFoundError:
-        gone = ask_name(shard) not in storage.list(ask_name(shard))
+        gone = shard.ask_place not in storage.list(shard.ask_place)
         return "is missing" if gone or not spare else None
     return None if hashlib.sha256(content).hexdigest() == shard.sha256 else changed

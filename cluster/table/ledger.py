@@ -57,6 +57,8 @@ if TYPE_CHECKING:
 TIERS, SEARCH = "tiers", "search"
 """The parts that grow; a search that ends at another table has a part of its own,
 ``search-<id>``."""
+SHARDS = "shards/"
+"""Where shards lie in the table while a search runs."""
 KEY_SHIFT = 40
 """Row i of a tier has the key tier << 40 | i."""
 _NAME = re.compile(r"(tiers|search|search-[0-9a-f]{1,32})/[A-Za-z0-9_.-]{1,200}\.parquet")
@@ -215,7 +217,17 @@ class ShardEntry:
     @property
     def place(self) -> str:
         """Where its stage file lies in the table."""
-        return f"shards/{self.name}.{self.sha256[:12]}.arrow"
+        return stage_name(f"{SHARDS}{self.name}", self.sha256)
+
+    @property
+    def ask_place(self) -> str:
+        """Where that lies what it asks for."""
+        return f"{SHARDS}{self.name}.{self.ask_sha256[:12]}.asks"
+
+
+def stage_name(place: str, sha256: str) -> str:
+    """The name of a shard's stage file, which ends in what is in it; place: without that."""
+    return f"{place}.{sha256[:12]}.arrow"
 
 
 Line = Goal | Done | LevelEntry | FileEntry | ShardEntry

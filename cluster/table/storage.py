@@ -267,10 +267,6 @@ class Memory(Storage):
         }
         return dict(sorted(found.items()))
 
-    def list(self, prefix: str = "") -> dict[str, int]:
-        found = {name: len(at) for name, at in self.objects.items() if name.startswith(prefix)}
-        return dict(sorted(found.items()))
-
     def delete(self, name: str) -> None:
         self.objects.pop(name, None)
 

@@ -55,8 +55,8 @@ class Field:
     field is not said; None where it must be. blank: a value, below `low`, that stands for "nothing
     there": it is not written, and a list may be short of it at its end. bits: how many each number
     takes in a key, as many as `high` needs if 0; where those of a game do not fit in 64, each takes
-    as much room as it has numbers (`radices`). is_set: a set of whole numbers from 1, whose value
-    is its bits. as_list: one number is said as a list of one too. help: what it is, in a sentence
+    as much room as it has numbers (`Fields.strides`). is_set: a set of whole numbers from 1, whose
+    value is its bits. as_list: one number is said as a list of one too. help: what it is, in a sentence
     of plain words with its unit; sample: a value as a person writes it, which the board takes.
     """
 
@@ -297,15 +297,6 @@ class Refuse:
         return f"row {x + 1}: " if self.states > 1 else ""
 
 
-def radices(fields: Sequence[Field]) -> list[int]:
-    """The room of each number of a state in its key: a power of two, or where 64 bits are too few
-    for those, as much as it has numbers."""
-    each = [field for field in fields for _ in range(field.length)]
-    if sum(field.width for field in each) <= 64:
-        return [1 << field.width for field in each]
-    return [field.bounds[1] + 1 for field in each]
-
-
 class Fields(Sequence[Field]):
     """The fields of a game's states, in their order; options: names that are its board's."""
 
@@ -319,10 +310,11 @@ class Fields(Sequence[Field]):
         self.columns = tuple(column for field in fields for column in field.columns)
         """A name for each number of a state."""
         most = np.iinfo(np.int64).max  # what a number of a state can be
-        rooms, ones = radices(fields), [1]
+        exact = sum(field.width for field in each) > 64
+        rooms = [field.bounds[1] + 1 if exact else 1 << field.width for field in each]
+        ones = [1]
         for room in reversed(rooms[1:]):
             ones.append(ones[-1] * room)
-        exact = sum(field.width for field in each) > 64
         self.most: Ints = np.array([min(room - 1, most) for room in rooms], np.int64)
         """int64 (columns,): the greatest of each number that a key has room for."""
         self.strides: Ints = np.array(

@@ -23,7 +23,7 @@ from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search.shards import LevelShard
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.search.tasks import Swept
-from luckbase.cluster.table.folder import ask_name, read_ledger, stage_file_name
+from luckbase.cluster.table.folder import read_ledger, stage_file_name
 from luckbase.cluster.table.ledger import Done, Ledger
 from luckbase.cluster.table.storage import Folder, Memory
 from luckbase.cluster.table.verify import check_files, check_residuals
@@ -276,7 +276,7 @@ def test_a_shard_that_is_lost_is_said_and_found_again(
     left = read_ledger(Folder(table), table)
     there = [name for name, one in left.shards.items() if (table / one.place).exists()]
     lost = min(there, key=lambda name: -left.shards[name].level)
-    how(table / (left.shards[lost].place if kind == "stage file" else ask_name(left.shards[lost])))
+    how(table / (left.shards[lost].place if kind == "stage file" else left.shards[lost].ask_place))
     solved = by(tmp_path / "half", workers=2)
     assert [lost in said for said in solved.damaged] == [True]
     assert lost in watched.found

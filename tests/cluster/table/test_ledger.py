@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from luckbase.cluster.table.entries import seal
-from luckbase.cluster.table.folder import ask_name, begin, entries_of, read_ledger
+from luckbase.cluster.table.folder import begin, entries_of, read_ledger
 from luckbase.cluster.table.ledger import (
     FileEntry,
     Goal,
@@ -53,7 +53,7 @@ def test_a_name_that_is_read_is_of_a_file_in_the_table(name: str) -> None:
         (file(name), name),
         (file(f"tiers/{name}.parquet"), f"tiers/{name}.parquet"),
         (shard(name), shard(name).place),
-        (shard(name), ask_name(shard(name))),
+        (shard(name), shard(name).ask_place),
         (shard(f"a1-{name}"), shard(f"a1-{name}").place),
     ):
         try:
