@@ -122,12 +122,13 @@ class Prices:
         from luckbase.cluster.table.table import search_in_memory
         from luckbase.solver.search.explore import estimate
 
+        about = estimate(self.game, state) if self._failed else None
         try:
-            if not self._failed or estimate(self.game, state).states <= self.max_states:
+            if about is None or about.states <= self.max_states:
                 return search_in_memory(self.game, state, self.max_states)
         except SearchLimitError:
             self._failed = True
-        about = estimate(self.game, state)
+        about = about or estimate(self.game, state)
         more = "more than" if about.at_least else "about"
         number = words.counted(max(about.states, self.max_states), "state")
         raise SearchLimitError(

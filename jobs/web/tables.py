@@ -165,15 +165,15 @@ def column_spans(table: Table) -> dict[str, tuple[int, int, int]]:
 def info(listed: TableSummary, table: StoredTable) -> TableInfo:
     """What a page has to know of a table, beside what the list says of it."""
     game, spans = table.game, column_spans(table)
-    charts = game.get(Charts)
+    charts, known = game.get(Charts), known_starts(table)
     return TableInfo(
         summary=replace(listed, error_bound=table.error),
         players=game.players, payoff_name=game.payoff_name, payoff_range=game.payoff_range,
         simultaneous=game.simultaneous,
         fields=[field_info(game, field, highest(field, spans)) for field in game.fields],
-        start=start_of(table),
-        begins=len(known_starts(table)) > 0,
-        examples=[Example(label, state, state) for label, state in _instructive(table)],
+        start=_begins(table, known),
+        begins=len(known) > 0,
+        examples=[Example(label, state, state) for label, state in _instructive(table, known)],
         charts=[] if charts is None else list(charts.kinds),
         axes=[
             ColumnInfo(name, label(name), low, high, step)
@@ -218,7 +218,11 @@ def opponents(game: Game) -> list[str]:
     return [*agents_on(game, AGENT_SECONDS)]
 
 
-def known_starts(table: Table) -> list[tuple[float, dict[str, str]]]:
+Starts = list[tuple[float, dict[str, str]]]
+"""States in which plays begin, with their chances."""
+
+
+def known_starts(table: Table) -> Starts:
     """The states in which the game's plays begin, with their chances, the likeliest first, as far
     as the table answers them; where there is but one, by a short search too."""
     starts = table.game.starts()
@@ -242,21 +246,29 @@ def known_starts(table: Table) -> list[tuple[float, dict[str, str]]]:
 def start_of(table: StoredTable) -> dict[str, str] | None:
     """Where a page begins: the game's likeliest start that the table answers, else where a search
     of the table began, else the first of its examples."""
-    for _, said in known_starts(table):
-        return said
-    return next((state for _, state in _instructive(table)), None)
+    return _begins(table, known_starts(table))
+
+
+def _begins(table: StoredTable, known: Starts) -> dict[str, str] | None:
+    """The likeliest of the known starts, else the first example."""
+    if known:
+        return known[0][1]
+    return next((state for _, state in _instructive(table, known)), None)
 
 
 def beginnings(table: StoredTable) -> list[dict[str, str]]:
     """Where a page may begin: its start first, and the examples."""
-    start = start_of(table)
-    return [*([] if start is None else [start]), *(state for _, state in _instructive(table))]
+    known = known_starts(table)
+    start = _begins(table, known)
+    examples = (state for _, state in _instructive(table, known))
+    return [*([] if start is None else [start]), *examples]
 
 
-def _instructive(table: StoredTable) -> Iterator[tuple[str, dict[str, str]]]:
-    """A few states that the table answers, and a few drawn from it, by what they show."""
+def _instructive(table: StoredTable, known: Starts) -> Iterator[tuple[str, dict[str, str]]]:
+    """A few states that the table answers, and a few drawn from it, by what they show. known: its
+    starts."""
     if len(table.game.starts()) > 1:
-        starts = list(islice(known_starts(table), 5))
+        starts = known[:5]
         for chance, said in starts:
             own = {name: text for name, text in said.items()
                    if any(text != other[name] for _, other in starts)}  # fmt: skip

@@ -57,7 +57,8 @@ class Field:
     takes in a key, as many as `high` needs if 0; where those of a game do not fit in 64, each takes
     as much room as it has numbers (`Fields.strides`). is_set: a set of whole numbers from 1, whose
     value is its bits. as_list: one number is said as a list of one too. help: what it is, in a
-    sentence of plain words with its unit; sample: a value as a person writes it, which the board takes.
+    sentence of plain words with its unit; sample: a value as a person writes it, which the board
+    takes.
     """
 
     name: str

@@ -16,7 +16,7 @@ its payoff stands less 1, as -(A's + B's).
 Doubling nothing, plus a spin, comes back to the same score, as plus a spin does at the cap; who has
 such a score is **stuck**. One stuck slot that decides leans on itself, two or more lead back to one
 another, and what they take hangs on it: those states are iterated until nothing moves
-(`kernel.sweep_stuck_row`), in the orders of `stuck_orders`.
+(`kernel.sweep_stuck_row`), in the orders of `tiers.make_caps`.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ MONEY = "money"
 DESKS = ("Jo 500", "Peter 2500, 3 spins", "Michael 1000, 1 spin, 1 whammy")
 
 
-class Told(Follow):
+class LuckWords(Follow):
     """The words of a board's games."""
 
     def __init__(self, game: Game) -> None:

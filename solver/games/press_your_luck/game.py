@@ -52,7 +52,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
@@ -348,7 +348,7 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
             Charts: f"{HERE}.charts:LuckCharts",
             SearchHints: SearchHints(level=None if grows else level_of(players)),
             Drawing: f"{HERE}.scene:drawing",
-            Follow: f"{HERE}.follow:Told",
+            Follow: f"{HERE}.follow:LuckWords",
             Groups: groups,
             Counted: partial(counted, most, unit),
         },
@@ -365,13 +365,18 @@ def counted(most: int, unit: int, game: Game) -> Counted:
         found: NDArray[np.bool_] = inside & (scores == best)
         return found
 
+    def wins(states: Ints) -> Floats:
+        winners = won(states)
+        found: Floats = winners / np.maximum(winners.sum(axis=1, keepdims=True), 1)
+        return found
+
     def dollars(states: Ints) -> Ints:
         found: Ints = by_field(states)[SCORES] * won(states) * unit
         return found
 
     return Counted(
         ends={
-            "wins": lambda states: won(states) / np.maximum(won(states).sum(1, keepdims=True), 1),
+            "wins": wins,
             "dollars": dollars,
             "put out": lambda states: by_field(states)[WHAMMIES] == most,
             "winner's dollars": lambda states: dollars(states).max(axis=1),

@@ -328,8 +328,8 @@ def sweep_stuck_row(b, a, arrays, options, moves, taps, choices, caps, notes):  
     cap = n_c - 1
     constant = np.zeros((2, caps.powers.shape[1]))
     at_zero = 0
-    if choices is not None:
-        at_zero = 1 if choices[2].returns else 0
+    if choices is not None and choices[2].returns:
+        at_zero = 1
     mask = (1 if a == cap or a < at_zero else 0) + (
         2 if options[0] and (b == cap or b < at_zero) else 0
     )
@@ -410,8 +410,8 @@ def solve_plane(b, span, v, d, faces, options, moves, taps, choices, caps, notes
     cap = n_c - 1
     score_b = b if options[0] else -1
     at_zero = -2  # the score, besides the cap, at which slots are stuck
-    if choices is not None:
-        at_zero = 0 if choices[2].returns else -2
+    if choices is not None and choices[2].returns:
+        at_zero = 0
     b_stuck, settled = score_b in (cap, at_zero), True
     only_c = regions[5:6]
     nowhere = np.full(regions[6], -1)

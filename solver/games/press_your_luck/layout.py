@@ -180,19 +180,20 @@ class Planes(Layout[Tier]):
         slots = tier.slots(self.most)
         spin_cap = options.spin_cap or tier.spins
         outcomes = self.outcomes if tier.spins <= spin_cap else self.outcomes.without_spins()
-        choosing, chooses = make_choosing(outcomes, self.cap), bool(self.outcomes.others)
-        has_whammy = tuple(slot >= 0 and tier.whammies[slot] > 0 for slot in slots)
-        less = tuple(
-            child(self.whammies.tier_with_less(tier, slot)) if has else below
-            for slot, has in zip(slots, has_whammy, strict=True)
-        )
+        choices = None
+        if self.outcomes.others:
+            has_whammy = [slot >= 0 and tier.whammies[slot] > 0 for slot in slots]
+            less = tuple(
+                child(self.whammies.tier_with_less(tier, slot)) if has else below
+                for slot, has in zip(slots, has_whammy, strict=True)
+            )
+            choices = less, np.array(has_whammy, np.int64), make_choosing(outcomes, self.cap)
         passing = np.array(slots, np.int8) + np.int8(1)  # to player i is i + 1
         kernel = (
             out, below, tiers.whammy_faces(tier, self.whammies, self.size, child),
             (three, options.third_place_spins, options.tied_pass == "passer"),
             tiers.moves_of(tier.spins, three), tiers.make_taps(outcomes, self.cap),
-            (less, np.array(has_whammy, np.int64), choosing) if chooses else None,
-            tiers.make_caps(tier.spins, three, chooses),
+            choices, tiers.make_caps(tier.spins, three, choices is not None),
             (*kernel_arrays(decisions), passing),
         )  # fmt: skip
 

@@ -45,8 +45,8 @@ MAX_SETTINGS = 500
 """Settings of one chart; more than a person reads."""
 RIVAL_SHARE = 0.3
 """Of the cap, that the rival has unless it is chosen: 6000 of 20000 dollars."""
-WORDS = ("up", "spins", "own", "rival", "third", "fourth")
 OTHERS = ("third", "fourth")
+WORDS = ("up", "spins", "own", "rival", *OTHERS)
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def _columns(game: Game, fields: Mapping[str, str]) -> dict[str, list[int]]:
     columns: dict[str, list[int]] = {}
     for name, text in fields.items():
         parts = [column for column in game.columns if column.rpartition("_")[0] == name]
-        chosen = WORDS[: 3 + game.players - 1]
+        chosen = WORDS[: 2 + game.players]
         if not parts and name not in (*game.columns, *chosen):
             known = (*chosen, *game.columns, *game.fields.names)
             raise StateError(f"unknown field '{name}'; {nearest(name, known)}")

@@ -30,9 +30,7 @@ from luckbase.solver.sentences import many, show
 
 MAX_QUESTIONS = 6  # the show had four, its pilot five
 MAX_SPINS = 5  # that an answer brings
-MAX_EARNED = (
-    20  # spins that a board may say a player begins with: a game's questions give 20 in all
-)
+MAX_EARNED = 20  # that a player begins with; so many a game's questions give in all
 
 Spins = tuple[int, ...]
 """Of each player."""
