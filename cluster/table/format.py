@@ -59,7 +59,7 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.table import FILE_FORMAT
 from luckbase.cluster.table.ledger import KEY_SHIFT, TIERS, FileEntry, solver_version
-from luckbase.cluster.table.storage import Storage, forget
+from luckbase.cluster.table.storage import PARALLEL, Storage, forget
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Coded, Decisions, Floats
 from luckbase.solver.game.capabilities import Layout, rounding
@@ -414,8 +414,6 @@ def row_groups(
 CACHED_BYTES = 640 << 20
 """Of decoded row groups that a part remembers, 0.1 to 2 MB each: the payoffs of 50 million states
 of three players. A question that needs more at once reads them and remembers none."""
-PARALLEL = 16
-"""Files of a store that are read at once."""
 MAX_FETCHED = 128 << 20
 """Bytes of a store's row groups that are kept for the next question."""
 GROUPS_A_JOB = 32

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from luckbase.cluster.table.storage import Storage
+from luckbase.cluster.table.storage import PARALLEL, Storage
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.ledger import Ledger
@@ -47,7 +47,7 @@ def write_index(
         entry = ledger.files[name]
         return storage.read(entry.place, entry.bytes - entry.footer, entry.bytes)
 
-    with ThreadPoolExecutor(16) as pool:
+    with ThreadPoolExecutor(PARALLEL) as pool:
         footers = dict(zip(ledger.files, pool.map(footer or read, ledger.files), strict=True))
     storage.put(INDEX, index_of(head, ledger, footers))
 

@@ -31,12 +31,10 @@ from obstore import exceptions
 from obstore.store import AzureStore, GCSStore, HTTPStore, MemoryStore, S3Store
 
 from luckbase.cluster.table import credentials
-from luckbase.cluster.table.storage import READ_ONLY, Storage, Stored, attempt
+from luckbase.cluster.table.storage import PARALLEL, READ_ONLY, Storage, Stored, attempt
 from luckbase.solver.errors import CorruptTableError, StoreError
 
 Store = Any  # one of obstore's
-PARALLEL = 16
-"""Objects that are put at once."""
 COALESCE = 1 << 20
 """Ranges with fewer bytes between them are read in one request, which takes as long as these."""
 TIMEOUT = "120s"

@@ -28,6 +28,8 @@ from luckbase.solver.errors import CorruptTableError
 
 READ_ONLY = ("https", "http")
 """URIs of these are written by nobody, nor listed."""
+PARALLEL = 16
+"""Requests of a store that are under way at once."""
 WITHOUT_LINKS = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK)
 """What a file system says that has no links."""
 _attempts = count()

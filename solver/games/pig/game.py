@@ -56,6 +56,7 @@ from luckbase.solver.game.rules import Numbers, Rules
 from luckbase.solver.games.pig.board import PigBoard, PigRoundsBoard, RoundsRules
 from luckbase.solver.games.skunk.agents import TurnAgents
 from luckbase.solver.games.skunk.game import (
+    COUNTED,
     HELP,
     NO_ROLLS,
     groups_of_scores,
@@ -184,16 +185,6 @@ def cut_error(ints: Ints, spread: float = 1.0) -> float:
 def pig(board: PigBoard) -> Rules:
     """The rules of the race on a board."""
     return race(board.rules.race(), f"{HERE}.kernel:PigRace")
-
-
-COUNTED = Counted(
-    ends={},
-    events={
-        "rolls": lambda states, actions, children: actions == ROLL,
-        "turns": lambda states, actions, children: states[:, TURN] == 0,
-    },
-)
-"""By how much a game was won no state keeps. A turn begins with no points."""
 
 
 def pig_rounds(board: PigRoundsBoard) -> Rules:

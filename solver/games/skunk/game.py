@@ -123,7 +123,7 @@ COUNTED = Counted(
         "turns": lambda states, actions, children: states[:, TURN] == 0,
     },
 )
-"""By how much a race was won no state keeps. A turn begins with no points."""
+"""By how much a game was won no state keeps. A turn begins with no points."""
 
 
 def numbers(options: Options) -> Numbers:
