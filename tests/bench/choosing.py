@@ -19,28 +19,42 @@ from luckbase.solver.games.press_your_luck.tiers import Tier
 from tests.places import BOARDS
 
 NAMES = ("1985-02", "1985-02-double", "1984-06", "1984-06-double")
+TURNS = 3
 
 
 def choosing_suite(board: Path, results: Path) -> None:
-    """Each board of the show with random and best choices: tables of two spins, $500."""
-    times, gains = [], []
-    for name in NAMES:
-        tables = []
-        for choices in ("random", "best"):
-            planes = planes_of(name, choices=choices, score_unit=500, frontier=2)
-            planes.compile()
+    """Each board of the show with random and best choices: tables of two spins, $500. The best
+    time of `TURNS`, which all tables take in turn."""
+    layouts = {
+        (name, choices): planes_of(name, choices=choices, score_unit=500, frontier=2)
+        for name in NAMES
+        for choices in ("random", "best")
+    }
+    rows = {key: sum(map(layout.rows, layout.tiers())) for key, layout in layouts.items()}
+    times = dict.fromkeys(layouts, float("inf"))
+    tables = {}
+    for layout in layouts.values():
+        layout.compile()
+    for _ in range(TURNS):
+        for key, layout in layouts.items():
+            tables.pop(key, None)
             started = time.process_time()
-            tables.append(dense.InMemory(planes))
-            seconds = time.process_time() - started
-            rows = sum(map(planes.rows, planes.tiers()))
-            times.append((name, choices, words.count(rows), seconds / rows * 1e9))
-        gains += [(name, *row) for row in worth_of_choosing(*tables)]
-    plain = times[0][3]
-    heads = ("board", "choices", "states", "ns a state", "against the first")
+            tables[key] = dense.InMemory(layout)
+            times[key] = min(times[key], (time.process_time() - started) / rows[key] * 1e9)
+    heads = ("board", "choices", "states", "ns a state", "against its random")
     terminal.print_table(
-        "Kernel, one core", heads,
-        [(*row[:3], f"{row[3]:.1f}", f"{row[3] / plain:.2f}") for row in times], sys.stdout,
+        f"Kernel, one core, the best of {TURNS}", heads,
+        [
+            (*key, words.count(rows[key]), f"{t:.1f}", f"{t / times[key[0], 'random']:.2f}")
+            for key, t in times.items()
+        ],
+        sys.stdout,
     )  # fmt: skip
+    gains = [
+        (name, *row)
+        for name in NAMES
+        for row in worth_of_choosing(tables[name, "random"], tables[name, "best"])
+    ]
     heads = ("board", "spins", "mean, pp", "pp", "at most", "pp", "at least", "worse off")
     terminal.print_table("Who is up gains by choices", heads, gains, sys.stdout)
 

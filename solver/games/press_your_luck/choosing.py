@@ -8,7 +8,8 @@ outcomes that `kernel` streams,
 
 The payoffs of each different effect are copied once a state, many states at a time, from where it
 leads: `SPENT` the tier of T - 1, `BACK` the same tier, `LOST` the face of a whammy, `LESS` the tier
-of T - 1 with a whammy less. Then the lists are folded, one option after the other.
+of T - 1 with a whammy less. Then the lists are folded, one option after the other; what two lists
+begin with is folded once.
 
 Kept are the payoff of the slot up and one other slot's: B's where A is up, else A's. Where C is up,
 its payoff stands less 1, as -(A's + B's).
@@ -21,11 +22,13 @@ another, and what they take hangs on it: those states are iterated until nothing
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
 import numba as nb
 import numpy as np
+from numpy.typing import NDArray
 
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.games.press_your_luck.game import TIE_TOLERANCE
@@ -45,19 +48,33 @@ BLOCK = 128
 cache."""
 
 
+class Folds(NamedTuple):
+    """f folds: the payoffs of one row, replaced by those of another where these are better."""
+
+    first: NDArray[np.uint64]
+    """(f,): a row."""
+    second: NDArray[np.uint64]
+    """(f,): a row."""
+    into: NDArray[np.uint64]
+    """(f,): the row for the outcome."""
+    alone: NDArray[np.bool_]
+    """(f,): whether a later fold needs the outcome. The others stand in pairs of one `first`."""
+    chances: Floats
+    """(f,): of the lists that end here, 0 for none."""
+
+
 class Choosing(NamedTuple):
-    """The lists of effects of a board; e effects, l lists of m options in all."""
+    """The lists of effects of a board: e effects, and folds of two payoffs that share the
+    beginnings of lists. What is best of a, b, c is folded from what is best of a, b."""
 
     sources: Ints
     """(e,): where each leads."""
     to: Ints
     """(e, cap + 1): the score after it, from each score."""
-    starts: Ints
-    """(2, l + 1): where the options of a list begin, of a slot without and with a whammy."""
-    options: Ints
-    """(2, m): effects."""
-    chances: Floats
-    """(l,)."""
+    folds: tuple[Folds, Folds]
+    """Of a slot without and with a whammy."""
+    rows: int
+    """Of payoffs in all: those of the effects, what is best of lists' beginnings, a spare one."""
     returns: bool
     """Whether a spin may come back at a score of 0."""
 
@@ -68,21 +85,41 @@ def make_choosing(outcomes: Outcomes, cap: int) -> Choosing:
     effects = sorted({effect for each, _ in outcomes.others for effect in each})
     scores = np.arange(cap + 1)
     to = np.array([np.minimum(_after(effect, scores), cap) for effect in effects], np.int64)
-    starts = np.zeros((2, len(outcomes.others) + 1), np.int64)
-    options = np.zeros((2, sum(len(each) for each, _ in outcomes.others)), np.int64)
-    for has_whammy in (0, 1):
-        n = 0
-        for i, (each, _) in enumerate(outcomes.others, start=1):
-            for effect in each:
-                if has_whammy or effect.kind != MAY_LOSE:
-                    options[has_whammy, n], n = effects.index(effect), n + 1
-            starts[has_whammy, i] = n
+    rows = len(effects) + 1 + sum(len(each) for each, _ in outcomes.others)
+    folds = []
+    for has_whammy in (False, True):
+        chances: dict[tuple[int, ...], Fraction] = {}
+        for each, chance in outcomes.others:
+            options = [e for e in each if has_whammy or e.kind != MAY_LOSE]
+            key = tuple(effects.index(e) for e in options)
+            key = key if len(key) > 1 else key * 2  # the best of one, folded from it and itself
+            chances[key] = chances.get(key, Fraction(0)) + chance
+        folds.append(_make_folds(chances, len(effects), rows - 1))
     return Choosing(
-        np.array([_source(effect) for effect in effects], np.int64),
-        to.reshape(-1, cap + 1), starts, options,
-        np.array([float(chance) for _, chance in outcomes.others]),
+        np.array([_source(effect) for effect in effects], np.int64), to.reshape(-1, cap + 1),
+        (folds[0], folds[1]), rows,
         any(effect.kind == DOUBLES and effect.spins > 0 for effect in effects),
     )  # fmt: skip
+
+
+def _make_folds(chances: dict[tuple[int, ...], Fraction], effects: int, spare: int) -> Folds:
+    """The folds of lists of effects, each of two or more, with their chances."""
+    begun = {each[:n] for each in chances for n in range(2, len(each))}
+    of = {each: i + effects for i, each in enumerate(sorted(begun))}  # rows
+    of |= {each[:1]: each[0] for each in chances}
+    groups: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+    for each in sorted({*chances, *begun}, key=lambda each: (len(each), each)):
+        groups.setdefault(each[:-1], []).append(each)
+    found = []
+    for start, lists in groups.items():
+        last = [each for each in lists if each not in begun]
+        alone = [each for each in lists if each in begun] + last[: len(last) % 2]
+        for each in alone + last[len(last) % 2 :]:
+            p = float(chances.get(each, 0))
+            found.append((of[start], each[-1], of.get(each, spare), each in alone, p))
+    columns = np.array(found).reshape(-1, 5).T
+    first, second, into = columns[:3].astype(np.uint64)
+    return Folds(first, second, into, columns[3] > 0, columns[4].copy())
 
 
 def _after(effect: Effect, scores: Ints) -> Ints:
@@ -105,35 +142,38 @@ def copy(source, at, own, x, n):
 
 
 @nb.njit(nogil=True, cache=True)
-def add_best(own, other, n, has_whammy, choosing, to_own, to_other, at):
+def add_best(own, other, n, folds, to_own, to_other, at):
     """Add the best of every list, times its chance, to n elements from `at` on of `to_own` and
     `to_other`.
 
-    own, other: (e + 1) * BLOCK, flat, the payoffs of the slot up and of the other one after each
-    effect; those of the last row are scratch.
+    own, other: rows of BLOCK, flat, the payoffs of the slot up and of the other one; those of the
+    effects are filled. Places are unsigned, and all is read before it is chosen from, which gives
+    the loops their vectors.
     """
-    last = np.uint64(choosing.sources.size * BLOCK)
-    for i in range(choosing.chances.size):
-        p = choosing.chances[i]
-        first, stop = choosing.starts[has_whammy, i], choosing.starts[has_whammy, i + 1]
-        x = np.uint64(choosing.options[has_whammy, first] * BLOCK)
-        y = np.uint64(choosing.options[has_whammy, stop - 1] * BLOCK)
-        if stop - first > 2:
-            copy(own, x, own, last, n)
-            copy(other, x, other, last, n)
-            x = last
-            for j in range(first + 1, stop - 1):
-                z = np.uint64(choosing.options[has_whammy, j] * BLOCK)
-                for k in range(n):
-                    p0, p1, q0, q1 = own[x + k], other[x + k], own[z + k], other[z + k]
-                    better = q0 > p0 + TIE_TOLERANCE
-                    own[x + k] = q0 if better else p0
-                    other[x + k] = q1 if better else p1
-        for k in range(n):  # read before it is chosen from, which gives the loop its vectors
-            p0, p1, q0, q1 = own[x + k], other[x + k], own[y + k], other[y + k]
-            better = q0 > p0 + TIE_TOLERANCE
-            to_own[at + k] += p * (q0 if better else p0)
-            to_other[at + k] += p * (q1 if better else p1)
+    i, size = 0, np.uint64(BLOCK)
+    while i < folds.chances.size:
+        p, x, y = folds.chances[i], folds.first[i] * size, folds.second[i] * size
+        if folds.alone[i]:
+            z = folds.into[i] * size
+            for k in range(n):
+                p0, p1, q0, q1 = own[x + k], other[x + k], own[y + k], other[y + k]
+                better = q0 > p0 + TIE_TOLERANCE
+                r0, r1 = q0 if better else p0, q1 if better else p1
+                own[z + k], other[z + k] = r0, r1
+                to_own[at + k] += p * r0
+                to_other[at + k] += p * r1
+            i += 1
+        else:
+            w, z = folds.chances[i + 1], folds.second[i + 1] * size
+            for k in range(n):
+                p0, p1, q0, q1 = own[x + k], other[x + k], own[y + k], other[y + k]
+                r0, r1 = own[z + k], other[z + k]
+                better, also = q0 > p0 + TIE_TOLERANCE, r0 > p0 + TIE_TOLERANCE
+                q0, q1 = q0 if better else p0, q1 if better else p1
+                r0, r1 = r0 if also else p0, r1 if also else p1
+                to_own[at + k] = (to_own[at + k] + p * q0) + w * r0
+                to_other[at + k] = (to_other[at + k] + p * q1) + w * r1
+            i += 2
 
 
 @nb.njit(nogil=True, cache=True)
@@ -147,8 +187,8 @@ def choose_streams(up, first, last, spend, gain, b, a, arrays, start_b, choices)
     faces, of_face = (wa, b) if up == 0 else (wb, a)
     face, face_start = faces.reshape(-1), of_face * faces.shape[2] - (start_b * n_c if up else 0)
     back, spent, fewer = v.reshape(-1), d.reshape(-1), less[up].reshape(-1)
-    size = np.uint64((choosing.sources.size + 1) * BLOCK)
-    values = np.empty(size), np.empty(size)
+    size = np.uint64(choosing.rows * BLOCK)
+    values, folds = (np.empty(size), np.empty(size)), choosing.folds[has_whammy[up]]
     v0, v1 = v[up, b, a], v[1 - up, b, a]
     start = first * n_c
     for x in range(start, last * n_c, BLOCK):
@@ -166,7 +206,7 @@ def choose_streams(up, first, last, spend, gain, b, a, arrays, start_b, choices)
                 else:
                     at = p * (d.size // 2) + row * d.shape[3] + spend * n_c + x - start
                     copy(spent if source == SPENT else fewer, np.uint64(at), mine, place, n)
-        add_best(values[0], values[1], n, has_whammy[up], choosing, v0, v1, np.uint64(x))
+        add_best(values[0], values[1], n, folds, v0, v1, np.uint64(x))
 
 
 @nb.njit(nogil=True, cache=True)
@@ -174,7 +214,7 @@ def choose_row(v0, v1, d0, d1, lost, c, moves, choices):
     """Add to playing what slot C may choose, who must spin: configuration c of one row."""
     less, has_whammy, choosing = choices
     n_c = choosing.to.shape[1]
-    size = (choosing.sources.size + 1) * BLOCK
+    size, folds = choosing.rows * BLOCK, choosing.folds[has_whammy]
     own, other, best, beside = np.empty(size), np.empty(size), np.empty(BLOCK), np.empty(BLOCK)
     spend, gain, here = moves.spend[c] * n_c, moves.gain[c] * n_c, c * n_c
     for s in range(0, n_c, BLOCK):
@@ -190,7 +230,7 @@ def choose_row(v0, v1, d0, d1, lost, c, moves, choices):
                 if source != LOST:
                     p0, p1 = q0[at + choosing.to[e, s + k]], q1[at + choosing.to[e, s + k]]
                 own[x + k], other[x + k] = -(p0 + p1), p0
-        add_best(own, other, np.uint64(n), has_whammy, choosing, best, beside, np.uint64(0))
+        add_best(own, other, np.uint64(n), folds, best, beside, np.uint64(0))
         for k in range(n):
             v0[here + s + k] += beside[k]
             v1[here + s + k] -= best[k] + beside[k]
@@ -199,7 +239,7 @@ def choose_row(v0, v1, d0, d1, lost, c, moves, choices):
 @nb.njit(nogil=True, cache=True)
 def choose_at(up, at, c, lost, arrays, moves, choices, values):
     """What choosing adds to the payoffs of A and B at one state, at = (b, a, s). lost: those after
-    a whammy; values: scratch (2, e)."""
+    a whammy; values: scratch (2, rows)."""
     v, d, _, _, _ = arrays
     less, has_whammy, choosing = choices
     n_c = choosing.to.shape[1]
@@ -219,16 +259,15 @@ def choose_at(up, at, c, lost, arrays, moves, choices, values):
             p0, p1 = from_[0, bb, aa, x], from_[1, bb, aa, x]
         values[0, e] = p0 if up == 0 else (p1 if up == 1 else -(p0 + p1))
         values[1, e] = p1 if up == 0 else p0
-    starts, options = choosing.starts[has_whammy[up]], choosing.options[has_whammy[up]]
-    own = other = 0.0
-    for i in range(choosing.chances.size):
-        p0, p1 = values[0, options[starts[i]]], values[1, options[starts[i]]]
-        for j in range(starts[i] + 1, starts[i + 1]):  # no branches: they are not to be foreseen
-            q0, q1 = values[0, options[j]], values[1, options[j]]
-            better = q0 > p0 + TIE_TOLERANCE
-            p0, p1 = (q0 if better else p0), (q1 if better else p1)
-        own += choosing.chances[i] * p0
-        other += choosing.chances[i] * p1
+    folds, own, other = choosing.folds[has_whammy[up]], 0.0, 0.0
+    for i in range(folds.chances.size):  # no branches: they are not to be foreseen
+        p0, p1 = values[0, folds.first[i]], values[1, folds.first[i]]
+        q0, q1 = values[0, folds.second[i]], values[1, folds.second[i]]
+        better = q0 > p0 + TIE_TOLERANCE
+        p0, p1 = (q0 if better else p0), (q1 if better else p1)
+        values[0, folds.into[i]], values[1, folds.into[i]] = p0, p1
+        own += folds.chances[i] * p0
+        other += folds.chances[i] * p1
     if up == 0:
         return own, other
     return other, (own if up == 1 else -(own + other))

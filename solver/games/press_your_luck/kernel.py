@@ -217,7 +217,7 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
     cap, moved, failed = n_c - 1, 0.0, False
     returns, scratch = False, np.empty((2, 0))
     if choices is not None:
-        returns, scratch = choices[2].returns, np.empty((2, choices[2].sources.size))
+        returns, scratch = choices[2].returns, np.empty((2, choices[2].rows))
     for s in range(s_last, s_first - 1, -1):
         for c in order:
             up = 0
