@@ -23,8 +23,8 @@ from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.ledger import Ledger, board_command, solve_command
 from luckbase.cluster.table.place import place_of, storage_at
 from luckbase.solver import load_game
-from luckbase.solver.board import packaged, registry
-from luckbase.solver.board.file import as_words, read_board
+from luckbase.solver.board import registry
+from luckbase.solver.board.file import BOARDS, SUFFIX, as_words, name_of, packaged, read_board
 from luckbase.solver.board.model import Board, canonical, options_of, values_of
 from luckbase.solver.charts import FULL, Kind
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
@@ -57,7 +57,7 @@ class PackagedBoard(Result):
         """Write the board to a file, to edit; NAME.toml here if none is named. Returns the path.
 
         Raises OptionError where there is something of that name already."""
-        path = Path(out or f"{self.name.rpartition('/')[2]}{packaged.SUFFIX}")
+        path = Path(out or f"{self.name.rpartition('/')[2]}{SUFFIX}")
         try:
             with path.open("x", encoding="utf-8") as file:
                 file.write(self.text)
@@ -70,8 +70,8 @@ class PackagedBoard(Result):
 def boards() -> tuple[PackagedBoard, ...]:
     """The boards that the package brings, game by game."""
     found = []
-    for name in packaged.names():
-        text = (packaged.HOME / f"{name}{packaged.SUFFIX}").read_text(encoding="utf-8")
+    for name in packaged():
+        text = (BOARDS / f"{name}{SUFFIX}").read_text(encoding="utf-8")
         read, about = tomllib.loads(text), text.partition("\n")[0].removeprefix("# ")
         title = registry.described(read["game"])[0]
         found.append(PackagedBoard(name, read["game"], title, read["title"], about, text))
@@ -172,7 +172,7 @@ def info(
         board = board_in(ledger)
     game, source = load_game(board), board.source
     title, about = registry.described(board.game)
-    file = "BOARD" if source is None else relative_path(packaged.name_of(source.file))
+    file = "BOARD" if source is None else relative_path(name_of(source.file))
     charts = game.get(Charts)
     return Info(
         board=board.name, file=file, title=board.title or board.name, game=board.game,

@@ -245,7 +245,7 @@ def tables_by_name(board: Board, results: Path) -> Iterator[Opener]:
     """Opens the table that an agent's name means on a board, once: a directory whose name has a
     slash, or a board file, whose table under `results` it is; closes them at the end. Reads a file
     of frequencies."""
-    from luckbase.cluster.play.frequencies import read_frequencies
+    from luckbase.cluster.play.agents import read_frequencies
     from luckbase.cluster.table.table import open_table
 
     with ExitStack() as tables:

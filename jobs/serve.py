@@ -73,8 +73,7 @@ def pool_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) ->
     from luckbase.cluster.table.find import find_table, tables_below, tables_of
     from luckbase.cluster.table.place import place_of
     from luckbase.jobs.web.pool import TablePool
-    from luckbase.solver.board.file import read_board
-    from luckbase.solver.board.packaged import meant
+    from luckbase.solver.board.file import meant, read_board
 
     if settings and not any(place_of(name).is_file() for name in names):
         raise OptionError(f"--set: {next(iter(settings))} is an option of a board; name one too")

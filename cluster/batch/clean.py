@@ -34,8 +34,7 @@ from luckbase.cluster.table.ledger import Goal, Ledger
 from luckbase.cluster.table.place import is_uri
 from luckbase.cluster.table.storage import Folder, is_special
 from luckbase.solver import load_game
-from luckbase.solver.board import packaged
-from luckbase.solver.board.file import path_of, read_board
+from luckbase.solver.board.file import meant, path_of, read_board
 from luckbase.solver.board.model import rules_identity
 from luckbase.solver.errors import LuckbaseError, OptionError, TableError
 from luckbase.solver.game.capabilities import Layout
@@ -128,7 +127,7 @@ class _Scope:
         known = [file for files in self.files.values() for file in files]
         for name in self.places:
             if not path_of(name).exists() and not any(_below(file, name) for file in known):
-                near = packaged.meant(Path(name))
+                near = meant(Path(name))
                 raise OptionError(f"{name}: no such table, board file or folder of boards{near}")
 
     def tables(self) -> list[Path]:

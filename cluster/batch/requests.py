@@ -28,9 +28,11 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from luckbase.cluster.inputs import is_job
 from luckbase.cluster.table.place import is_uri, place_of
 from luckbase.cluster.table.storage import is_special
-from luckbase.solver.board import packaged
 from luckbase.solver.board.file import (
     as_words,
+    located,
+    name_of,
+    packaged,
     path_of,
     read_board,
     read_toml,
@@ -168,8 +170,8 @@ def _beside(job: Path, name: str) -> Path:
     if is_uri(name):
         return place_of(name)
     path = job.parent / Path(name).expanduser()
-    if name in packaged.names() and not path.exists():
-        return packaged.located(name)
+    if name in packaged() and not path.exists():
+        return located(name)
     folder = Path(os.path.realpath(path if path.is_dir() else path.parent))
     return folder if path.is_dir() else folder / path.name
 
@@ -239,9 +241,9 @@ def _requests_at(path: Path, settings: dict[str, str]) -> Iterator[BoardRequest]
 def read_request(path: Path, settings: dict[str, str]) -> BoardRequest:
     """A board file, read and checked."""
     try:
-        return BoardRequest(packaged.name_of(path), settings, read_board(path, settings))
+        return BoardRequest(name_of(path), settings, read_board(path, settings))
     except LuckbaseError as error:
-        return BoardRequest(packaged.name_of(path), settings, None, error)
+        return BoardRequest(name_of(path), settings, None, error)
 
 
 def board_files(folder: Path) -> list[Path]:

@@ -3,32 +3,57 @@
 A name is one of the game's own, ``optimal``, ``best-response``, ``random``, or, where a way to open
 files is given, a table's directory or board file, or a file of frequencies, ``people.csv``. In
 Python an agent may also be a function (`solver.game.game.Agent`), a `Policy`, or an open table.
+
+A **file of frequencies** says how often people did what, and where::
+
+    lead,spins,passes,of
+    ..-500,1..3,12,40          up to $500 behind, with one to three spins left: 12 of 40 passed
+    0,1,3,10
+    500..2500,1..2,20,50       a number, or from one to another, both included; either end left out
+    else,always-pass-ahead     elsewhere they play as the agent of this name; may be left out
+
+The columns are those that the game's decisions turn on (`TurningPoint.columns`), one or more of
+them, then how often the action was taken and of how many times, which `TurningPoint.does` names. An
+empty line, and one that begins with ``#``, says nothing.
+
+A state is of the first row that covers it. Of a state that no row covers, ``else`` says how they
+play; without it the nearest row does: nearest in the last of the columns, of these in the one
+before, and so on, the first in the file where they are level. Several actions of the kind (to pass
+to either of two opponents) are equally likely, and so are several of the others. Where there is
+none of the kind, or nothing else, it is ``else`` again, or without it the first action.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import csv
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from luckbase.cluster.words import many
+import numpy as np
+
 from luckbase.solver.board.model import rules_identity
 from luckbase.solver.errors import OptionError
+from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import agents_of, own_agents, plain
+from luckbase.solver.game.game import Agent, Game
+from luckbase.solver.game.groups import Groups, TurningPoint
 from luckbase.solver.policy.agents import (
     BEST_RESPONSE,
     OPTIMAL,
     RANDOM,
+    Decider,
     Policy,
     asking,
     named_agent,
     random_player,
 )
-from luckbase.solver.sentences import option, shorten
+from luckbase.solver.sentences import many, nearest, option, shorten, show
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup
-    from luckbase.solver.game.game import Agent, Game
-    from luckbase.solver.policy.agents import Decider
 
 AgentLike = Any
 """An agent as a person gives it: a name, an `Agent`, a `Policy`, or an open table."""
@@ -145,3 +170,171 @@ def _player(game: Game, agent: AgentLike, opener: Opener, argument: str) -> str 
         )
     function: Agent = agent
     return function
+
+
+Column = Callable[[Ints, int], Ints]
+ELSE, OF = "else", "of"
+FAR = 2**40
+"""Beyond every number of a state."""
+MAX_BYTES = 1_000_000
+_SPAN = re.compile(r"(-?\d{1,9})?(\.\.)?(-?\d{1,9})?")
+
+
+@dataclass(frozen=True)
+class Frequencies:
+    """A file that was read: rows by (k, columns) from `low` to `high`, and the chance of the kind
+    of action of each (k,). otherwise: how they play where no row says."""
+
+    turning: TurningPoint
+    columns: Mapping[str, Column]
+    low: Ints
+    high: Ints
+    chance: Floats
+    otherwise: Decider | None
+
+    def chances(self, states: Ints, player: int) -> Floats:
+        """(n,) the chance of the kind of action at states (n, fields); NaN where `otherwise`
+        says."""
+        found = np.stack([column(states, player) for column in self.columns.values()], 1)
+        off = np.maximum(self.low - found[:, None], 0) + np.maximum(found[:, None] - self.high, 0)
+        near = np.ones(off.shape[:2], bool)  # (n, k)
+        for column in reversed(range(len(self.columns))):
+            each = np.where(near, off[:, :, column], FAR)
+            near &= each == each.min(axis=1, keepdims=True)
+        row = near.argmax(axis=1)
+        says: Floats = self.chance[row]
+        if self.otherwise is not None:
+            says = np.where(off[np.arange(len(row)), row].any(axis=1), np.nan, says)
+        return says
+
+    def decide(self, game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
+        """As a `Decider`."""
+        says, found = self.chances(states, player), list[Floats]()
+        for x, own in enumerate(actions):
+            kind = np.array([self.turning.takes(game.action_name(int(a))) for a in own])
+            if np.isnan(says[x]) or kind.all() or not kind.any():
+                found.append(self._elsewhere(game, player, states[x : x + 1], own))
+                continue
+            found.append(np.where(kind, says[x] / kind.sum(), (1 - says[x]) / (~kind).sum()))
+        return found
+
+    def _elsewhere(self, game: Game, player: int, state: Ints, own: Ints) -> Floats:
+        if self.otherwise is not None:
+            return self.otherwise(game, player, state, [own])[0]
+        first: Floats = np.eye(1, len(own))[0]
+        return first
+
+
+def read_frequencies(game: Game, path: Path) -> Policy:
+    """The agent of a file. Raises OptionError, with the line, the field and the value, and where
+    the game does not say what its decisions turn on."""
+    groups = game.get(Groups)
+    turning = None if groups is None else groups.turning
+    if turning is None or turning.columns is None:
+        raise OptionError(
+            f"{path}: {game.board.game} does not say by what numbers its decisions are counted; "
+            "name another agent"
+        )
+    return Policy(_Reader(game, path, turning, turning.columns).read().decide)
+
+
+class _Reader:
+    """Reads a file line by line."""
+
+    def __init__(
+        self, game: Game, path: Path, turning: TurningPoint, columns: Mapping[str, Column]
+    ) -> None:
+        self.game, self.path, self.turning, self.columns = game, path, turning, columns
+        self.line = 0
+
+    def fault(self, sentence: str) -> OptionError:
+        return OptionError(f"{self.path}, line {self.line}: {sentence}")
+
+    def rows(self) -> Iterator[list[str]]:
+        """The fields of every line that says something."""
+        try:
+            if self.path.stat().st_size > MAX_BYTES:
+                raise OptionError(
+                    f"{self.path}: more than {MAX_BYTES:,} bytes; expected a few rows"
+                )
+            text = self.path.read_text(encoding="utf-8-sig")
+        except (OSError, ValueError) as error:
+            missing = isinstance(error, FileNotFoundError)
+            reason = "no such file" if missing else getattr(error, "strerror", None)
+            reason = reason or "is not UTF-8 text"
+            raise OptionError(f"{self.path}: {reason}") from None
+        for self.line, words in enumerate(text.splitlines(), start=1):
+            if words.strip() and not words.lstrip().startswith("#"):
+                yield [word.strip() for word in next(csv.reader([words]))]
+
+    def read(self) -> Frequencies:
+        lines, does = self.rows(), self.turning.does
+        head = next(lines, None)
+        if head is None:
+            raise OptionError(f"{self.path}: is empty; write {self._example()}")
+        names = self._columns(head)
+        spans, chances, otherwise = list[list[tuple[int, int]]](), list[float](), None
+        for fields in lines:
+            if otherwise is not None:
+                raise self.fault(f"{show(fields[0])} stands behind '{ELSE}', which ends the file")
+            if fields[0] == ELSE:
+                otherwise = self._otherwise(fields)
+                continue
+            if len(fields) != len(head):
+                right = f"expected {len(head)}: {', '.join(head)}"
+                raise self.fault(f"{many(len(fields), 'field')}; {right}")
+            said = dict(zip(head, fields, strict=True))
+            spans.append([self._span(name, said[name]) for name in names])
+            of = self._count(OF, said[OF], 1, "times")
+            chances.append(self._count(does, said[does], 0, f"of {of}", of) / of)
+        if not spans:
+            raise OptionError(f"{self.path}: no row; write {self._example()}")
+        low, high = (np.array([[s[end] for s in row] for row in spans]) for end in (0, 1))
+        columns = {name: self.columns[name] for name in names}
+        return Frequencies(self.turning, columns, low, high, np.array(chances), otherwise)
+
+    def _columns(self, head: Sequence[str]) -> list[str]:
+        does, known = self.turning.does, [*self.columns, self.turning.does, OF]
+        for name in head:
+            if name not in known:
+                raise self.fault(f"column {show(name)} is unknown; {nearest(name, known)}")
+            if head.count(name) > 1:
+                raise self.fault(f"column '{name}' is named twice")
+        names = [name for name in head if name in self.columns]
+        missing = [name for name in (does, OF) if name not in head]
+        if missing or not names:
+            said = missing[0] if missing else " or ".join(self.columns)
+            raise self.fault(f"no column {said}; write {self._example()}")
+        return names
+
+    def _example(self) -> str:
+        return f"a line {','.join((*self.columns, self.turning.does, OF))}, then such rows"
+
+    def _span(self, name: str, word: str) -> tuple[int, int]:
+        found = _SPAN.fullmatch(word)
+        low, dots, high = found.groups("") if found else ("", "", "")
+        if not (low or high) or not (dots or low == word):
+            right = "write a number or a span: 500, 500..2500, ..0, 500.."
+            raise self.fault(f"{name}: {show(word)} is neither a number nor a span; {right}")
+        ends = int(low or -FAR), int(high or (FAR if dots else low))
+        if ends[0] > ends[1]:
+            raise self.fault(f"{name}: {show(word)} ends before it begins; write the lesser first")
+        return ends
+
+    def _count(self, name: str, word: str, low: int, what: str, high: int = 10**9) -> int:
+        if not re.fullmatch(r"\d{1,9}", word) or not low <= int(word) <= high:
+            most = f" to {high}" if high < 10**9 else " or more"
+            raise self.fault(f"{name}: {show(word)} {what}; expected a whole number, {low}{most}")
+        return int(word)
+
+    def _otherwise(self, fields: Sequence[str]) -> Decider:
+        if len(fields) != 2:
+            raise self.fault(f"{ELSE}: {many(len(fields) - 1, 'field')}; write {ELSE},AGENT")
+        if fields[1] == RANDOM:
+            return asking(random_player)
+        known = agents_of(self.game)
+        if fields[1] not in known:  # nor what would have to be solved
+            right = nearest(fields[1], [RANDOM, *known])
+            raise self.fault(f"{ELSE}: no agent {show(fields[1])} here; {right}")
+        agent = known[fields[1]]
+        return agent.decide if isinstance(agent, Policy) else asking(agent)

@@ -22,7 +22,7 @@ from typing import Any
 from luckbase.cluster.play.follow import Following, advice_at, named
 from luckbase.cluster.table.ledger import Origin, origin_of
 from luckbase.cluster.table.why import Payoffs
-from luckbase.solver.board import packaged
+from luckbase.solver.board.file import episode_file
 from luckbase.solver.errors import OptionError, RequestError, SearchLimitError
 from luckbase.solver.game.capabilities import Event, Position
 from luckbase.solver.game.game import Game
@@ -134,7 +134,7 @@ class Episode(Result):
 def read_script(file: str | os.PathLike[str]) -> Script:
     """An episode's file, or one of those that the package brings. Raises OptionError, with the
     number of a line that can not be."""
-    path = packaged.episode(file)
+    path = episode_file(file)
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

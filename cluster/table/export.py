@@ -359,10 +359,10 @@ def _all_rows(table: Lookup, kind: str, out: str, where: Any, options: ExportOpt
         )
         raise OptionError(f"{option('format')}: {kind}: has all rows and columns; {said}")
     if kind == DELTA:
-        from luckbase.cluster.table.delta import write_commit
+        from luckbase.cluster.table.other_formats import write_commit
 
         return Exported(*write_commit(table))
-    from luckbase.cluster.table.storm import write_process
+    from luckbase.cluster.table.other_formats import write_process
 
     states, size = write_process(table, out, options.get("on_rows", nobody))
     return Exported(out, states, ["state", "choice", "next", "chance"], size)

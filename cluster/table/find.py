@@ -37,8 +37,7 @@ from luckbase.cluster.table.ledger import (
 )
 from luckbase.cluster.table.place import is_uri, place_of, storage_at
 from luckbase.solver import load_game
-from luckbase.solver.board import packaged
-from luckbase.solver.board.file import differences, read_board
+from luckbase.solver.board.file import differences, meant, name_of, read_board
 from luckbase.solver.board.model import (
     Board,
     canonical,
@@ -139,7 +138,7 @@ def find_table(name: str, results: Path, settings: dict[str, str]) -> Found:
             raise OptionError(on_command_line("--set: ") + said)
         return Found(path, by_board=False)
     if not path.exists():
-        raise OptionError(f"{name}: no such table or board file{packaged.meant(path)}")
+        raise OptionError(f"{name}: no such table or board file{meant(path)}")
     board = read_board(path, settings)
     found = table_of(board, results)
     if found is None:
@@ -303,7 +302,7 @@ def statuses_of(
             chosen.append(path)
             continue
         if not path.exists():
-            raise OptionError(f"{name}: no such table or board file{packaged.meant(path)}")
+            raise OptionError(f"{name}: no such table or board file{meant(path)}")
         of_board = [] if settings else tables_of(read_board(path), results)
         chosen += of_board or [find_table(name, results, dict(settings)).path]
     return [status_of(path) for path in chosen]
@@ -498,6 +497,6 @@ def summary_of(table: Lookup) -> Summary:
 
 def _file(goal: Goal) -> str:
     """The board file of a goal: by its name, or its place under a folder ``boards``."""
-    parts = Path(packaged.name_of(goal.board_file or "BOARD")).parts
+    parts = Path(name_of(goal.board_file or "BOARD")).parts
     last = len(parts) - parts[::-1].index("boards") - 1 if "boards" in parts else 0
     return str(Path(*parts[last:]))

@@ -38,9 +38,8 @@ from luckbase.cluster.table import FORMAT
 from luckbase.cluster.table.entries import Entries, digest, seal, unseal
 from luckbase.cluster.words import fields, many, program
 from luckbase.solver.board import registry
-from luckbase.solver.board.file import board_from_canonical, read_board
+from luckbase.solver.board.file import board_from_canonical, name_of, read_board
 from luckbase.solver.board.model import Board, changed_options, rules_form, rules_identity
-from luckbase.solver.board.packaged import name_of
 from luckbase.solver.errors import (
     BoardError,
     CorruptTableError,

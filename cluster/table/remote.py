@@ -5,9 +5,10 @@ range beyond the end comes back short, without an error; a put with a condition 
 is not made again after a timeout and may have landed (it is read back: what it wrote, or another);
 a store may answer 409 with nothing there (it is tried again); a read of a bucket that is not there
 looks like one of an object that is not (what the answer says is looked at); without credentials it
-asks a metadata address of the cloud for them (`credentials`: only on a machine of that cloud); its
-threads do not live on in a forked process (`_check_process`). Its own retries give up after 2 s of
-a server that is away; here, of one that has answered before, after three minutes.
+asks a metadata address of the cloud for them (`credentials`: only on a machine of that cloud;
+anywhere else it does not answer, and the error of that says nothing); its threads do not live on in
+a forked process (`_check_process`). Its own retries give up after 2 s of a server that is away;
+here, of one that has answered before, after three minutes.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from configparser import ConfigParser, Error
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import cache
@@ -30,7 +32,6 @@ import obstore
 from obstore import exceptions
 from obstore.store import AzureStore, GCSStore, HTTPStore, MemoryStore, S3Store
 
-from luckbase.cluster.table import credentials
 from luckbase.cluster.table.storage import PARALLEL, READ_ONLY, Storage, Stored, attempt
 from luckbase.solver.errors import CorruptTableError, StoreError
 
@@ -48,6 +49,12 @@ _KEYS = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "Invalid
          "AuthenticationFailed", "InvalidAuthenticationInfo")  # fmt: skip
 _FULL = ("QuotaExceeded", "InsufficientStorage", "code: 507", "no space left", "StorageFull")
 _AWAY = ("error sending request", "timed out", "connection")
+KEYS_HELP = "see docs/how-to/store.md for where keys are looked for"
+_VENDOR = Path("/sys/class/dmi/id")
+_OF_MACHINES = {"s3": "amazon", "gs": "google", "az": "microsoft"}
+_S3 = {"access_key_id": "aws_access_key_id", "secret_access_key": "aws_secret_access_key",
+       "session_token": "aws_session_token", "region": "region",
+       "endpoint": "endpoint_url"}  # fmt: skip
 _process = os.getpid()
 _answered: set[tuple[str, str]] = set()
 
@@ -89,7 +96,7 @@ class Objects(Storage):
         self.scheme, self.bucket, self.prefix = scheme, bucket, prefix
         self.where = "/".join(filter(None, [f"{scheme}://{bucket}", prefix]))
         self.lists = scheme not in READ_ONLY
-        self._config = tuple(credentials.of(scheme).items())
+        self._config = tuple(credentials(scheme).items())
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
     @classmethod
@@ -295,7 +302,7 @@ def _reason(said: str, does: str) -> str:
         (code == "RequestTimeTooSkewed",
          "the clock of this machine is too far off for the store; set it, then again"),
         (code in _KEYS or status == "401",
-         f"the store does not take the key ({code or status}); {credentials.HELP}"),
+         f"the store does not take the key ({code or status}); {KEYS_HELP}"),
         (code == "AccessDenied" or status == "403",
          f"the key may not {does} there; expected one that may"),
         (any(word in said for word in _FULL),
@@ -308,3 +315,92 @@ def _reason(said: str, does: str) -> str:
     if sentence := next((text for true, text in known if true), ""):
         return sentence
     return " ".join(re.sub(r"<[^>]*>", " ", first).split())[:200]
+
+
+# --- keys, where the clouds' own tools take them: the environment, and the tools' files ----------
+
+
+def _has(*names: str) -> bool:
+    return any(os.environ.get(name) for name in names)
+
+
+def _require(scheme: str, found: bool, expected: str) -> None:
+    """Raises StoreError where there are no credentials and this is no machine of the cloud."""
+    if found:
+        return
+    for name in ("sys_vendor", "product_name", "bios_vendor"):
+        with suppress(OSError):
+            if _OF_MACHINES[scheme] in (_VENDOR / name).read_text().lower():
+                return
+    raise StoreError(f"{scheme}://: no credentials here; expected {expected}; {KEYS_HELP}")
+
+
+def _of_s3() -> dict[str, Any]:
+    """What the profile in ~/.aws says, and the environment, which counts. Raises StoreError."""
+    found: dict[str, Any] = {}
+    profile = os.environ.get("AWS_PROFILE", "default")
+    for variable, name, section in (
+        ("AWS_CONFIG_FILE", "config", profile if profile == "default" else f"profile {profile}"),
+        ("AWS_SHARED_CREDENTIALS_FILE", "credentials", profile),
+    ):
+        file, read = os.environ.get(variable, f"~/.aws/{name}"), ConfigParser(interpolation=None)
+        with suppress(OSError, Error):
+            read.read(Path(file).expanduser())
+            if read.has_section(section):
+                found |= {ours: read[section][their] for ours, their in _S3.items()
+                          if their in read[section]}  # fmt: skip
+    if _has("AWS_ACCESS_KEY_ID"):
+        found = {name: found[name] for name in ("region", "endpoint") if name in found}
+    for name, variables in {
+        "access_key_id": ["AWS_ACCESS_KEY_ID"],
+        "secret_access_key": ["AWS_SECRET_ACCESS_KEY"],
+        "session_token": ["AWS_SESSION_TOKEN"] * _has("AWS_ACCESS_KEY_ID"),
+        "region": ["AWS_REGION", "AWS_DEFAULT_REGION"],
+        "endpoint": ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"],
+    }.items():
+        if value := next(filter(None, map(os.environ.get, variables)), None):
+            found[name] = value
+    found.setdefault("region", "us-east-1")
+    others = ("AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_SKIP_SIGNATURE",
+              "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+              "AWS_CONTAINER_CREDENTIALS_FULL_URI")  # fmt: skip
+    there = _has(*others) or "access_key_id" in found
+    _require("s3", there, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile in ~/.aws")
+    return found
+
+
+def _of_gs() -> dict[str, Any]:
+    """Nothing: obstore looks where gcloud puts them. Raises StoreError."""
+    file = Path("~/.config/gcloud/application_default_credentials.json").expanduser()
+    there = file.is_file() or _has(
+        "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT", "GOOGLE_SERVICE_ACCOUNT_PATH",
+        "GOOGLE_SERVICE_ACCOUNT_KEY", "GOOGLE_SKIP_SIGNATURE",
+    )  # fmt: skip
+    _require("gs", there, "GOOGLE_APPLICATION_CREDENTIALS, or gcloud's own login")
+    return {}
+
+
+def _of_az() -> dict[str, Any]:
+    """What a connection string says, and the names that Azure's tool has. Raises StoreError."""
+    said = os.environ.get("AZURE_STORAGE_CONNECTION_STRING", "")
+    parts = dict(each.split("=", 1) for each in said.split(";") if "=" in each)
+    env = os.environ.get
+    named = {
+        "account_name": parts.get("AccountName") or env("AZURE_STORAGE_ACCOUNT"),
+        "account_key": parts.get("AccountKey") or env("AZURE_STORAGE_KEY"),
+        "sas_key": parts.get("SharedAccessSignature") or env("AZURE_STORAGE_SAS_TOKEN"),
+        "endpoint": parts.get("BlobEndpoint"),
+    }
+    found: dict[str, Any] = {name: value for name, value in named.items() if value}
+    there = "account_key" in found or "sas_key" in found or _has(
+        "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_KEY", "AZURE_CLIENT_ID",
+        "AZURE_FEDERATED_TOKEN_FILE", "AZURE_SKIP_SIGNATURE",
+    )  # fmt: skip
+    _require("az", there, "AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or a connection string")
+    return found
+
+
+def credentials(scheme: str) -> dict[str, Any]:
+    """How a store of this kind is opened here. Raises StoreError."""
+    found = {"s3": _of_s3, "gs": _of_gs, "az": _of_az}.get(scheme)
+    return found() if found else {}

@@ -1,6 +1,7 @@
-"""Board files: read one, check it, and say how two boards differ.
+"""Board files: find one, read it, check it, and say how two boards differ.
 
-Whatever is wrong with a file becomes one sentence.
+Whatever is wrong with a file becomes one sentence. The name of a board that the package brings is
+taken wherever a board file is; a file or folder of that path goes before it.
 
     >>> board = read_board(Path("boards/jackpot/seed.toml"), {"tiles": "6"})
     >>> board.name
@@ -13,12 +14,13 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from luckbase.solver.board import packaged, registry
+from luckbase.solver.board import registry
 from luckbase.solver.board.model import Board, Location, Source, fields_of, in_order
 from luckbase.solver.errors import BoardError, OptionError
 from luckbase.solver.sentences import nearest, on_command_line, setting, shorten, show
@@ -27,6 +29,9 @@ from luckbase.solver.sentences import nearest, on_command_line, setting, shorten
 MAX_BYTES = 30_000
 FEW = 8
 """Board files of a folder that are named where none is nearly the one that was asked for."""
+BOARDS = Path(__file__).parents[2] / "boards"
+"""Where those are that the package brings: in a checkout and in an installed package."""
+SUFFIX = ".toml"
 
 
 def as_words(options: Mapping[str, object]) -> dict[str, str]:
@@ -214,12 +219,58 @@ def _changes(old: object, new: object, at: Location) -> Iterable[tuple[Location,
         yield at, f"was {show(old)}, now {show(new)}"
 
 
+@cache
+def packaged() -> tuple[str, ...]:
+    """The names of the boards that the package brings, sorted: ``pig/race``."""
+    return tuple(sorted(f"{path.parent.name}/{path.stem}" for path in BOARDS.glob(f"*/*{SUFFIX}")))
+
+
+def located(name: str | os.PathLike[str]) -> Path:
+    """The path that a person means: the one that they wrote if there is such, else that of the
+    board of this name, else what they wrote."""
+    path = Path(name)
+    if path.as_posix() not in packaged() or os.path.exists(path):
+        return path
+    return BOARDS / f"{path.as_posix()}{SUFFIX}"
+
+
+def episode_file(name: str | os.PathLike[str]) -> Path:
+    """The file of a game that is written down: the one of this path, else one of those that the
+    package brings, ``press-your-luck/episodes/tiny``, with its ending or without."""
+    path = Path(name)
+    known = [BOARDS / path, BOARDS / f"{path.as_posix()}.txt"]
+    return next((each for each in [path, *known] if each.is_file()), path)
+
+
+def name_of(path: str | os.PathLike[str]) -> str:
+    """The path as a person types it: the name, of a board of these."""
+    path = Path(path)
+    return f"{path.parent.name}/{path.stem}" if path.parent.parent == BOARDS else str(path)
+
+
+def meant(path: Path) -> str:
+    """A clause naming the board that a path which is not there may mean; nothing where there is
+    none."""
+    if path.as_posix() in {name.partition("/")[0] for name in packaged()}:
+        near = [name for name in packaged() if name.startswith(f"{path.as_posix()}/")]
+    else:
+        whole = "/".join(path.with_suffix("").parts[-2:])
+        near = [name for name in packaged() if name == whole]
+        near = near or get_close_matches(whole, packaged(), n=1, cutoff=0.8)
+        near = near or [name for name in packaged() if name.endswith(f"/{path.stem}")]
+    if not near:
+        return ""
+    *others, last = near
+    said = f"{', '.join(others)} or {last}, boards" if others else f"{last}, a board"
+    return f"; did you mean {said} that luckbase brings?"
+
+
 def path_of(name: str | os.PathLike[str]) -> Path:
     """The path of what a person names: a file, a folder, or a board that the package brings. Raises
     OptionError for "", which `Path` takes for "."."""
     if not os.fspath(name).strip():
         raise OptionError("'' is empty; expected the name of a file or a folder")
-    return packaged.located(name)
+    return located(name)
 
 
 def read_toml(path: Path, where: str) -> dict[str, Any]:
@@ -262,7 +313,7 @@ def _sibling(path: Path) -> str:
     close = get_close_matches(path.stem, beside, n=1, cutoff=0.8)
     if close:
         return f"; did you mean {show_path(beside[close[0]])}?"
-    if said := packaged.meant(path):
+    if said := meant(path):
         return said
     boards = [file.name for file in beside.values() if len(beside) <= FEW and _is_board(file)]
     return f"; the board files there are {', '.join(boards)}" if boards else ""
@@ -278,5 +329,5 @@ def _is_board(path: Path) -> bool:
 
 def show_path(path: Path) -> str:
     """The path as a sentence names it, on one line."""
-    text = packaged.name_of(path)
+    text = name_of(path)
     return text if text.isprintable() else shorten(ascii(text), 200)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import luckbase
-from luckbase.cluster.play.frequencies import read_frequencies
+from luckbase.cluster.play.agents import read_frequencies
 from luckbase.solver import load_board, load_game
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints

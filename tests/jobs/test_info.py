@@ -14,11 +14,11 @@ import pytest
 import luckbase
 from luckbase.jobs.app import run
 from luckbase.solver import load_board, load_game
-from luckbase.solver.board import packaged
+from luckbase.solver.board.file import packaged
 from luckbase.solver.board.model import canonical
 from luckbase.solver.errors import BoardError, OptionError
 
-TINY = [name for name in packaged.names() if name.endswith("tiny")]
+TINY = [name for name in packaged() if name.endswith("tiny")]
 Capture = pytest.CaptureFixture[str]
 
 
@@ -49,14 +49,14 @@ def test_its_commands_work_as_they_are_printed(
         assert (program, run(words)) == ("luckbase", 0), capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", [*packaged.names(), "goofspiel/tiny --set keep_cards=true"])
+@pytest.mark.parametrize("name", [*packaged(), "goofspiel/tiny --set keep_cards=true"])
 def test_it_fits_80_columns(name: str, capsys: Capture) -> None:
     assert run(["info", *name.split()]) == run(["boards"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if len(line) > 80] == []
 
 
-@pytest.mark.parametrize("name", packaged.names())
+@pytest.mark.parametrize("name", packaged())
 def test_an_example_of_each_field_is_a_state(name: str) -> None:
     info = luckbase.info(name)
     state, game = {each.name: each.example for each in info.fields}, load_game(load_board(name))
@@ -129,7 +129,7 @@ def test_json_has_all_of_it(capsys: Capture) -> None:
     assert said["fields"][0]["help"] == "Points banked by the player up."
     assert said["charts"][0]["reading"].startswith("(0,67) .1635")
     assert run(["boards", "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["boards"]) == len(packaged.names())
+    assert len(json.loads(capsys.readouterr().out)["boards"]) == len(packaged())
 
 
 def test_what_is_no_board_or_table_is_a_sentence(capsys: Capture) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from luckbase.cluster.table import credentials, remote
+from luckbase.cluster.table import remote
 from luckbase.cluster.table.place import Place, is_uri, place_of, storage_at
 from luckbase.cluster.table.remote import Objects
 from luckbase.cluster.table.storage import Storage
@@ -258,7 +258,7 @@ def test_without_credentials_nobody_is_asked(
     for name in os.environ.keys() - without_credentials(os.environ).keys():
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(credentials, "_VENDOR", tmp_path)
+    monkeypatch.setattr(remote, "_VENDOR", tmp_path)
     started = time.monotonic()
     with pytest.raises(StoreError, match=f"{scheme}://: no credentials here; expected"):
         storage_at(place_of(f"{scheme}://bucket/prefix"))
@@ -284,19 +284,19 @@ def test_keys_are_found_where_the_tools_of_clouds_keep_them(
         "[default]\nregion = eu-west-1\n[profile work]\nendpoint_url = https://s3.example\n"
     )
     default = {"region": "eu-west-1", "access_key_id": "A", "secret_access_key": "B%"}
-    assert credentials.of("s3") == default
+    assert remote.credentials("s3") == default
     monkeypatch.setenv("AWS_PROFILE", "work")
     work = {"endpoint": "https://s3.example", "access_key_id": "C", "secret_access_key": "D",
             "session_token": "E", "region": "us-east-1"}  # fmt: skip
-    assert credentials.of("s3") == work
+    assert remote.credentials("s3") == work
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "F")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "G")
-    found = credentials.of("s3")
+    found = remote.credentials("s3")
     assert (found["access_key_id"], found["secret_access_key"]) == ("F", "G")
     assert "session_token" not in found
     said = "DefaultEndpointsProtocol=https;AccountName=n;AccountKey=aw==;EndpointSuffix=x"
     monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", said)
-    assert credentials.of("az") == {"account_name": "n", "account_key": "aw=="}
+    assert remote.credentials("az") == {"account_name": "n", "account_key": "aw=="}
 
 
 # --- names ---------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from luckbase import solver
 from luckbase.cluster.batch.requests import requests_for
 from luckbase.cluster.table.find import find_table
 from luckbase.jobs.app import run
-from luckbase.solver.board import packaged
+from luckbase.solver.board.file import packaged
 from luckbase.solver.board.model import canonical
 from luckbase.solver.errors import BoardError, LuckbaseError, OptionError
 
@@ -25,10 +25,10 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_board_has_a_name() -> None:
     files = {f"{path.parent.name}/{path.stem}" for path in BOARDS.glob("*/*.toml")}
-    assert {*packaged.names()} == files and len(files) > 15
+    assert {*packaged()} == files and len(files) > 15
 
 
-@pytest.mark.parametrize("name", packaged.names())
+@pytest.mark.parametrize("name", packaged())
 def test_a_name_is_the_board(name: str) -> None:
     board, file = solver.load_board(name), solver.load_board(BOARDS / f"{name}.toml")
     assert (board.name, board.title, canonical(board)) == (file.name, file.title, canonical(file))
