@@ -18,11 +18,14 @@ import os
 import re
 import tempfile
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from configparser import ConfigParser, Error
 from contextlib import contextmanager, suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -48,6 +51,8 @@ _STATUS = re.compile(r"status code: (\d+)")
 _KEYS = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken",
          "AuthenticationFailed", "InvalidAuthenticationInfo")  # fmt: skip
 _FULL = ("QuotaExceeded", "InsufficientStorage", "code: 507", "no space left", "StorageFull")
+_SERVER_TIME = re.compile(r"<ServerTime>([^<]+)</ServerTime>")
+_MINUTE = "%Y-%m-%d %H:%M"
 _AWAY = ("error sending request", "timed out", "connection")
 KEYS_HELP = "see docs/how-to/store.md for where keys are looked for"
 _VENDOR = Path("/sys/class/dmi/id")
@@ -128,8 +133,25 @@ class Objects(Storage):
                 raise FileNotFoundError(errno.ENOENT, "is not there", where) from None
             if any(word in said for word in ("code: 416", "InvalidRange", "StartTooLarge")):
                 raise CorruptTableError(f"{self.where}/{name}: is shorter than it was") from None
-            raise StoreError(f"{self.where}: {_reason(said, does)}") from error
+            raise StoreError(f"{self.where}: {self._reason(said, does)}") from error
         _answered.add((self.scheme, self.bucket))
+
+    def _reason(self, said: str, does: str) -> str:
+        """Why the store did not do what was wanted, and what helps, for people."""
+        if "RequestTimeTooSkewed" not in said:
+            return _reason(said, does)
+        here = datetime.now(UTC)
+        theirs = _SERVER_TIME.findall(said) or [_date_of(dict(self._config).get("endpoint"))]
+        with suppress(ValueError):
+            there = f"{datetime.fromisoformat(theirs[0]).astimezone(UTC):{_MINUTE}}"
+            return (
+                f"the clock of this machine says {here:{_MINUTE}} UTC, that of the store {there}; "
+                "set the wrong one, then again"
+            )
+        return (
+            f"the clock of this machine says {here:{_MINUTE}} UTC, too far off for the store; set "
+            "it, then again"
+        )
 
     def _writes(self) -> None:
         if self.scheme in READ_ONLY:
@@ -250,7 +272,7 @@ class Objects(Storage):
                 if _is_final(error):
                     with self._errors(name, "write"):
                         raise
-                why = _reason(str(error), "write")
+                why = self._reason(str(error), "write")
             try:
                 there, tag = self.read_tagged(name)
             except FileNotFoundError:
@@ -283,6 +305,20 @@ def _pauses() -> Iterator[float]:
     return (min(3.0, 0.1 * 1.5**number) for number in count())
 
 
+def _date_of(endpoint: str | None) -> str:
+    """What a server takes for the time, as ISO 8601, by the date of any answer; "" where it does
+    not say."""
+    try:
+        request = urllib.request.Request(endpoint or "", method="HEAD")
+        with urllib.request.urlopen(request, timeout=5) as answer:
+            said = answer.headers["Date"]
+    except urllib.error.HTTPError as error:
+        said = error.headers["Date"]
+    except (OSError, ValueError):
+        said = None
+    return parsedate_to_datetime(said).isoformat() if said else ""
+
+
 def _is_final(error: Exception) -> bool:
     """Whether a put that failed has not landed, and will not if it is made again."""
     said = str(error)
@@ -299,8 +335,6 @@ def _reason(said: str, does: str) -> str:
     again = "the same command goes on once it does"
     known: list[tuple[bool, str]] = [
         (code == "NoSuchBucket", "there is no such bucket; make it first, or write another"),
-        (code == "RequestTimeTooSkewed",
-         "the clock of this machine is too far off for the store; set it, then again"),
         (code in _KEYS or status == "401",
          f"the store does not take the key ({code or status}); {KEYS_HELP}"),
         (code == "AccessDenied" or status == "403",
@@ -310,6 +344,9 @@ def _reason(said: str, does: str) -> str:
         ("range" in first.lower() and "support" in first.lower(),
          "the server does not give parts of files; expected one that answers ranges"),
         (any(word in said.lower() for word in _AWAY) and not status, f"does not answer; {again}"),
+        (status.startswith("5") and does == "write",
+         f"has answered {status} for a while, as many do that are full: make room there, or see "
+         "its log; then the same command goes on"),
         (status.startswith("5"), f"has answered {status} for a while; {again}"),
     ]  # fmt: skip
     if sentence := next((text for true, text in known if true), ""):

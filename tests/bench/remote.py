@@ -96,9 +96,10 @@ def _questions(board: Path, results: Path, proxy: Proxy) -> None:
 
 def _many_files(proxy: Proxy) -> None:
     from concurrent.futures import ThreadPoolExecutor
+    from dataclasses import replace
 
     from luckbase import solver
-    from luckbase.cluster.table.folder import HEAD, compact, read_ledger, write_head
+    from luckbase.cluster.table.folder import HEAD, begin, compact, read_ledger, write_head
     from luckbase.cluster.table.index import write_index
     from luckbase.cluster.table.ledger import Ledger, new_head
     from luckbase.cluster.table.place import place_of, storage_at
@@ -118,7 +119,7 @@ def _many_files(proxy: Proxy) -> None:
         )
     proxy.seconds = AWAY
     write_head(storage, head)
-    compact(storage, ledger)
+    compact(replace(ledger, entries=begin(storage, where, head, "bench").entries))
     rows = []
 
     def say(what: str, work: Callable[[], object]) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -16,9 +19,11 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.cluster.run import driver
 from luckbase.cluster.run.progress import Progress
+from luckbase.cluster.table import remote
 from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.place import storage_at
 from luckbase.cluster.table.storage import Memory
+from luckbase.jobs.app import run
 from luckbase.solver.errors import RequestError, StoreError
 from tests.places import BOARDS, ROOT
 from tests.stores import READER, Seaweed
@@ -116,27 +121,100 @@ def test_a_wrong_key_a_key_that_only_reads_and_no_bucket_are_a_sentence(
     assert digests(cluster.solve(BOARD, results=bucket).table) == undisturbed
 
 
-def test_a_store_that_is_full_is_a_sentence_and_the_same_goes_on(
-    monkeypatch: pytest.MonkeyPatch, bucket: str, undisturbed: dict[str, str]
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Seaweed, Path]]:
+    """A server on a disk of its own, and where that is."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    made = ["mount", "-t", "tmpfs", "-o", "size=100m", "tmpfs", str(disk)]
+    try:
+        subprocess.run(made, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("a small disk is a tmpfs, which takes root and the right to mount")
+    server = Seaweed(disk / "server")
+    try:
+        server.start(again=3)
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        yield server, disk
+    finally:
+        server.kill()
+        subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+def resize(disk: Path, size: int) -> None:
+    """Give a small disk so many bytes."""
+    subprocess.run(["mount", "-o", f"remount,size={size}", str(disk)], check=True)
+
+
+def test_a_store_whose_disk_is_full_is_a_sentence_and_the_same_goes_on(
+    small: tuple[Seaweed, Path],
+    undisturbed: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """What its answer is, `tests/cluster/table/test_remote.py` has."""
-    from luckbase.cluster.table.remote import Objects
-
-    put, left = Objects.put_if_absent, [4]
-
-    def full(storage: Objects, name: str, content: bytes | Path) -> bool:
-        if name.endswith(".parquet"):
-            left[0] -= 1
-            if left[0] < 0:
-                raise StoreError(f"{storage.where}: the store is full; make room there")
-        return put(storage, name, content)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Objects, "put_if_absent", full)
-        with pytest.raises(StoreError, match="the store is full"):
-            cluster.solve(BOARD, results=bucket, workers=1)
-    solved = cluster.solve(BOARD, results=bucket, workers=1)
+    """A server of which the client learns no more than that it has an internal error."""
+    _, disk = small
+    monkeypatch.setitem(remote.PATIENT, "tries", 3)
+    monkeypatch.setitem(remote.PATIENT, "seconds", 2.0)
+    remote._store.cache_clear()
+    command = ["solve", str(TINY), "--set", "frontier=1", "--results", "s3://tests/r"]
+    resize(disk, shutil.disk_usage(disk).used + 60_000)  # the table has 150,000 bytes
+    assert run([*command, "--workers", "1"]) == 2
+    said = capfd.readouterr().err
+    assert "has answered 500 for a while, as many do that are full: make room there" in said
+    assert "Traceback" not in said
+    resize(disk, 100 << 20)
+    solved = cluster.solve(BOARD, results="s3://tests/r", workers=1)
+    remote._store.cache_clear()
     assert solved.kept and digests(solved.table) == undisturbed
+
+
+def _faketime() -> str:
+    """The library that changes the clock of a process; "" where it does not work here."""
+    spec = importlib.util.find_spec("libfaketime")
+    below = Path(spec.origin).parent if spec and spec.origin else Path("/nowhere")
+    for found in [*below.rglob("libfaketime.so.1"), *Path("/usr/lib").rglob("libfaketime.so.1")]:
+        tried = subprocess.run(
+            [sys.executable, "-c", "import time; print(time.time())"], capture_output=True,
+            env={**os.environ, "LD_PRELOAD": str(found), "FAKETIME": "-3600"}, text=True,
+        )  # fmt: skip
+        if not tried.returncode and time.time() - float(tried.stdout) > 3000:
+            return str(found)
+    return ""
+
+
+def test_a_clock_that_jumps_by_an_hour_in_mid_solve_is_a_sentence_with_both_times(
+    bucket: str, undisturbed: dict[str, str], tmp_path: Path
+) -> None:
+    """SeaweedFS, as Amazon's, takes a request of the last quarter of an hour only."""
+    library = _faketime()
+    if not library:
+        pytest.skip("a clock of its own takes libfaketime, of PyPI or of the system")
+    script = (
+        "import sys; from pathlib import Path; from luckbase import cluster, solver\n"
+        "def jumps(now):\n"
+        "    if now.shards: Path(sys.argv[3]).write_text('-3600')\n"
+        "try: cluster.solve(solver.load_board(sys.argv[1], frontier=1), results=sys.argv[2],\n"
+        "                   workers=1, on_progress=jumps)\n"
+        "except solver.errors.StoreError as error: print(error)\n"
+    )
+    clock = tmp_path / "clock"
+    clock.write_text("+0")
+    found = subprocess.run(
+        [sys.executable, "-c", script, str(TINY), bucket, str(clock)], cwd=ROOT, text=True,
+        capture_output=True, timeout=120,
+        env={**os.environ, "LD_PRELOAD": library, "FAKETIME_TIMESTAMP_FILE": str(clock),
+             "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+             "NO_FAKE_STAT": "1"},
+    )  # fmt: skip
+    times = re.search(
+        r"this machine says (.{16}) UTC, that of the store (.{16}); set", found.stdout
+    )
+    assert times, found
+    ours, theirs = map(datetime.fromisoformat, times.groups())
+    assert 59 <= (theirs - ours).total_seconds() / 60 <= 61
+    assert digests(cluster.solve(BOARD, results=bucket, workers=1).table) == undisturbed
 
 
 def test_of_two_solves_one_works_and_the_other_says_who(

@@ -228,7 +228,7 @@ def test_a_wrong_key_and_one_that_may_only_read(
 @pytest.mark.parametrize(
     ("status", "code", "said"),
     [
-        (403, b"RequestTimeTooSkewed", "the clock of this machine is too far off for the store"),
+        (403, b"RequestTimeTooSkewed", "UTC, that of the store 20.*; set the wrong one, then ag"),
         (507, b"InsufficientStorage", "the store is full; make room there"),
         (400, b"QuotaExceeded", "the store is full; make room there"),
         (400, b"ExpiredToken", r"does not take the key \(ExpiredToken\)"),
