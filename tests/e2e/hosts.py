@@ -16,11 +16,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from luckbase.solver.njit import cache_roots
+from luckbase.solver.njit import PACKAGE, cache_roots, digest_of, own_files
 
 ROOT = Path(__file__).parents[2]
 NET, PORT = "10.78.0", 6379
@@ -122,9 +123,12 @@ class Hosts:
         for inner in ("disk", "home"):
             (own / inner).mkdir(parents=True, exist_ok=True)
         if compiled:
-            (own / "home/.cache/luckbase").mkdir(parents=True, exist_ok=True)
-            kept = own / "home/.cache/luckbase/compiled"
-            shutil.copytree(next(cache_roots()), kept, dirs_exist_ok=True)
+            version = digest_of(own_files(PACKAGE))  # others have hundreds of megabytes
+            here = next(cache_roots()) / version
+            here.mkdir(parents=True, exist_ok=True)
+            shutil.copytree(
+                here, own / "home/.cache/luckbase/compiled" / version, dirs_exist_ok=True
+            )
         Path("/tmp/ray").mkdir(exist_ok=True)
         with (self.folder / "hosts").open("a") as file:
             file.write(f"{NET}.{number} test-{name}\n")
@@ -261,7 +265,9 @@ def cluster(
     try:
         hosts.add("head", head_cpus, compiled=True)
         for name in nodes:
-            hosts.add(name, compiled=compiled)
+            hosts.make(name, compiled=compiled)
+        with ThreadPoolExecutor() as pool:  # they mostly wait for the head
+            list(pool.map(lambda name: hosts.ray(name, 1), nodes))
         yield hosts
     finally:
         hosts.down()
