@@ -48,6 +48,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +60,10 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.table import FILE_FORMAT
 from luckbase.cluster.table.ledger import KEY_SHIFT, TIERS, FileEntry, solver_version
+from luckbase.cluster.table.parquet import Writer
 from luckbase.cluster.table.storage import PARALLEL, Storage, forget
 from luckbase.solver.errors import CorruptTableError
-from luckbase.solver.game.arrays import Coded, Decisions, Floats
+from luckbase.solver.game.arrays import Coded, Decisions, Floats, Runs
 from luckbase.solver.game.capabilities import Layout, rounding
 from luckbase.solver.game.game import Game
 
@@ -131,7 +133,8 @@ def write_tier(
     def columns(start: int, stop: int) -> dict[str, Any]:
         values = layout.payoff_rows(tier, payoffs, start, stop)
         found: dict[str, Any] = {
-            name: np.full(stop - start, value, np.int32) for name, value in constant.items()
+            name: Runs(np.array([value], np.int32), stop - start)
+            for name, value in constant.items()
         }
         found |= layout.state_rows(tier, first + start, first + stop)
         found |= zip(names, values, strict=True)
@@ -160,22 +163,16 @@ def write_file(
     those with statistics."""
     rows, group = size
     started = time.perf_counter()
-    writer: pq.ParquetWriter | None = None
     path = storage.temporary(name)
+    writer = Writer(path, about, split, pruned, _column)
     try:
         for start in range(0, max(rows, 1), group):
-            batch = as_table(columns(start, min(start + group, rows)))
-            if writer is None:
-                writer = _writer(path, batch.schema, split, pruned)
-                writer.add_key_value_metadata(about)
-            written = pa.Table.from_arrays(batch.columns, schema=writer.schema)
-            writer.write_table(written, row_group_size=group)
+            writer.write(columns(start, min(start + group, rows)))
     finally:
-        if writer is not None:
-            writer.close()
+        writer.close()
     with path.open("rb") as file:
         os.fsync(file.fileno())
-    length, footer, checks = seal_file(path)
+    length, footer, checks = seal_file(path, writer.starts)
     forget(path)  # written far faster than read: more memory for it, each time, costs a fifth
     seconds = time.perf_counter() - started
     return FileReceipt(path, rows, group, length, footer, checks, error, seconds)
@@ -189,22 +186,6 @@ def about_file(game: Game, tier: str, error: float) -> dict[str, str]:
         "luckbase.tier": tier,
         "luckbase.payoff_error": repr(float(error)),
     }
-
-
-def _writer(path: Path, schema: pa.Schema, split: list[str], pruned: list[str]) -> pq.ParquetWriter:
-    texts = [field.name for field in schema if pa.types.is_dictionary(field.type)]
-    return pq.ParquetWriter(
-        path,
-        pa.schema([field.with_nullable(field.name in ("best", "margin")) for field in schema]),
-        compression={name: "zstd" if name in split else "lz4" for name in schema.names},
-        compression_level={name: 1 for name in split},
-        use_dictionary=texts or False,
-        use_byte_stream_split=split,
-        write_statistics=pruned,
-        data_page_size=1 << 24,
-        store_schema=False,  # text is text to every reader, however we hand it over
-        write_page_checksum=True,
-    )
 
 
 def put_file(storage: Storage, name: str, file: FileReceipt) -> FileReceipt:
@@ -251,8 +232,9 @@ def group_starts(about: Any) -> list[int]:
     return starts[: about.num_row_groups]
 
 
-def seal_file(path: Path) -> tuple[int, int, str]:
-    """(bytes, bytes of the footer, checks) of a Parquet file, as the ledger keeps them."""
+def seal_file(path: Path, starts: Sequence[int] = ()) -> tuple[int, int, str]:
+    """(bytes, bytes of the footer, checks) of a Parquet file, as the ledger keeps them. starts:
+    `group_starts`, if known."""
     with path.open("rb") as file:
         handle, size = file.fileno(), os.fstat(file.fileno()).st_size
         tail = os.pread(handle, _TAIL, max(0, size - _TAIL))
@@ -260,7 +242,7 @@ def seal_file(path: Path) -> tuple[int, int, str]:
         if tail[4:] != b"PAR1" or footer > size:
             raise CorruptTableError(f"{path}: is not Parquet")
         raw = os.pread(handle, footer, size - footer)
-        starts = group_starts(pq.read_metadata(pa.BufferReader(raw)))
+        starts = starts or group_starts(pq.read_metadata(pa.BufferReader(raw)))
         checks = [_check(raw)]
         for start, stop in zip(starts, [*starts[1:], size - footer], strict=True):
             digest = hashlib.sha256()
@@ -592,8 +574,9 @@ def labelled(column: Any) -> tuple[NDArray[np.int16], tuple[str, ...]]:
     return codes, tuple(str(name) for name in array.dictionary.to_pylist())
 
 
-def texts_of(texts: Sequence[str]) -> pa.Array:
-    """A column of texts."""
+@lru_cache(maxsize=64)
+def texts_of(texts: tuple[str, ...]) -> pa.Array:
+    """A column of texts. Those of a game's actions are made for every row group."""
     return bytes_of([text.encode() for text in texts]).cast(pa.string())
 
 
@@ -622,11 +605,15 @@ def as_table(columns: dict[str, Any]) -> pa.Table:
 def names_column(codes: NDArray[Any], labels: Sequence[str]) -> pa.Array:
     """A column of names, dictionary-coded; null where the code is below 0."""
     index = column_of(codes, codes < 0)
-    return pa.DictionaryArray.from_arrays(index, texts_of(labels), safe=False)
+    return pa.DictionaryArray.from_arrays(index, texts_of(tuple(labels)), safe=False)
 
 
 def _column(column: Any) -> pa.Array:
     """An array as pyarrow has it; sets as text, dictionary-coded."""
+    if isinstance(column, Runs):
+        column = column.expand()
     if isinstance(column, Coded):
-        return pa.DictionaryArray.from_arrays(column_of(column.codes), texts_of(column.labels))
+        return pa.DictionaryArray.from_arrays(
+            column_of(column.codes), texts_of(tuple(column.labels))
+        )
     return column if isinstance(column, pa.Array) else column_of(column)

@@ -23,6 +23,18 @@ class Coded:
     labels: list[str]
 
 
+@dataclass(frozen=True)
+class Runs:
+    """A column of numbers, each of `values` so many times, one after the other. values: (k,)."""
+
+    values: NDArray[Any]
+    times: int
+
+    def expand(self) -> NDArray[Any]:
+        """The column."""
+        return np.repeat(self.values, self.times)
+
+
 def set_text(mask: int) -> str:
     """A set of numbers from 1, kept as bits, as a table says it: ``1 2 5``."""
     return " ".join(str(k + 1) for k in range(int(mask).bit_length()) if mask >> k & 1)

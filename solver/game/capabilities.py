@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.errors import OptionError, StateError
-from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints
+from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints, Runs
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.game.rules import Capability
@@ -172,8 +172,11 @@ class Layout(TierKernel[T], Capability):
         float64. Here: player 1's alone."""
         return (0,)
 
-    def state_rows(self, tier: T, start: int, stop: int) -> Mapping[str, NDArray[np.int32] | Coded]:
-        """The state columns that are not constant, of rows [start, stop), as `table_columns`."""
+    def state_rows(
+        self, tier: T, start: int, stop: int
+    ) -> Mapping[str, NDArray[np.int32] | Coded | Runs]:
+        """The state columns that are not constant, of rows [start, stop), as `table_columns`. Those
+        in runs or in read-only arrays are coded once for all row groups that hold the same."""
         columns = self.game.table_columns(self.states_at(tier, np.arange(start, stop)))
         constant = self.tier_fields(tier)
         return {name: column for name, column in columns.items() if name not in constant}

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Floats, Ints, kernel_arrays
+from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Floats, Ints, Runs, kernel_arrays
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.press_your_luck import tiers
@@ -226,7 +226,7 @@ class Planes(Layout[Tier]):
     def kernel_planes(self, tier: Tier) -> tuple[int, int]:
         return tier.slots(self.most)[:2]
 
-    def state_rows(self, tier: Tier, start: int, stop: int) -> dict[str, NDArray[np.int32]]:
+    def state_rows(self, tier: Tier, start: int, stop: int) -> dict[str, NDArray[np.int32] | Runs]:
         block = self.block_rows(tier)
         assert start % block == 0 and stop % block == 0
         blocks = np.arange(start // block, stop // block, dtype=np.int32)
@@ -234,6 +234,7 @@ class Planes(Layout[Tier]):
             tier.spins, self._three(tier), self.size, self.unit, len(blocks)
         )
         names = [name for name in self.game.columns if not name.startswith("whammies")]
+        columns: dict[str, NDArray[np.int32] | Runs]
         columns = dict.fromkeys(names, repeated[7])  # 0: for a player who is out, and no offer
         for slot, player in enumerate(tier.slots(self.most)):
             if player < 0:
@@ -242,7 +243,7 @@ class Planes(Layout[Tier]):
                 columns[f"scores_{player + 1}"] = repeated[6]
             else:
                 score = blocks // self.size if slot == tiers.B else blocks % self.size
-                columns[f"scores_{player + 1}"] = np.repeat(score * np.int32(self.unit), block)
+                columns[f"scores_{player + 1}"] = Runs(score * np.int32(self.unit), block)
             columns[f"earned_{player + 1}"] = repeated[2 * slot]
             columns[f"passed_{player + 1}"] = repeated[2 * slot + 1]
         return columns

@@ -223,21 +223,27 @@ def configuration_lookup(spins: int, three: bool) -> Ints:
 
 @lru_cache(maxsize=8)
 def block_columns(spins: int, three: bool, size: int, unit: int, blocks: int) -> NDArray[np.int32]:
-    """int32 (8, blocks * K * size): earned, passed of A, B, C; the dollars of C; zeros."""
+    """int32 (8, blocks * K * size): earned, passed of A, B, C; the dollars of C; zeros. Read-only,
+    so written once (`cluster.table.parquet`)."""
     table = moves_of(spins, three).configurations.astype(np.int32)
     columns = [np.repeat(table[:, i], size) for i in range(6)]
     columns.append(np.tile(np.arange(size, dtype=np.int32) * np.int32(unit), len(table)))
     columns.append(np.zeros_like(columns[0]))
-    return np.stack([np.tile(column, blocks) for column in columns])
+    found = np.stack([np.tile(column, blocks) for column in columns])
+    found.setflags(write=False)
+    return found
 
 
 @lru_cache(maxsize=8)
 def acting_column(
     spins: int, slots: tuple[int, int, int], size: int, blocks: int
 ) -> NDArray[np.int8]:
-    """int8 (blocks * K * size): the player who is up, from 1; slots as `Tier.slots`."""
+    """int8 (blocks * K * size): the player who is up, from 1; slots as `Tier.slots`.
+    Read-only."""
     up = np.repeat((A, B, C), np.diff(moves_of(spins, slots[B] >= 0).regions[::2]))
-    return np.tile(np.repeat(np.array(slots, np.int8)[up] + np.int8(1), size), blocks)
+    found = np.tile(np.repeat(np.array(slots, np.int8)[up] + np.int8(1), size), blocks)
+    found.setflags(write=False)
+    return found
 
 
 # --- what the kernel takes -----------------------------------------------------------------------
