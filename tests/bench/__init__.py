@@ -37,6 +37,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import subprocess
 import sys
 import tempfile
@@ -184,7 +185,9 @@ def _solve(board: Path, results: Path) -> None:
             "--results", str(results), "--set", f"score_unit={unit}",
             "--set", f"frontier={frontier}",
         ]  # fmt: skip
+        before = _children_seconds()
         done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+        seconds = _children_seconds() - before
         said = json.loads(done.stdout.splitlines()[-1])  # before it, progress
         rows.append(
             (
@@ -192,6 +195,7 @@ def _solve(board: Path, results: Path) -> None:
                 words.count(said["states"]),
                 f"{said['solved_now'] / said['kernel_seconds'] / 1e6:.0f}",
                 f"{said['states_per_second'] / 1e6:.1f}",
+                f"{seconds / said['states'] * 1e9:.0f}",
                 f"{said['bytes'] / said['states']:.2f}",
                 words.size(said["bytes"]),
                 words.size(said["peak_memory"]),
@@ -200,9 +204,15 @@ def _solve(board: Path, results: Path) -> None:
         )
     heads = (
         "table", "states", "kernel, M/s a core", f"end to end, M/s with {said['workers']}",
-        "bytes a state", "on disk", "peak memory", "time",
+        "processor, ns a state", "bytes a state", "on disk", "peak memory", "time",
     )  # fmt: skip
     terminal.print_table("Whole tables, disk included", heads, rows, sys.stdout)
+
+
+def _children_seconds() -> float:
+    """The processor time of commands that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def with_descendants(layout: Layout[Any], tier: Any) -> list[Any]:
@@ -229,6 +239,8 @@ def solve_in_memory(layout: Layout[Any], tier: Any) -> Floats:
 def _store(board: Path, results: Path) -> None:
     import pyarrow as pa
 
+    from luckbase.cluster.table.format import as_table
+
     layout = _layout(board, score_unit=500, frontier=3)
     layout.compile()
     tier = _largest(layout)
@@ -236,22 +248,24 @@ def _store(board: Path, results: Path) -> None:
     count = layout.rows(tier)
     columns = layout.payoff_rows(tier, payoffs, 0, count)
     values = pa.table({f"payoff_{i + 1}": column for i, column in enumerate(columns)})
-    states = pa.table(layout.state_rows(tier, 0, count))
+    states = as_table(dict(layout.state_rows(tier, 0, count)))
     split: dict[str, Any] = {"use_byte_stream_split": True}
     variants: list[tuple[str, Any, dict[str, Any]]] = [
         ("payoffs, pyarrow's defaults", values, {"compression": "snappy", "use_dictionary": True}),
         ("payoffs, plain lz4", values, {"compression": "lz4"}),
         ("payoffs, plain zstd 1", values, {"compression": "zstd", "compression_level": 1}),
         ("payoffs, split lz4", values, {"compression": "lz4", **split}),
-        ("payoffs, split zstd 1 *", values, {"compression": "zstd", "compression_level": 1,
-                                             **split}),
+        ("payoffs, split zstd 1", values, {"compression": "zstd", "compression_level": 1, **split}),
+        ("payoffs, split zstd -1 *", values, {"compression": "zstd", "compression_level": -1,
+                                              **split}),
         ("states, pyarrow's defaults", states, {"compression": "snappy", "use_dictionary": True}),
         ("states, dictionary zstd 1", states, {"compression": "zstd", "compression_level": 1,
                                                "use_dictionary": True}),
         ("states, plain zstd 1", states, {"compression": "zstd", "compression_level": 1}),
-        ("states, plain lz4 *", states, {"compression": "lz4"}),
+        ("states, plain lz4 *, without those that are coded once", states, {"compression": "lz4"}),
     ]  # fmt: skip
     rows = [_encoded(name, table, how, results) for name, table, how in variants]
+    rows.append(_whole_file(layout, tier, payoffs, results))
     heads = ("encoding (* ours)", "write ns a row", "read ns a row", "bytes a row")
     title = f"One tier of {words.count(count)} states at $500, one thread"
     terminal.print_table(title, heads, rows, sys.stdout)
@@ -270,6 +284,32 @@ def _encoded(name: str, table: Any, how: dict[str, Any], folder: Path) -> tuple[
     size = path.stat().st_size / len(table)
     path.unlink()
     return name, f"{write / len(table) * 1e9:.1f}", f"{read / len(table) * 1e9:.1f}", f"{size:.2f}"
+
+
+def _whole_file(layout: Layout[Any], tier: Any, payoffs: Floats, folder: Path) -> tuple[str, ...]:
+    """The file of a tier as a solve writes it: columns made, coded, flushed, read back, sealed."""
+    import numpy as np
+
+    from luckbase.cluster.table.format import write_tier
+    from luckbase.cluster.table.storage import Folder
+    from luckbase.solver.game.arrays import Decisions
+
+    count = layout.rows(tier)
+    decisions = Decisions(np.zeros(count, np.int8), None)
+    sizes = []
+
+    def write() -> None:
+        file = write_tier(Folder(folder), layout, tier, payoffs, decisions, 0.0)
+        sizes.append(file.bytes)
+        file.path.unlink()
+
+    seconds = best_of(3, write)
+    return (
+        "the whole file, all columns *",
+        f"{seconds / count * 1e9:.1f}",
+        "",
+        f"{sizes[0] / count:.2f}",
+    )
 
 
 def _probe(board: Path, results: Path) -> None:
