@@ -432,8 +432,10 @@ def solve_game(a, rows, columns, dominance, x, y, work):  # noqa: C901  # three 
         least, most = bounds(a, rows, columns, own_x, own_y)
         if most - least < gap:
             value, gap = least + 0.5 * (most - least), most - least
-            x[:rows] = own_x
-            y[:columns] = own_y
+            for i in range(rows):  # a loop: copying slices takes two seconds to compile
+                x[i] = own_x[i]
+            for i in range(columns):
+                y[i] = own_y[i]
         if gap <= fine:
             break
     return value, max(gap, 0.0), fallbacks

@@ -124,7 +124,8 @@ def transition(board, state, edges):  # noqa: C901  # the rules, in the order in
         size = size_of(deck)
         for k in range(1, ints[CARDS] + 1):
             if deck >> (k - 1) & 1:
-                children[n] = state
+                for i in range(state.size):
+                    children[n, i] = state[i]
                 children[n, UPCARD] = k
                 weights[n], actions[n] = 1.0 / size, 0
                 rewards[n, 0] = rewards[n, 1] = 0.0
@@ -138,7 +139,8 @@ def transition(board, state, edges):  # noqa: C901  # the rules, in the order in
             if not theirs >> y & 1:
                 continue
             won = upcard * ((x > y) - (x < y))
-            children[n] = state
+            for i in range(state.size):
+                children[n, i] = state[i]
             children[n, MINE], children[n, THEIRS] = mine ^ (1 << x), theirs ^ (1 << y)
             children[n, DECK], children[n, UPCARD] = deck ^ (1 << (upcard - 1)), 0
             rewards[n, 0] = rewards[n, 1] = 0.0

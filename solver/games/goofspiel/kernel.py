@@ -213,7 +213,7 @@ def hands_of(d, cards, size, numbers):
     """int64 (n, 2): my hand and theirs of canonical patterns (n,)."""
     found = np.empty((numbers.size, 2), np.int64)
     for i in range(numbers.size):
-        found[i] = unrank_pattern(d, cards, size, numbers[i])
+        found[i, 0], found[i, 1] = unrank_pattern(d, cards, size, numbers[i])
     return found
 
 

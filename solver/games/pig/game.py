@@ -134,7 +134,8 @@ def transition(board, state, edges):
         elif lead + after >= ints[CUT]:
             _over(ints, 1 if player == 1 else -1, children[n])
         else:
-            children[n] = state
+            for i in range(state.size):
+                children[n, i] = state[i]
             children[n, TURN] = after
             if state.size > ROLLED:
                 children[n, ROLLED] += 1

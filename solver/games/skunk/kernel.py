@@ -41,6 +41,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numba import types
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from luckbase.solver.errors import StateError
@@ -211,6 +212,14 @@ def action_values(ints, out, m, y):
     return q
 
 
+@register_jitable
+def repeat(column):
+    """Its first half is its second half too. (Copying slices takes two seconds to compile.)"""
+    half = column.size // 2
+    for i in range(half):
+        column[half + i] = column[i]
+
+
 @njit(types.void(_i1, _f2, _f1, _f, types.int8[::1], _f1))
 def fill(ints, V, out, tolerance, best, margin):
     """Write every row of both halves from the turn starts, the sums compensated.
@@ -239,8 +248,8 @@ def fill(ints, V, out, tolerance, best, margin):
                 best[at] = ROLL  # the first roll of a turn is not refused
     for row in range(half):
         out[half + row] = 1.0 - out[row]
-    best[best.size // 2 :] = best[: best.size // 2]
-    margin[margin.size // 2 :] = margin[: margin.size // 2]
+    repeat(best)
+    repeat(margin)
 
 
 @njit(_f(_i1, _f1))
@@ -276,7 +285,8 @@ def most_actions(ints):  # noqa: C901  # one check, step by step
                 if still:
                     break
             turn(ints, holding, best, x, z, 1.0, w, slope)
-            s[m, : goal - m] = w[: goal - m]
+            for i in range(goal - m):
+                s[m, i] = w[i]
         f = s[0, 0]
         if abs(f - z) <= 1e-6 * f:
             break
