@@ -64,7 +64,8 @@ def _borrowed(typing_context: Any, array: Any) -> Any:
 
 
 borrowed: Any = intrinsic(_borrowed)
-inlined = nb.njit(nogil=True, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+_options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+inlined = nb.njit(nogil=True, forceinline=True, **_options)
 _i, _b, _i1, _i2 = types.int64, types.boolean, types.int64[::1], types.int64[:, ::1]
 _u1, _f1 = types.uint64[::1], types.float64[::1]
 
