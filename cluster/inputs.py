@@ -282,6 +282,7 @@ def new_play(game: Game, start: Any, results: Path, max_states: int, how: PlayOp
     for it. Raises as `soonest` and
     `cluster.play.game.begin`."""
     from luckbase.cluster.play.game import begin
+    from luckbase.solver.search.expand import expand
 
     named, on_note = how.get("named", "BOARD"), how.get("on_note", lambda text: None)
     with ExitStack() as tables:
@@ -294,7 +295,9 @@ def new_play(game: Game, start: Any, results: Path, max_states: int, how: PlayOp
         stored = None
         if start is None and len(game.starts()) > 1:
             bare = plain(game)
-            stored = _stored(bare, simplify(bare, starts_of(game, None).states), results)
+            starts = simplify(bare, starts_of(game, None).states)
+            # Of one that is over every table knows the payoff.
+            stored = _stored(bare, starts[~expand(bare, starts).terminal], results)
             stored = stored and tables.enter_context(stored)
             max_states = max_states if stored else min(max_states, MAX_DRAWN)
         play = begin(game, start, priced, {"opener": by_name, **how}, stored)
@@ -379,7 +382,6 @@ def searched(game: Game, root: Ints, max_states: int, file: str = "BOARD") -> Ta
     nearer = "give a state nearer the end"
     if layout is not None and not tiered and (lower := states_to_copy(game)):
         nearer = f"begin lower, as {lower}"
-        table = f"play with a table, for {game.say(root)} is {layout.why_outside(root)}"
     formula = hints(game).states_below
     far = far_more_than(game, root, max_states) if formula is None and not tiered else 0
     guess = far if formula is None else formula(root)

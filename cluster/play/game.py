@@ -35,7 +35,7 @@ from luckbase.solver.policy.agents import Decider
 from luckbase.solver.result import IfAny, Result
 from luckbase.solver.search.bellman import choose
 from luckbase.solver.search.expand import Expanded, expand
-from luckbase.solver.sentences import option
+from luckbase.solver.sentences import on_command_line, option
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup
@@ -424,7 +424,9 @@ def _first_state(game: Game, draw: Draw, stored: Lookup | None) -> Ints:
         fine &= stored.lookup_or_backup(simplify(stored.game, states))[1]
     at = np.flatnonzero(fine)
     if not len(at):
-        raise MissingTableError("" if stored is None else stored.missing(states[0]))
+        said = "" if stored is None else stored.missing(states[0])
+        raise MissingTableError(f"{said}; say where to start, as {option('start')}"
+                                + on_command_line(" FIELD=VALUE", "={'field': value}"))  # fmt: skip
     found: Ints = states[at[draw(chances[at])]]
     return found
 

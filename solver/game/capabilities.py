@@ -135,6 +135,9 @@ class Layout(TierKernel[T], Capability):
     smaller: ClassVar[str] = "a smaller board"
     """What makes a board take less memory and disk, for people; ends in "would take less"."""
 
+    left_out: ClassVar[Mapping[str, str]] = {}
+    """Columns of states that are 0 in every row, and a sentence: where others are answered."""
+
     def __init__(self, game: Game) -> None:
         self.game = game
         self.threads = 1
@@ -512,10 +515,7 @@ def first_state(game: Game) -> Ints:
     found, known = game.start(), states_to_copy(game)
     if found is not None or not known:
         return game.needed_start()
-    raise OptionError(
-        f"board {game.board.name}: {game.board.game} has no state that every play starts in; say "
-        f"where to start, as {known}"
-    )
+    raise OptionError(f"{game.no_start}; say where to start, as {known}")
 
 
 def states_to_copy(game: Game) -> str:

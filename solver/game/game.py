@@ -176,8 +176,8 @@ class Game:
     @cached_property
     def _starts(self) -> list[tuple[float, Ints]]:
         given = self.rules.start() if callable(self.rules.start) else self.rules.start
-        if given is None or isinstance(given, Mapping):
-            return [] if given is None else [(1.0, self.parse(given))]
+        if given is None or isinstance(given, Mapping | Unavailable):
+            return [(1.0, self.parse(given))] if isinstance(given, Mapping) else []
         states = self.canonical_states(np.array([self.fields.read(words) for _, words in given]))
         chances: dict[bytes, float] = {}
         for (chance, _), state in zip(given, states, strict=True):
@@ -195,11 +195,17 @@ class Game:
         found = self.start()
         if found is None:
             raise OptionError(
-                f"board {self.board.name}: {self.board.game} has no state that every play starts "
-                f"in; say where to start, as {option('start')}"
+                f"{self.no_start}; say where to start, as {option('start')}"
                 + on_command_line(" FIELD=VALUE", "={'field': value}")
             )
         return found
+
+    @property
+    def no_start(self) -> str:
+        """The sentence that there is no `start`, and why."""
+        given = self.rules.start
+        why = f"{self.board.game} has no state that every play starts in"
+        return f"board {self.board.name}: {given.why if isinstance(given, Unavailable) else why}"
 
     # --- states ------------------------------------------------------------------------------
 

@@ -127,7 +127,8 @@ class Capability:
 
 @dataclass(frozen=True)
 class Unavailable:
-    """In the place of a capability that the game has and this board has not: why, in a sentence."""
+    """In the place of what the game has and this board has not, a capability or a start: why, in a
+    sentence."""
 
     why: str
 
@@ -144,13 +145,14 @@ class Rules:
     numbers: the board as `transition` reads it; whole numbers alone may be a sequence. max_edges:
     the most that a state can have. actions: what a person calls an action: names by number, or a
     function. start: the state in which a play begins, in words, or (chance, state in words) of
-    each that it may begin in, or a function that gives those; None if a person must say.
-    canonical: numbers (n, columns) that are within their fields' bounds -> canonical states, or a
-    refusal where they are none of the board's together. version: raised when the same board gets
-    other values or another row order; older tables are stale then. tie_tolerance: actions closer
-    than this are tied, and the earlier one is taken. payoff_range: the least and the most that a
-    state can be worth to any player, one that is over included, with what is still paid from there
-    on: bounds begin with them, and a payoff beyond them is refused.
+    each that it may begin in, or a function that gives those; None if a person must say,
+    `Unavailable` if this board says why. canonical: numbers (n, columns) that are within their
+    fields' bounds -> canonical states, or a refusal where they are none of the board's together.
+    version: raised when the same board gets other values or another row order; older tables are
+    stale then. tie_tolerance: actions closer than this are tied, and the earlier one is taken.
+    payoff_range: the least and the most that a state can be worth to any player, one that is over
+    included, with what is still paid from there on: bounds begin with them, and a payoff beyond
+    them is refused.
     payoff_name: what a payoff is, for people; without it "chance to win" where payoffs are from 0
     to 1 and edges pay nothing, else "payoff". pays: whether an edge can pay anything before the
     end. simultaneous: whether there are states in which both players choose at once.
@@ -166,7 +168,7 @@ class Rules:
     numbers: Numbers | Sequence[int]
     max_edges: int
     actions: Sequence[str] | Callable[[int], str]
-    start: Start | Callable[[], Start | None] | None = None
+    start: Start | Callable[[], Start | None] | Unavailable | None = None
     canonical: Callable[[Ints, Refuse], Ints] | None = None
     version: int = 1
     tie_tolerance: float = 1e-12

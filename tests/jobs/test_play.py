@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import luckbase
 import tests.games.climb  # noqa: F401  (registers the game)
 from luckbase import solver
 from luckbase.cluster.inputs import searched, soonest
@@ -19,6 +20,7 @@ from luckbase.cluster.play.game import Draw, Play, Seat, read_answer
 from luckbase.cluster.table.moves import changed
 from luckbase.cluster.table.table import StoredTable, Table
 from luckbase.jobs.app import run
+from luckbase.solver.errors import MissingTableError
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.game import Game
 from luckbase.solver.policy.evaluate import evaluate_profile
@@ -216,6 +218,23 @@ def test_a_table_of_what_lies_below_a_state_is_asked_there(
     assert code == 0 and "the game is over" in out
 
 
+def test_a_table_of_other_states_is_left_aside(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], played: Command
+) -> None:
+    """Of several starts one may be over, whose payoff any table knows; no play begins there."""
+    lower = ["scores=0,1000,500", "earned=0,1,0"]
+    assert run(["solve", TINY, "--from", *lower, "--results", str(tmp_path / "results")]) == 0
+    capsys.readouterr()
+    code, out, _ = played(TINY, "--seed", "1", lines=["q"])
+    assert code == 0 and "payoffs are from a search of all that lies below" in out
+    code, _, err = played(TINY, "--max-states", "3", "--seed", "1")
+    assert code == 2 and f", or solve a table first: luckbase solve {TINY}\n" in err
+    with luckbase.open(TINY, results=tmp_path / "results") as table:
+        with pytest.raises(MissingTableError, match="is not below this table's roots; say where"):
+            table.play()
+        assert table.play({"scores": (0, 1000, 500), "earned": (0, 1, 0)}).names
+
+
 # --- the talk ----------------------------------------------------------------------------------
 
 
@@ -334,6 +353,7 @@ def test_a_board_that_begins_too_high_names_some_states_to_copy(played: Command)
     for words in said:
         game.parse(dict(word.split("=") for word in words.split()))
     assert f"as --from {said[0]} (ahead, one spin left); or " in err
+    assert re.search(rf", or solve a table first: luckbase solve {BIG} --from scores=\S+ earn", err)
     assert run(["evaluate", BIG, "--agents", "never-pass"]) == 2
     code, out, _ = played(BIG, *said[0].split(), "--seed", "1", lines=["1"] * 9)
     assert code == 0 and "1 decision" in out

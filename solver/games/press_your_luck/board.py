@@ -301,11 +301,9 @@ class PressYourLuckBoard(Board):
         return _landings(self.squares, self.places)
 
     def starts(self) -> Iterator[tuple[Fraction, dict[str, tuple[int, ...]]]]:
-        """(chance, state in words), whose scores are on the grid: where the questions lead to; none
-        where the file says it of another number of players."""
-        unit, cap, start = self.solve.score_unit, self.solve.score_cap, self.start
-        fits = start is not None and len(start.scores) == self.rules.players
-        for chance, state in start.states() if start is not None and fits else ():
+        """(chance, state in words), whose scores are on the grid: where the questions lead to."""
+        unit, cap = self.solve.score_unit, self.solve.score_cap
+        for chance, state in () if self.start is None else self.start.states():
             scores = (min(round_half_up(each, unit) * unit, cap) for each in state["scores"])
             yield chance, {**state, "scores": tuple(scores)}
 

@@ -43,7 +43,7 @@ Sources: docs/sources.md#pressorpass, docs/sources.md#fan-pages-of-press-your-lu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 import numba as nb
@@ -73,6 +73,7 @@ from luckbase.solver.game.rules import (
     TRANSITION_TYPE,
     Numbers,
     Rules,
+    Start,
     Unavailable,
 )
 from luckbase.solver.games.press_your_luck.board import (
@@ -305,6 +306,15 @@ def level_of(players: int) -> Level:
     )
 
 
+def start_of(board: PressYourLuckBoard) -> Unavailable | Callable[[], Start | None]:
+    """What a board says of how a round begins; of another number of players: why not."""
+    start, players = board.start, board.rules.players
+    if start is not None and len(start.scores) != players:
+        said = f"[start] has scores of {many(len(start.scores), 'player')}, and players is"
+        return Unavailable(f"{said} {players}")
+    return lambda: list(board.starts()) or None
+
+
 def press_your_luck(board: PressYourLuckBoard) -> Rules:
     """The rules of round 2 on a board."""
     options, unit, players = board.rules, board.solve.score_unit, board.rules.players
@@ -335,7 +345,7 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
         transition=transition,
         numbers=Numbers(np.array(ints, np.int64), np.array([*chances, win, money * unit])),
         max_edges=outcomes.distinct + players + max((len(each) for each, _ in others), default=0),
-        start=lambda: list(board.starts()) or None,
+        start=start_of(board),
         actions=partial(action_name, players, takes),
         canonical=partial(canonical, most, merges, options.house, room_for_spins(board, offers)),
         version=2 if offers else 1,

@@ -16,7 +16,13 @@ import luckbase
 from luckbase.cluster.inputs import starts_of
 from luckbase.solver import load_board, load_game
 from luckbase.solver.board.model import canonical, rules_identity
-from luckbase.solver.errors import BoardError, GameError, MissingTableError, SearchLimitError
+from luckbase.solver.errors import (
+    BoardError,
+    GameError,
+    MissingTableError,
+    OptionError,
+    SearchLimitError,
+)
 from luckbase.solver.games.press_your_luck.start import Start
 from luckbase.solver.policy.evaluate import evaluate_profile
 from tests.reference.quiz import courses
@@ -100,8 +106,16 @@ def test_how_a_round_begins_is_no_part_of_the_rules() -> None:
     assert rules_identity(load_game(board)) == rules_identity(load_game(bare)) == "73147780c9f1"
     assert canonical(board) == canonical(bare)
     assert load_game(bare).starts() == []
-    two = load_board(TINY, players=2)  # as the file says of three
-    assert two.start == board.start and load_game(two).starts() == []
+
+
+def test_a_start_of_another_number_of_players_is_left_out_and_who_plays_hears_why() -> None:
+    two = load_board(TINY, players=2)
+    assert two.start == load_board(TINY).start and load_game(two).starts() == []
+    said = r"board tiny: \[start\] has scores of 3 players, and players is 2; say where to start"
+    for begin in (luckbase.play, luckbase.evaluate, luckbase.simulate):
+        with pytest.raises(OptionError, match=said):
+            begin(two)
+    assert luckbase.play(two, {"scores": (0, 500), "earned": (1, 0)}).names
 
 
 MISTAKES = {
