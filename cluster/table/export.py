@@ -133,6 +133,7 @@ class _Rows:
                 raise OptionError(f"columns: unknown column '{name}'; {said}")
         self.shown = schema if columns is None else pa.schema([schema.field(c) for c in columns])
         conditions = parse_where(table.game, where, schema) if in_words else EVERY_ROW
+        _check_left_out(table, conditions)
         _check_best(table, conditions, stored, names if gathered else None)
         self.expression = None if in_words else where
         self.looked_at = {*self.shown.names, *conditions.columns}
@@ -182,6 +183,16 @@ class _Rows:
                 rows = rows if expression is None else rows.filter(expression)
             if len(rows) or not self.worked:
                 yield rows
+
+
+def _check_left_out(table: Lookup, where: Where) -> None:
+    """Raises OptionError where only states are wanted that no row of a full table is."""
+    if table.full is None or len(table.parts) > 1:
+        return
+    for each in where.conditions:
+        said = table.full.layout.left_out.get(each.column)
+        if said and each.other is None and not each.may_hold((0, 0)):
+            raise OptionError(f"where: {each.column}: {said}")
 
 
 def _check_best(table: Lookup, where: Where, stored: pa.Schema, names: ActionNames | None) -> None:

@@ -219,7 +219,8 @@ class Part(ABC):
         states, lookup = edges.children[at], self.lookup
         payoffs, there = once(self.game, lookup, states)
         if self.dense and not there.all():  # one step of the rules, where both choose below
-            payoffs, there = lookup_or_backup(self.game, lookup, states, self.tolerance)
+            each = partial(once, self.game, lookup)
+            payoffs, there = lookup_or_backup(self.game, each, states, self.tolerance)
         if not there.all():
             lost = self.game.say(states[np.flatnonzero(~there)[0]])
             raise CorruptTableError(

@@ -6,7 +6,7 @@ See `tiers` for the order of the states in a tier, `kernel` for how one is fille
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
@@ -90,6 +90,9 @@ class Planes(Layout[Tier]):
 
     best_names: ClassVar[tuple[str, ...]] = ("play", "pass to 1", "pass to 2", "pass to 3")
     smaller: ClassVar[str] = "a smaller frontier or a larger score_unit"
+    left_out: ClassVar[Mapping[str, str]] = {
+        "offer": "states with an offer are not rows of a full table; luckbase query answers them"
+    }
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)
@@ -317,6 +320,7 @@ class Planes(Layout[Tier]):
             ("both have a spin, second ahead", (0.15, 0.25, 0.2), (1, 1, 0)),
             ("three spins, far ahead", (0.0, 0.4, 0.15), (0, 3, 0)),
         )
+        asked: list[dict[str, object]] = []
         for title, of_three, spins in shares:
             parts, earned = list(of_three), spins[: self.game.players]
             if self.game.players == 2:  # the higher of the others is the other one
@@ -324,4 +328,7 @@ class Planes(Layout[Tier]):
                 parts[1 - up] = max(parts[:up] + parts[up + 1 :])
             if sum(earned) <= self.frontier:
                 parts = [round(part * cap / self.unit) * self.unit for part in parts[: len(earned)]]
-                yield title, {"scores": parts, "earned": earned}
+                state: dict[str, object] = {"scores": parts, "earned": earned}
+                if state not in asked:  # few scores: two may be rounded to one
+                    asked.append(state)
+                    yield title, state

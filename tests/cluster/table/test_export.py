@@ -16,7 +16,8 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 from xml.etree import ElementTree
 
 import duckdb
@@ -30,11 +31,17 @@ from hypothesis import strategies as st
 
 import luckbase
 from luckbase.cluster.table import export
+from luckbase.cluster.table.columns import Where, parse_where
 from luckbase.cluster.table.frames import Counted
+from luckbase.solver import load_game
 from luckbase.solver.errors import CorruptTableError, OptionError
+from luckbase.solver.game.capabilities import Layout
 from tests.cluster.table.many_tables import KINDS, TINY, kept, made
 from tests.cluster.table.test_answer import assert_row_says, is_of_an_action
 from tests.places import ROOT
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.lookup import Lookup
 
 
 @pytest.fixture(scope="module")
@@ -200,6 +207,23 @@ def test_a_best_action_that_is_none_is_refused_also_where_the_game_lists_none() 
     bids = luckbase.open(ROOT / "boards/goofspiel/tiny.toml", in_memory=True)
     with pytest.raises(OptionError, match=r"best: 'bid 99' is not an action of this table"):
         bids.to_arrow("best=bid 99", actions=True)
+
+
+def test_states_with_an_offer_are_asked_about_as_no_row_is_one() -> None:
+    board = luckbase.load_board(ROOT / "boards/press-your-luck/1985-02.toml", choices="best")
+    game, schema = load_game(board), pa.schema([("offer", pa.int8()), ("spins", pa.int8())])
+    part = SimpleNamespace(layout=game.need(Layout))
+    for where in ("offer=2", "offer>0", "spins=1 offer!=0"):
+        said = "offer: states with an offer are not rows of a full table; luckbase query answers"
+        with pytest.raises(OptionError, match=said):
+            left_out(part, [part], parse_where(game, where, schema))
+        left_out(part, [part, None], parse_where(game, where, schema))  # of a search they are
+    for where in ("offer=0", "offer<3", "offer!=1", "offer=spins"):
+        left_out(part, [part], parse_where(game, where, schema))
+
+
+def left_out(full: Any, parts: list[Any], where: Where) -> None:
+    export._check_left_out(cast("Lookup", SimpleNamespace(full=full, parts=parts)), where)
 
 
 def test_a_value_of_several_words_needs_no_quotes_within(folder: Path) -> None:

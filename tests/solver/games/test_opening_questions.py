@@ -63,3 +63,11 @@ def test_press_your_luck(frontier: int) -> None:
         assert SHOWS[title](has, spins), title
     scores = [asked[title]["scores"] for title in asked if title.startswith(("far", "the same"))]
     assert all(each == scores[0] for each in scores)
+
+
+def test_where_scores_are_few_no_state_is_proposed_twice() -> None:
+    board = ROOT / "boards/press-your-luck/1985-02.toml"
+    few = {"score_unit": 1000, "score_cap": 4000, "frontier": 1}
+    game = solver.load_game(solver.load_board(board, **few))
+    (asked,) = game.need(Layout).opening_questions()
+    assert asked == ("ahead, one spin left", {"scores": [0, 2000, 1000], "earned": (0, 1, 0)})
