@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -24,7 +25,15 @@ from luckbase.cluster.table.ledger import Ledger, board_command, solve_command
 from luckbase.cluster.table.place import place_of, storage_at
 from luckbase.solver import load_game
 from luckbase.solver.board import registry
-from luckbase.solver.board.file import BOARDS, SUFFIX, as_words, name_of, packaged, read_board
+from luckbase.solver.board.file import (
+    BOARDS,
+    SUFFIX,
+    as_words,
+    episodes,
+    name_of,
+    packaged,
+    read_board,
+)
 from luckbase.solver.board.model import Board, canonical, options_of, values_of
 from luckbase.solver.charts import FULL, Kind
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
@@ -43,8 +52,9 @@ FEW_STATES = 1e6
 
 @dataclass(frozen=True)
 class PackagedBoard(Result):
-    """A board that the package brings. name: as every command takes it; game_title: what people
-    call the game; title: the board's; about: the first sentence of its file; text: all of it."""
+    """A board that the package brings, or a game that is written down. name: as every command takes
+    it; game_title: what people call the game; title: the board's; about: the first sentence of its
+    file; text: all of it; suffix: of its file."""
 
     name: str
     game: str
@@ -52,12 +62,13 @@ class PackagedBoard(Result):
     title: str
     about: str
     text: PythonOnly[str] = field(repr=False)
+    suffix: PythonOnly[str] = SUFFIX
 
     def copy(self, out: str | os.PathLike[str] | None = None) -> Path:
         """Write the board to a file, to edit; NAME.toml here if none is named. Returns the path.
 
         Raises OptionError where there is something of that name already."""
-        path = Path(out or f"{self.name.rpartition('/')[2]}{SUFFIX}")
+        path = Path(out or f"{self.name.rpartition('/')[2]}{self.suffix}")
         try:
             with path.open("x", encoding="utf-8") as file:
                 file.write(self.text)
@@ -76,6 +87,19 @@ def boards() -> tuple[PackagedBoard, ...]:
         title = registry.described(read["game"])[0]
         found.append(PackagedBoard(name, read["game"], title, read["title"], about, text))
     return tuple(sorted(found, key=lambda each: (each.game_title, each.name)))
+
+
+@cache
+def written_down() -> tuple[PackagedBoard, ...]:
+    """The games that are written down that the package brings, for ``luckbase advise --file``."""
+    found = []
+    for name, path in episodes().items():
+        text, game = path.read_text(encoding="utf-8"), name.partition("/")[0]
+        title = re.search("(?m)^title: (.*)", text)
+        about = title[1] if title else ""
+        kind = "Games written down, for luckbase advise --file"
+        found.append(PackagedBoard(name, game, kind, about, about, text, path.suffix))
+    return tuple(found)
 
 
 # --- a board or a table --------------------------------------------------------------------------

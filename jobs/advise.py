@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import luckbase
+from luckbase.cluster import words
 from luckbase.cluster.words import Help
 from luckbase.jobs import options, terminal
 from luckbase.solver.errors import OptionError, RequestError
@@ -50,11 +51,19 @@ def advise(
             raise OptionError("--out: a page is made of a game that is written down; add --file")
         options.check_ending("--out", out, (".html",))
     typed: dict[str, Any] = dict(options.read_settings(settings))
+    if file is None and how["skip"]:
+        raise OptionError("--skip: decisions of a game that is written down; add --file")
     if file is not None:
+        if start or more:
+            said = "where a game that is written down begins stands in its file"
+            raise OptionError(f"--from: {said}; leave it out")
         _replayed(luckbase.episode(file, board, results=results, **how, **typed), out, as_json)
         return
     if board is None:
-        raise OptionError("expected a board file, or --file with a game that is written down")
+        raise OptionError(
+            "expected a board file or its name, or --file with a game that is written down; "
+            f"{words.program()} boards lists both"
+        )
     del how["skip"]
     root = options.read_start(start, more)
     with luckbase.advise(board, root, results=results, **how, **typed) as following:

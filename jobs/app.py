@@ -8,6 +8,7 @@ Data goes to stdout, text for people to stderr.
 from __future__ import annotations
 
 import errno
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -203,7 +204,9 @@ def _usage(error: Exception, arguments: list[str]) -> int:
     if hasattr(error, "possibilities"):  # click names what is not near at all
         name, known = str(getattr(error, "option_name", "")), error.possibilities or ()
         error.possibilities = get_close_matches(name, known, cutoff=sentences.CLOSE)
-    print(f"luckbase: {' '.join(show().split())}", file=sys.stderr)
+    least = r"Invalid value for '(-[\w-]+)': Input should be greater than or equal to"
+    said = re.sub(least, r"\1: expected at least", " ".join(show().split()))
+    print(f"luckbase: {said}", file=sys.stderr)
     return int(getattr(error, "exit_code", 2)) or 2
 
 

@@ -39,8 +39,11 @@ def boards(
 ) -> None:
     """List the boards that luckbase brings, or copy one to edit.
 
-    Every command takes their names, without a path."""
-    found = luckbase.boards()
+    Every command takes their names, without a path. Games that are written down, for luckbase
+    advise --file, are listed and copied as well."""
+    from luckbase.cluster.info import written_down
+
+    found = [*luckbase.boards(), *written_down()]
     if out is not None and copy is None:
         raise OptionError("--out: name the board to write too: --copy NAME")
     if copy is not None:
@@ -52,15 +55,18 @@ def boards(
             terminal.print_json(by_name[copy], {"file": str(path)})
         else:
             print(path)
-            terminal.say(f"edit it, then: {words.program()} solve {path}")
+            then = "solve" if path.suffix == ".toml" else "advise --file"
+            terminal.say(f"edit it, then: {words.program()} {then} {path}")
         return
     if as_json:
-        terminal.print_json({"boards": [each.as_json() for each in found]})
+        listed = {"boards": luckbase.boards(), "episodes": written_down()}
+        terminal.print_json({name: [each.as_json() for each in of] for name, of in listed.items()})
         return
-    wide = max(len(each.name) for each in found)
     for title, of_game in groupby(found, lambda each: each.game_title):
         print(title)
-        for each in of_game:
+        rows = [*of_game]
+        wide = max(len(each.name) for each in rows)
+        for each in rows:
             print(f"  {each.name:{wide}}  {each.about}")
     terminal.say(f"{words.program()} info NAME explains one; --copy NAME writes one to edit")
 

@@ -22,7 +22,7 @@ from typing import Any
 from luckbase.cluster.play.follow import Following, advice_at, named
 from luckbase.cluster.table.ledger import Origin, origin_of
 from luckbase.cluster.table.why import Payoffs
-from luckbase.solver.board.file import episode_file
+from luckbase.solver.board.file import episode_file, episodes
 from luckbase.solver.errors import OptionError, RequestError, SearchLimitError
 from luckbase.solver.game.capabilities import Event, Position
 from luckbase.solver.game.game import Game
@@ -138,7 +138,8 @@ def read_script(file: str | os.PathLike[str]) -> Script:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise OptionError(f"{file}: no such file") from None
+        known = nearest(os.fspath(file), episodes())
+        raise OptionError(f"{file}: no such file of a game that is written down; {known}") from None
     except (OSError, UnicodeDecodeError):
         raise OptionError(f"{file}: cannot be read; expected a file of an episode") from None
     heads: dict[str, str] = {}

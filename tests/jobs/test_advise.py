@@ -134,9 +134,16 @@ def test_a_bad_file_is_named_with_its_line(
 
 def test_what_does_not_go_together_is_refused(command: Command) -> None:
     assert "add --file" in command("advise", TINY, "--out", "x.html")[2]
-    assert "expected a board file, or --file" in command("advise")[2]
+    assert "expected a board file or its name, or --file" in command("advise")[2]
+    said = "it is a game that is written down; run: luckbase advise --file press-your-luck/epis"
+    assert said in command("advise", "press-your-luck/episodes/tiny")[2]
+    assert "--skip: expected at least 0" in command("advise", "--file", "x", "--skip", "-1")[2]
+    assert "--skip: decisions of a game that is" in command("advise", TINY, "--skip", "1")[2]
+    assert "--from: where a game that" in command("advise", TINY, "--file", "x", *FROM)[2]
     assert ".html" in command("advise", "--file", str(EPISODE), "--out", "x.pdf")[2]
-    assert "nowhere.txt: no such file" in command("advise", "--file", "nowhere.txt")[2]
+    err = command("advise", "--file", "press-your-luck/larson")[2]
+    assert "press-your-luck/larson: no such file of a game that is written down; did you m" in err
+    assert "'press-your-luck/episodes/larson'" in err
     assert "cannot be read" in command("advise", "--file", str(EPISODE.parent))[2]
 
 

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 import luckbase
+from luckbase.cluster.play.episode import read_script
 from luckbase.jobs.app import run
 from luckbase.solver import load_board, load_game
-from luckbase.solver.board.file import packaged
+from luckbase.solver.board.file import episodes, packaged
 from luckbase.solver.board.model import canonical
 from luckbase.solver.errors import BoardError, OptionError
 
@@ -129,7 +130,9 @@ def test_json_has_all_of_it(capsys: Capture) -> None:
     assert said["fields"][0]["help"] == "Points banked by the player up."
     assert said["charts"][0]["reading"].startswith("(0,67) .1635")
     assert run(["boards", "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["boards"]) == len(packaged())
+    listed = json.loads(capsys.readouterr().out)
+    assert len(listed["boards"]) == len(packaged())
+    assert [each["name"] for each in listed["episodes"]] == [*episodes()]
 
 
 def test_what_is_no_board_or_table_is_a_sentence(capsys: Capture) -> None:
@@ -156,6 +159,16 @@ def test_a_copy_is_the_board_and_nothing_is_overwritten(capsys: Capture) -> None
     assert Path("tiny.toml").read_text() == "mine"
     assert run(["boards", "--copy", "pig/tiny", "--out", "other.toml", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["file"] == "other.toml"
+
+
+def test_games_that_are_written_down_are_listed_and_copied(capsys: Capture) -> None:
+    larson = "press-your-luck/episodes/larson"
+    assert run(["boards"]) == 0
+    assert f"  {larson}             The end of Michael Larson's game\n" in capsys.readouterr().out
+    assert run(["boards", "--copy", larson]) == 0
+    said = capsys.readouterr()
+    assert said.out == "larson.txt\n" and "then: luckbase advise --file larson.txt" in said.err
+    assert read_script("larson.txt").lines == read_script(larson).lines
 
 
 @pytest.mark.parametrize(

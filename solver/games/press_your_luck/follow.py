@@ -176,10 +176,16 @@ class LuckWords(Follow):
         if re.fullmatch(r"stop(s|ped)?", text) and self._stop in edges.actions:
             after = edges.children[np.argmax(edges.actions == self._stop)]
             return Event(self._stop, f"{name} stops"), self._at(at.names, after)
-        if found := re.fullmatch(r"(?:may take|can take|is offered|offered) (.*)", text):
-            return self._offer(at, re.split(r",? or |, ", found[1]))
-        slide, dollars = self._slide(at, text)
-        return self._spun(at, edges, slide, self._effect(at, slide, dollars))
+        try:
+            if found := re.fullmatch(r"(?:may take|can take|is offered|offered) (.*)", text):
+                return self._offer(at, re.split(r",? or |, ", found[1]))
+            slide, dollars = self._slide(at, text)
+            return self._spun(at, edges, slide, self._effect(at, slide, dollars))
+        except StateError:
+            if not self._offer_at(at.values):
+                raise
+            takes = " or ".join(self.lines(at))
+            raise StateError(f"{name} has no such choice; expected {takes}") from None
 
     def _slide(self, at: Position, text: str) -> tuple[Slide, int]:
         """What a player says to have got, and its dollars."""
@@ -242,8 +248,7 @@ class LuckWords(Follow):
         if self._offer_at(at.values):
             action = next((a for a in self._takes(effect) if a in edges.actions), -1)
             if action < 0:
-                takes = " or ".join(line for line in self.lines(at))
-                raise StateError(f"{name} has no such choice; expected {takes}")
+                raise StateError(f"{name} has no such choice")
         takes = "takes " * (action != PLAY)
         return Event(action, f"{name} {takes}{_called(slide, effect)}"), self._at(at.names, after)
 

@@ -129,6 +129,10 @@ def test_slides_of_every_kind_are_said() -> None:
     assert told(words, start, "Ed double").values[0] == 2000
     chosen = told(words, start, "Ed may take 2000 or lose a whammy", "Ed takes lose a whammy")
     assert (chosen.values[9], chosen.values[0], chosen.up) == (1, 1000, 0)
+    right = "Ed has no such choice; expected Ed takes 2000 or Ed takes lose a whammy$"
+    for line in ("Ed takes 7", "Ed takes double", "Ed laughs", "Ed may take 2000 or lose a whammy"):
+        with pytest.raises(StateError, match=right):
+            told(words, start, "Ed may take 2000 or lose a whammy", line)
 
 
 @pytest.mark.parametrize(
