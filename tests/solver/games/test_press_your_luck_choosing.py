@@ -3,6 +3,14 @@ the kernel held to the reference that reads the squares aloud, and to the rules.
 
 from __future__ import annotations
 
+import importlib.util
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numba as nb
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, event, given, settings
@@ -13,7 +21,16 @@ from luckbase.solver.board.model import canonical
 from luckbase.solver.check import check_game
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.games.press_your_luck import choosing as compiled
 from luckbase.solver.games.press_your_luck.layout import Planes
+from luckbase.solver.games.press_your_luck.outcomes import (
+    DOUBLES,
+    LOSES,
+    MAY_LOSE,
+    PAYS,
+    WHAMMY,
+    Effect,
+)
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from tests.reference.press_your_luck_slides import Unsettled
 from tests.solver.board.board_files import BOARDS, FEBRUARY, press_your_luck
@@ -122,3 +139,143 @@ def test_slides_that_bring_several_spins_are_refused_by_name() -> None:
     }  # fmt: skip
     with pytest.raises(OptionError, match=r"several spins.*--from"):
         load_layout(board_from_canonical("made", form))
+
+
+# --- each state by itself ------------------------------------------------------------------------
+
+LISTS = (
+    (Effect(PAYS, 1),), (Effect(PAYS, 2), Effect(MAY_LOSE)), (Effect(PAYS, 1), Effect(WHAMMY)),
+    (Effect(PAYS, 1), Effect(WHAMMY), Effect(PAYS, 3)), (Effect(WHAMMY), Effect(LOSES)),
+    (Effect(PAYS, 1), Effect(WHAMMY), Effect(DOUBLES, 0, 1)), (Effect(LOSES), Effect(DOUBLES)),
+    (Effect(PAYS, 1), Effect(WHAMMY), Effect(PAYS, 3), Effect(PAYS, 2, 1)),
+    (Effect(PAYS, 1), Effect(PAYS, 2)), (Effect(PAYS, 1), Effect(DOUBLES)),
+    (Effect(DOUBLES, 0, 1),),
+)  # fmt: skip
+"""Lists of effects that begin alike, one after the other or none; every kind, a tie at the cap."""
+NEAR, APART = 4e-13, 3e-12
+"""Payoffs that are tied, also as a sum of two, and payoffs that are not."""
+Both = tuple[float, float]
+"""Payoffs of A and B."""
+
+
+@pytest.fixture(scope="module")
+def plain() -> Iterator[ModuleType]:
+    """The source of `choosing`, run by Python."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nb, "njit", lambda **_: lambda function: function)
+        spec = importlib.util.spec_from_file_location("plain_choosing", compiled.__file__)
+        assert spec is not None and spec.loader is not None
+        found = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(found)
+        yield found
+
+
+class Spin:
+    """Random payoffs of a spin's outcomes, and what choosing among `LISTS` brings a slot: of every
+    list the best for them, as often as the list comes."""
+
+    def __init__(self, plain: ModuleType, cap: int, before: int, first: int, configs: int) -> None:
+        """before: configurations of T - 1; first: of those of T in which the slot up decides."""
+        self.plain, self.cap, self.first, self.configs = plain, cap, first, configs
+        self.rng = np.random.default_rng(1)
+        weights = range(1, len(LISTS) + 1)
+        self.lists = [(each, Fraction(n, 100)) for each, n in zip(LISTS, weights, strict=True)]
+        outcomes = SimpleNamespace(others=self.lists)
+        self.choosing = plain.make_choosing.__wrapped__(outcomes, cap)
+        gain = np.maximum(np.arange(configs) - first, 0)
+        spend = before - configs + np.arange(configs)
+        self.moves = SimpleNamespace(gain=gain, spend=spend)
+
+    def payoffs(self, *shape: int) -> Any:
+        near = self.rng.choice([0.0, NEAR, APART], shape)
+        return self.rng.integers(0, 3, shape) / 8 + near
+
+    def expected(self, up: int, has: bool, score: int, where: Any) -> Both:
+        """where(score or None after a whammy, effect) -> the payoffs of A and B there."""
+        total = np.zeros(2)
+        for effects, chance in self.lists:
+            best: Any = None
+            for effect in effects:
+                if effect.kind == MAY_LOSE and not has:
+                    continue
+                after = {DOUBLES: 2 * score, WHAMMY: 0}.get(effect.kind, score + effect.units)
+                both = where(min(after, self.cap), effect)
+                own = -(both[0] + both[1]) if up == 2 else both[up]
+                if best is None or own > best[0] + 1e-12:
+                    best = own, both
+            total += float(chance) * np.array(best[1])
+        return float(total[0]), float(total[1])
+
+
+@pytest.mark.parametrize(("up", "has"), list(product((0, 1), (False, True))))
+def test_streams_of_states_choose_as_each_state_does(plain: ModuleType, up: int, has: bool) -> None:
+    """More states than a block has, in rows of A's or B's scores."""
+    cap, configs, first, before, other = 6, 44, 22, 30, 1
+    spin, n_c = Spin(plain, cap, before, first, configs), cap + 1
+    rows = (2, n_c) if up == 0 else (n_c, 2)
+    v, d = spin.payoffs(2, *rows, configs * n_c), spin.payoffs(2, *rows, before * n_c)
+    less = [spin.payoffs(*d.shape) for _ in range(2)]
+    start_b = 3
+    faces = [spin.payoffs(2, 2, configs * n_c), spin.payoffs(2, 2, (configs - start_b) * n_c)]
+    kept, whammies = v.copy(), [not has, not has, not has]
+    whammies[up] = has
+    choices, arrays = (less, whammies, spin.choosing), (v, d, *faces, None)
+    last, scratch = configs - 1, np.zeros((2, spin.choosing.rows))
+    for score in (0, 2, cap):
+        v[:] = kept
+        at = (other, score) if up == 0 else (score, other)
+        spend, gain = spin.moves.spend[first], spin.moves.gain[first]
+        plain.choose_streams(up, first, last, spend, gain, *at, arrays, start_b, choices)
+        moved = v - kept
+        assert (moved != 0).sum() == 2 * (last - first) * n_c
+        v[:] = kept
+        for c, s in product(range(first, last), range(n_c)):
+            x = c * n_c + s
+            lost = faces[up][:, other, x - start_b * n_c * up].tolist()
+
+            def where(after: int, effect: Effect, c: int = c, s: int = s, lost: Any = lost) -> Any:
+                b, a = (other, after) if up == 0 else (after, other)
+                if effect.kind == WHAMMY:
+                    return lost
+                if effect.spins:
+                    return kept[:, b, a, spin.moves.gain[c] * n_c + s].tolist()
+                of = less[up] if effect.kind in (LOSES, MAY_LOSE) else d
+                return of[:, b, a, spin.moves.spend[c] * n_c + s].tolist()
+
+            right = spin.expected(up, has, score, where)
+            assert moved[:, *at, x] == pytest.approx(right, abs=1e-13)
+            single = plain.choose_at(up, (*at, s), c, lost, arrays, spin.moves, choices, scratch)
+            assert single == pytest.approx(right, abs=1e-13)
+
+
+@pytest.mark.parametrize("has", [False, True])
+def test_a_row_of_more_scores_than_a_block_has_chooses_as_each_state_does(
+    plain: ModuleType, has: bool
+) -> None:
+    """Of slot C, on a board of more than 128 steps."""
+    spin = Spin(plain, 140, 3, 2, 4)
+    n_c = spin.cap + 1
+    v, d, less = (spin.payoffs(2, 1, 1, n * n_c) for n in (4, 3, 3))
+    kept, c, lost = v.copy(), 3, tuple(spin.payoffs(2).tolist())
+    choices = ((less[0, 0, 0], less[1, 0, 0]), has, spin.choosing)
+    plain.choose_row(v[0, 0, 0], v[1, 0, 0], d[0, 0, 0], d[1, 0, 0], lost, c, spin.moves, choices)
+    moved, scratch = (v - kept)[:, 0, 0], np.zeros((2, spin.choosing.rows))
+    assert (moved != 0).any(axis=0).nonzero()[0].tolist() == [*range(c * n_c, (c + 1) * n_c)]
+    every = ([None, None, less], [not has, not has, has], spin.choosing)
+    for s in range(n_c):
+
+        def where(after: int, effect: Effect) -> Any:
+            if effect.kind == WHAMMY:
+                return lost
+            if effect.spins:
+                return kept[:, 0, 0, spin.moves.gain[c] * n_c + after].tolist()
+            of = less if effect.kind in (LOSES, MAY_LOSE) else d
+            return of[:, 0, 0, spin.moves.spend[c] * n_c + after].tolist()
+
+        right = spin.expected(2, has, s, where)
+        assert moved[:, c * n_c + s] == pytest.approx(right, abs=1e-13)
+        single = plain.choose_at(
+            2, (0, 0, s), c, lost, (kept, d, None, None, None), spin.moves, every, scratch
+        )
+        assert single == pytest.approx(right, abs=1e-13)
+    assert spin.choosing.returns
