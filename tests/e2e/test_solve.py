@@ -5,12 +5,15 @@ from __future__ import annotations
 import ipaddress
 import os
 import random
+import re
 import shutil
 import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -208,32 +211,34 @@ def test_everything_is_flushed_before_it_gets_its_name(
 ) -> None:
     """fsync of the very file, then the name, then fsync of the folder; a file before its line."""
     flushed: set[int] = set()
-    events: list[str] = []
+    events: defaultdict[int, list[str]] = defaultdict(list)  # of the driver, and of its worker
+    lines: list[str] = []
     real_fsync, real_link = os.fsync, os.link
 
     def fsync(handle: int) -> None:
         flushed.add(os.fstat(handle).st_ino)
-        if events and stat_is_folder(handle):
-            events.append("folder")
+        if stat_is_folder(handle):
+            events[threading.get_ident()].append("folder")
         real_fsync(handle)
 
     def link(source: Path, final: Path) -> None:
         if tmp_path in Path(final).parents:
             assert os.stat(source).st_ino in flushed, f"{final} was named before it was flushed"
-            if events:
-                assert events[-1] == "folder", "the last name was not flushed"
-            events.append(Path(final).parent.name)
+            mine = events[threading.get_ident()]
+            assert not mine or mine[-1] == "folder", "the last name was not flushed"
+            mine.append(Path(final).parent.name)
+            if mine[-1] == "ledger":
+                for name in re.findall(r'"(tiers/[^"]*)"', Path(source).read_text()):
+                    assert (final.parent.parent / name).exists(), f"{name}: its line came first"
+                    lines.append(name)
         real_link(source, final)
 
     monkeypatch.setattr(os, "fsync", fsync)
     monkeypatch.setattr(os, "link", link)
     cluster.solve(solver.load_board(TINY, frontier=1), results=tmp_path, workers=1)
-    names = [event for event in events if event != "folder"]
-    assert names.count("tiers") == 20
-    for i, name in enumerate(names):
-        if name == "tiers":
-            assert names[i + 1] == "ledger"
-    assert events[-1] == "folder"
+    assert sum(of.count("tiers") for of in events.values()) == len(set(lines)) == 20
+    assert len(events) == 2
+    assert all(of[-1] == "folder" for of in events.values())
 
 
 def stat_is_folder(handle: object) -> bool:
