@@ -14,6 +14,7 @@ import luckbase
 from luckbase.cluster import words
 from luckbase.cluster.words import Help
 from luckbase.jobs import options, terminal
+from luckbase.solver.compiled import in_python
 from luckbase.solver.errors import OptionError
 from luckbase.solver.sentences import capital, nearest
 
@@ -85,7 +86,8 @@ def info(
 
     It says what each field of a state is, which values the options have, how to read the charts,
     and commands to copy; of a table also its size, age and origin."""
-    found = luckbase.info(table, results=results, **options.read_settings(settings))
+    with in_python():
+        found = luckbase.info(table, results=results, **options.read_settings(settings))
     if as_json:
         terminal.print_json(found)
         return

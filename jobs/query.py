@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from luckbase.cluster import words
 from luckbase.cluster.words import Help
 from luckbase.jobs import options, terminal
+from luckbase.solver.compiled import in_python
 from luckbase.solver.errors import OptionError
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def query(
 
     if (batch is None) == (not fields):
         raise OptionError("query: give a state as FIELD=VALUE, or states with --batch FILE")
-    with options.open_found(table, results, settings, strict) as opened:
+    with options.open_found(table, results, settings, strict) as opened, in_python(batch is None):
         if batch is not None:
             columns = {"best": best, "toss_up": best, "actions": actions}
             _answer_batch(opened, batch, out, None if as_json else columns)

@@ -23,7 +23,8 @@ from luckbase.solver.game.capabilities import (
 )
 from luckbase.solver.game.fields import Field, Refuse, set_field
 from luckbase.solver.game.game import Game, load_game, load_game_file
-from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Threshold
+from luckbase.solver.game.groups import GROUP_TYPE as _GROUP_TYPE
+from luckbase.solver.game.groups import Axis, Grouped, Groups, Threshold
 from luckbase.solver.game.rules import (
     JOINT,
     Capability,
@@ -47,3 +48,6 @@ __all__ = [
     "View", "Words", "chance", "check_game", "decision", "lead", "load_game", "load_game_file",
     "option", "over", "pay", "register", "set_field", "simultaneous", "transition",
 ]  # fmt: skip
+
+GROUP_TYPE = _GROUP_TYPE.made
+"""numba's type of a function that groups states (`Groups`)."""

@@ -29,6 +29,7 @@ from luckbase.cluster.table.answer import (
 )
 from luckbase.cluster.table.ledger import TIERS, Ledger, Origin, origin_of
 from luckbase.cluster.table.parts import PIECE, Part, TierPart, lookup_or_backup, once
+from luckbase.solver.compiled import compile_on
 from luckbase.solver.errors import (
     ClosedTableError,
     CorruptTableError,
@@ -350,6 +351,7 @@ class Lookup:
 
         Raises SearchLimitError, saying how far it got; StateError for a cycle that is not covered.
         """
+        compile_on()
         game, root = self.game, state.reshape(1, -1)
         edges = expand(game, root)
         payoffs, errors = self._searched(root, edges.children, max_states, on_level)

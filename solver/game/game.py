@@ -44,7 +44,6 @@ from luckbase.solver.errors import GameError, LuckbaseError, OptionError, StateE
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Coded, Floats, Ints, coded_sets
 from luckbase.solver.game.fields import Field, Fields, Refuse, State
 from luckbase.solver.game.rules import WEIGHT, Capability, Numbers, Rules, Unavailable
-from luckbase.solver.njit import cache_roots
 from luckbase.solver.sentences import fields, named, on_command_line, option, shorten
 
 C = TypeVar("C", bound=Capability)
@@ -420,6 +419,8 @@ def revive(file: GameFile, name: str, form: dict[str, Any], source: Source | Non
 
 def _written(file: GameFile) -> Path:
     """The text in a file of this machine, in a folder of its own."""
+    from luckbase.solver.njit import cache_roots
+
     folder = next(cache_roots()) / "games" / hashlib.sha256(file.text.encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / Path(file.path).name

@@ -28,13 +28,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import types
 
+from luckbase.solver.compiled import njit, types
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.fields import Field
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import NUMBERS_TYPE, Capability, Numbers
-from luckbase.solver.njit import njit
 
 _i, _i1 = types.int64, types.int64[::1]
 GROUP_TYPE = types.int64(NUMBERS_TYPE, _i1, _i, _i1, _i1)

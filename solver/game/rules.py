@@ -61,13 +61,10 @@ from fractions import Fraction
 from math import isfinite, prod
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-import numba as nb
 import numpy as np
-from numba import types
-from numba.extending import register_jitable
 
+from luckbase.solver.compiled import jitable, tuple_type, types
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.njit import tuple_type
 
 if TYPE_CHECKING:
     from luckbase.solver.game.fields import Field, Refuse
@@ -211,18 +208,20 @@ def transition(rules: Callable[[Any, Any, Any], int]) -> Transition:
     # The author's own function, not a wrapper around it: numba keeps what it compiles by the place
     # of the function in its file, and a wrapper's, with another function in it, would never be met
     # again by another process.
+    import numba as nb
+
     compiled: Transition
     if os.path.exists(rules.__code__.co_filename):
         try:
-            compiled = nb.njit(TRANSITION_TYPE, cache=True, boundscheck=True)(rules)
+            compiled = nb.njit(TRANSITION_TYPE.made, cache=True, boundscheck=True)(rules)
             return compiled
         except ImportError:  # kept by a process that knew the file by a name not known here
             pass
-    compiled = nb.njit(TRANSITION_TYPE, boundscheck=True)(rules)
+    compiled = nb.njit(TRANSITION_TYPE.made, boundscheck=True)(rules)
     return compiled
 
 
-@register_jitable
+@jitable
 def lead(edges: Edges, state: Ints, action: int, weight: float) -> Ints:
     """Add an edge of `action`, with its chance given the action; returns the child's row, which
     holds `state` until the author changes it. It pays nothing unless `pay` says so."""
@@ -237,7 +236,7 @@ def lead(edges: Edges, state: Ints, action: int, weight: float) -> Ints:
     return child
 
 
-@register_jitable
+@jitable
 def pay(edges: Edges, one: float, two: float | None = None, three: float | None = None) -> None:
     """What the edge that was added last pays each player."""
     n = min(edges.about[2], edges.weights.size) - 1
@@ -248,32 +247,32 @@ def pay(edges: Edges, one: float, two: float | None = None, three: float | None 
         edges.rewards[n, 2] = three
 
 
-@register_jitable
+@jitable
 def _finish(edges: Edges, kind: int, player: int) -> int:
     n: int = edges.about[2]
     edges.about[0], edges.about[1], edges.about[2] = kind, player, 0
     return n
 
 
-@register_jitable
+@jitable
 def decision(edges: Edges, player: int) -> int:
     """The end of a state in which a player, from 0, chooses among the actions of its edges."""
     return _finish(edges, DECISION, player)
 
 
-@register_jitable
+@jitable
 def chance(edges: Edges) -> int:
     """The end of a state in which nobody chooses: all its edges are of one action."""
     return _finish(edges, CHANCE, -1)
 
 
-@register_jitable
+@jitable
 def simultaneous(edges: Edges) -> int:
     """The end of a state in which both players choose at once; actions are row * JOINT + column."""
     return _finish(edges, SIMULTANEOUS, -1)
 
 
-@register_jitable
+@jitable
 def over(edges: Edges, one: float, two: float | None = None, three: float | None = None) -> int:
     """The end of a game, with the payoff of each of its players: no edges."""
     edges.rewards[0, 0] = one

@@ -1,6 +1,6 @@
 """Zero-sum matrix games: one at a time, or eight at a time, each with its proof."""
 
-from numba import types
+from luckbase.solver.compiled import types
 
 _n, _f, _f1, _f2 = types.int64, types.float64, types.float64[::1], types.float64[:, ::1]
 

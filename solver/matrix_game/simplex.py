@@ -45,11 +45,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
+from luckbase.solver.compiled import njit, types
 from luckbase.solver.matrix_game import MOST, SOLVE_GAME, WORK
-from luckbase.solver.njit import njit
 
 _f1, _f2, _f3 = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
 _i1, _n, _f, _b = types.int64[::1], types.int64, types.float64, types.boolean

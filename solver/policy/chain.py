@@ -36,14 +36,13 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
+from luckbase.solver.compiled import njit, tuple_type, types
 from luckbase.solver.errors import SearchLimitError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS
-from luckbase.solver.njit import njit, tuple_type
 from luckbase.solver.policy.agents import Decider
 from luckbase.solver.search import cycles
 from luckbase.solver.search.bellman import (

@@ -23,14 +23,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
+from luckbase.solver.compiled import njit, types
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Counted
 from luckbase.solver.game.game import Game
-from luckbase.solver.njit import njit
 from luckbase.solver.policy.chain import Chain, ordered
 from luckbase.solver.sentences import on_command_line
 

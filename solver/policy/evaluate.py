@@ -29,14 +29,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
+from luckbase.solver.compiled import njit, tuple_type, types
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Counted
 from luckbase.solver.game.game import Agent, Game
-from luckbase.solver.njit import njit, tuple_type
 from luckbase.solver.policy.agents import (
     BEST_RESPONSE,
     OPTIMAL,

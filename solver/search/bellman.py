@@ -24,14 +24,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
+from luckbase.solver.compiled import njit, tuple_type, types
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.matrix_game import SOLVE_GAME, WORK
-from luckbase.solver.njit import njit, tuple_type
 from luckbase.solver.search.expand import Expanded, expand, inlined
 
 if TYPE_CHECKING:

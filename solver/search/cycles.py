@@ -48,14 +48,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
+from luckbase.solver.compiled import njit, tuple_type, types
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import SIMULTANEOUS
-from luckbase.solver.njit import njit, tuple_type
 from luckbase.solver.search.bellman import (
     LOTTERIES,
     SCRATCH_TYPE,

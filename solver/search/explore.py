@@ -20,15 +20,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
+from luckbase.solver.compiled import njit, types
 from luckbase.solver.errors import SearchLimitError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import hints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import NUMBERS_TYPE, TERMINAL, TRANSITION
-from luckbase.solver.njit import njit
 from luckbase.solver.search import expand as expansion
 from luckbase.solver.search import keys as hashing
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all

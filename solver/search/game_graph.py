@@ -36,14 +36,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
+from luckbase.solver.compiled import njit, tuple_type, types
 from luckbase.solver.errors import GameError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.game.rules import NUMBERS_TYPE, SIMULTANEOUS, TERMINAL, TRANSITION, Numbers
-from luckbase.solver.njit import njit, tuple_type
 from luckbase.solver.search import cycles
 from luckbase.solver.search.bellman import (
     EXPANDED,

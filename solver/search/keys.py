@@ -27,12 +27,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
+from luckbase.solver.compiled import njit, types
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.njit import njit
 
 if TYPE_CHECKING:
     from luckbase.solver.game.capabilities import Function

@@ -8,12 +8,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
+from luckbase.solver.compiled import njit, tuple_type, types
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, Stopped
-from luckbase.solver.njit import njit, tuple_type
 from luckbase.solver.search import cycles
 from luckbase.solver.search.bellman import (
     KNOWN,

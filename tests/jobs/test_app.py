@@ -61,6 +61,20 @@ def test_help_and_import_do_not_load_anything_heavy() -> None:
     assert done.stdout.strip().endswith("[]")
 
 
+def test_the_answer_to_a_state_does_not_load_what_only_others_need(table: Path) -> None:
+    """Half of what it took: numba, and with it the compiled rules, which run as Python."""
+    code = (
+        "import sys; from luckbase.jobs.app import run; run(sys.argv[1:]);"
+        "print([m for m in ('ray', 'numba', 'pandas', 'matplotlib', 'obstore', 'pyarrow.csv',"
+        " 'pyarrow.json', 'pyarrow.dataset', 'scipy') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "query", str(table), "scores=0,1000,500", "earned=0,1,0"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "passing to 3" in done.stdout.lower() and done.stdout.strip().endswith("[]")
+
+
 def test_a_command_runs_the_code_of_its_own_module_alone() -> None:
     code = (
         "import sys; from luckbase.jobs.app import COMMANDS, run; run(['clean', '--help']);"

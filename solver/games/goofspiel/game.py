@@ -29,9 +29,9 @@ from functools import cache, partial
 from itertools import product
 from math import comb
 
-import numba as nb
 import numpy as np
 
+from luckbase.solver.compiled import njit, types
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
     Agents,
@@ -57,7 +57,6 @@ from luckbase.solver.game.rules import (
 )
 from luckbase.solver.games.goofspiel.board import GoofspielBoard
 from luckbase.solver.games.goofspiel.board import Rules as Options
-from luckbase.solver.njit import njit
 from luckbase.solver.sentences import many
 
 HERE = __package__
@@ -69,7 +68,7 @@ CARDS, WIN, ALL_POINTS, KEEP_CARDS = 0, 1, 2, 3
 """Where the board's whole numbers stand; ALL_POINTS is what stored leads are above the lead."""
 
 
-@njit(nb.int64(nb.int64))
+@njit(types.int64(types.int64))
 def size_of(mask):
     """How many bits are set."""
     count = 0
@@ -79,7 +78,7 @@ def size_of(mask):
     return count
 
 
-@njit(nb.int64(nb.int64))
+@njit(types.int64(types.int64))
 def points_of(deck):
     """The points of all cards in a deck."""
     total, k = 0, 1
@@ -90,7 +89,7 @@ def points_of(deck):
     return total
 
 
-@njit(nb.void(nb.int64[::1], nb.int64[::1]))
+@njit(types.void(types.int64[::1], types.int64[::1]))
 def make_canonical(ints, state):
     """Hands on their lowest ranks, unless cards are kept; for winning, a decided game is the empty
     one. In place."""
@@ -154,7 +153,7 @@ def transition(board, state, edges):  # noqa: C901  # the rules, in the order in
     return n
 
 
-@njit(nb.void(nb.int64[::1], nb.int64[:, ::1]))
+@njit(types.void(types.int64[::1], types.int64[:, ::1]))
 def make_all_canonical(ints, states):
     """`make_canonical` of states (n, fields). In place."""
     for i in range(states.shape[0]):
@@ -171,7 +170,7 @@ def as_seen_by(options: Options, player: int, states: Ints) -> Ints:
     return seen
 
 
-@njit(nb.types.UniTuple(nb.int64, 2)(nb.int64, nb.int64))
+@njit(types.UniTuple(types.int64, 2)(types.int64, types.int64))
 def lowest_ranks(mine, theirs):
     """The same pattern on the lowest ranks: without the ranks that nobody holds."""
     low_mine = low_theirs = 0

@@ -52,9 +52,9 @@ on nothing but the pattern, so the bits of a pattern do not depend on who solves
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from luckbase.solver.compiled import njit, types
 from luckbase.solver.games.goofspiel.game import MAX_CARDS, MINE, THEIRS, size_of
 from luckbase.solver.matrix_game import SOLVE_GAME, WORK
 from luckbase.solver.matrix_game.eight_games import (
@@ -72,7 +72,6 @@ from luckbase.solver.matrix_game.eight_games import (
 )  # fmt: skip
 from luckbase.solver.matrix_game.lanes import load, splat, store
 from luckbase.solver.matrix_game.simplex import typed
-from luckbase.solver.njit import njit
 
 MEMORY = 6
 """Supports remembered a place. At 11 cards one leaves 50 games in a hundred to the simplex, two 30,
@@ -90,10 +89,10 @@ _KEY, _HITS, _SUPPORT, _RECORD = 0, 1, 2, 2 + SUPPORT
 """A remembered support: the bits of its rows and columns, how many games it last solved, itself."""
 _PLACE = 1 + MEMORY * _RECORD
 
-_n, _f, _i1, _f1 = nb.int64, nb.float64, nb.int64[::1], nb.float64[::1]
-_pair = nb.types.UniTuple(nb.int64, 2)
-_f2, _i2, _i3 = nb.float64[:, ::1], nb.int64[:, ::1], nb.int64[:, :, ::1]
-ALONE_TYPE = nb.types.FunctionType(SOLVE_GAME)
+_n, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[::1]
+_pair = types.UniTuple(types.int64, 2)
+_f2, _i2, _i3 = types.float64[:, ::1], types.int64[:, ::1], types.int64[:, :, ::1]
+ALONE_TYPE = types.FunctionType(SOLVE_GAME)
 """`simplex.solve_game`, which is passed down as `alone`."""
 
 
@@ -196,7 +195,7 @@ def bids(d, cards, size, mine, theirs, children, wins):
     return rows, columns
 
 
-@njit(nb.types.UniTuple(_i1, 2)(_i3, _n, _i2))
+@njit(types.UniTuple(_i1, 2)(_i3, _n, _i2))
 def pattern_numbers(d, cards, states):
     """int64 (n,), (n,): how many cards the hands of states (n, fields) have, and their pattern,
     with its sign bit."""
@@ -220,20 +219,20 @@ def hands_of(d, cards, size, numbers):
 # --- the games that wait -------------------------------------------------------------------------
 
 
-@typed(nb.types.Tuple((_f1, _i1))(_n))
+@typed(types.Tuple((_f1, _i1))(_n))
 def new_workspace(places):
     """The workspace (f, z) of `eight_games`, with room to remember supports of so many places."""
     return np.zeros(NUMBERS), np.zeros(_FIRST + places * _PLACE, np.int64)
 
 
-@typed(nb.void(_i1))
+@typed(types.void(_i1))
 def forget(z):
     """Begin another pattern: no supports are known."""
     for place in range(_FIRST, z.size, _PLACE):
         z[place] = 0
 
 
-@typed(nb.void(_f1, _i1, _n, _n, _n))
+@typed(types.void(_f1, _i1, _n, _n, _n))
 def remember(f, z, rows, columns, lane):
     """Keep the support of a lane of the games that waited, unless its place knows it."""
     place, key = _FIRST + z[_PLACES + lane] * _PLACE, 0
@@ -255,7 +254,7 @@ def remember(f, z, rows, columns, lane):
     read_support(f, z, WAITING, rows, columns, lane, known + _SUPPORT)
 
 
-@typed(nb.void(ALONE_TYPE, _f1, _i1, _n, _n, _n, _f, _f1, _f1))
+@typed(types.void(ALONE_TYPE, _f1, _i1, _n, _n, _n, _f, _f1, _f1))
 def solve_waiting(alone, f, z, rows, columns, count, tolerance, out, stats):  # noqa: PLR0913  # a workspace and eight games: once an eight, tuples count references
     """Solve the first `count` games that wait, by the simplex, and remember their supports."""
     z[_COUNT] = 0
@@ -281,7 +280,7 @@ def solve_waiting(alone, f, z, rows, columns, count, tolerance, out, stats):  # 
         stats[GAP] = max(stats[GAP], gap)
 
 
-@typed(nb.void(ALONE_TYPE, _f1, _i1, _n, _n, _n, _n, _i1, _n, _n, _f, _f1, _f1))
+@typed(types.void(ALONE_TYPE, _f1, _i1, _n, _n, _n, _n, _i1, _n, _n, _f, _f1, _f1))
 def solve_eight(  # noqa: C901, PLR0913  # a workspace and eight games: once an eight, tuples count references
     alone, f, z, rows, columns, place, missing, targets, at, start, tolerance, out, stats
 ):  # fmt: skip
@@ -319,7 +318,7 @@ def solve_eight(  # noqa: C901, PLR0913  # a workspace and eight games: once an 
                 solve_waiting(alone, f, z, rows, columns, 8, tolerance, out, stats)
 
 
-@typed(nb.void(ALONE_TYPE, _f1, _i1, _n, _n, _f, _f1, _f1))
+@typed(types.void(ALONE_TYPE, _f1, _i1, _n, _n, _f, _f1, _f1))
 def finish(alone, f, z, rows, columns, tolerance, out, stats):
     """Solve the games that still wait."""
     if z[_COUNT]:
@@ -328,7 +327,7 @@ def finish(alone, f, z, rows, columns, tolerance, out, stats):
         stats[GAP] = max(stats[GAP], f[WORST + lane])
 
 
-@typed(nb.void(ALONE_TYPE, _i3, _n, _n, _n, _f2, _f2, _i2, _f2, _f, _f1))
+@typed(types.void(ALONE_TYPE, _i3, _n, _n, _n, _f2, _f2, _i2, _f2, _f, _f1))
 def solve_for_points(alone, d, cards, size, first, below, upcards, targets, out, tolerance, stats):  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
     """Write the values of patterns first, first + 1, … of the layer of `size` cards into `out`.
 
@@ -386,7 +385,7 @@ def solve_for_points(alone, d, cards, size, first, below, upcards, targets, out,
             flat_out[deck] /= size
 
 
-@typed(nb.void(ALONE_TYPE, _i3, _n, _n, _n, _f2, _f2, _i2, _i2, _i2, _f2, _f, _f1))
+@typed(types.void(ALONE_TYPE, _i3, _n, _n, _n, _f2, _f2, _i2, _i2, _i2, _f2, _f, _f1))
 def solve_for_winning(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
     alone, d, cards, size, first, below, upcards, targets, under, layer, out, tolerance, stats
 ):  # fmt: skip

@@ -31,8 +31,8 @@ from functools import partial
 from itertools import product
 
 import numpy as np
-from numba import types
 
+from luckbase.solver.compiled import njit, types
 from luckbase.solver.game import rules
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
@@ -49,7 +49,6 @@ from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups
 from luckbase.solver.game.rules import Numbers, Rules
 from luckbase.solver.games.jackpot.board import JackpotBoard
 from luckbase.solver.games.jackpot.board import Rules as Options
-from luckbase.solver.njit import njit
 from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import many
 

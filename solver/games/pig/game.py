@@ -35,8 +35,8 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numba import types
 
+from luckbase.solver.compiled import njit, types
 from luckbase.solver.game import rules
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
@@ -65,7 +65,6 @@ from luckbase.solver.games.skunk.game import (
     two_forms,
 )
 from luckbase.solver.games.skunk.scene import RaceScene, RollNames, draw, rounds
-from luckbase.solver.njit import njit
 from luckbase.solver.scene import Scene
 
 HERE = __package__

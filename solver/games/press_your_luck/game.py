@@ -46,11 +46,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-import numba as nb
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
+from luckbase.solver.compiled import njit, types
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import (
@@ -89,9 +88,9 @@ from luckbase.solver.games.press_your_luck.outcomes import (
     WHAMMY,
     Effect,
 )
-from luckbase.solver.njit import njit
 from luckbase.solver.sentences import many
 
+_i, _i1 = types.int64, types.int64[::1]
 SCORES, EARNED, PASSED, WHAMMIES = range(4)
 """The fields of n players in a state: number i of a field stands at its own times n, plus i."""
 FIELDS = 4
@@ -126,7 +125,7 @@ def by_field(states: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     return scores, earned, passed, whammies
 
 
-@njit(nb.int64(nb.int64[::1]))
+@njit(_i(_i1))
 def player_up(state):
     """The first in turn order who has a spin; -1 if nobody has."""
     players = state.size // FIELDS
@@ -136,7 +135,7 @@ def player_up(state):
     return -1
 
 
-@njit(nb.void(nb.int64[::1], nb.int64, nb.float64, nb.float64, nb.float64[::1]))
+@njit(types.void(_i1, _i, types.float64, types.float64, types.float64[::1]))
 def pay_winners(state, max_whammies, win, dollars, payoff):
     """The payoff of a game that is over: the highest score among the players in wins. Ties share
     what a win counts, and each has all the dollars of their units."""
@@ -152,7 +151,7 @@ def pay_winners(state, max_whammies, win, dollars, payoff):
         payoff[i] = win / winners + dollars * state[i] if wins else 0.0
 
 
-@njit(nb.void(nb.int64[::1], nb.int64[::1], nb.int64, types.UniTuple(nb.int64, 3), nb.int64[::1]))
+@njit(types.void(_i1, _i1, _i, types.UniTuple(_i, 3), _i1))
 def spin(ints, state, up, effect, child):  # noqa: C901  # the rules, in the order in which they are told
     """Write the state after a spin of `up` that has come to an effect (kind, units, spins)."""
     kind, units, brings = effect
@@ -188,7 +187,7 @@ def spin(ints, state, up, effect, child):  # noqa: C901  # the rules, in the ord
                 child[i] = 0
 
 
-@njit(nb.int64(nb.int64[::1], nb.int64[::1], nb.int64, nb.int64, nb.int64[:, ::1], nb.int64[::1]))
+@njit(_i(_i1, _i1, _i, _i, types.int64[:, ::1], _i1))
 def take(ints, state, up, offer, children, actions):
     """Write the states that `up` may come to of an offer, and the actions; returns how many."""
     starts = UNITS + ints[OUTCOMES] + offer - 1
@@ -202,7 +201,7 @@ def take(ints, state, up, offer, children, actions):
     return n
 
 
-@njit(nb.void(nb.int64[::1], nb.int64[::1], nb.int64, nb.int64[::1]))
+@njit(types.void(_i1, _i1, _i, _i1))
 def stop(ints, state, up, child):
     """Write the state in which `up`, the last one in, has given their earned spins away."""
     for i in range(state.size):

@@ -32,9 +32,9 @@ the best actions takes 4 % more, with their margins 11 % ($500, three spins).
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from luckbase.solver.compiled import njit
 from luckbase.solver.games.press_your_luck.choosing import choose_at, choose_row, choose_streams
 from luckbase.solver.games.press_your_luck.game import PLAY, TIE_TOLERANCE
 
@@ -46,7 +46,7 @@ CHUNK = 512
 """Elements summed at a time: the sum stays in the first-level cache while the taps stream by."""
 
 
-@nb.njit(nogil=True, cache=True)
+@njit()
 def pass_targets(up, a, b, s, options, cap):
     """The slots that `up` may pass to, in the order in which ties fall; -1 where there is none.
 
@@ -73,7 +73,7 @@ def pass_targets(up, a, b, s, options, cap):
     return (up + 1) % 3, -1
 
 
-@nb.njit(nogil=True, cache=True)
+@njit()
 def take_if_better(own, other, x, y, n, code, best, second):
     """Take a later action where it is better for the slot up by more than the tolerance: replace n
     payoffs from x on by those from y on. `own`, `other`: the payoffs of the slot up and of the
@@ -96,7 +96,7 @@ def take_if_better(own, other, x, y, n, code, best, second):
         own[x + i] = own[y + i] if better else own[x + i]
 
 
-@nb.njit(nogil=True, cache=True)
+@njit()
 def decide_region(up, first, last, v0, v1, n_c, a, b, options, passes, notes):  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
     """Slot A or B, below the cap, decides: in row (b, a), configurations first .. last - 1.
 
@@ -129,7 +129,7 @@ def decide_region(up, first, last, v0, v1, n_c, a, b, options, passes, notes):  
         s = e
 
 
-@nb.njit(nogil=True, cache=True)
+@njit()
 def add_taps(out, source, start, stride, rows, weights, first, last):
     """out[i] += sum of weights[k] * source[start + rows[k] * stride + i] over first <= k < last."""
     n = out.size
@@ -154,7 +154,7 @@ def add_taps(out, source, start, stride, rows, weights, first, last):
         k += 1
 
 
-@nb.njit(nogil=True, cache=True)
+@njit()
 def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps, choices):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Playing, slot A (up = 0) or B (1): row (b, a), configurations first .. last - 1, into V.
 
@@ -185,13 +185,13 @@ def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps, choi
         choose_streams(up, first, last, spend, gain, b, a, arrays, start_b, choices)
 
 
-@nb.njit(nogil=True, cache=True)
+@njit()
 def payoff_of(up, p0, p1):
     """The payoff to the slot up, for C less 1, from those of A and B."""
     return p0 if up == 0 else (p1 if up == 1 else -(p0 + p1))
 
 
-@nb.njit(nogil=True, cache=True)
+@njit()
 def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays count references
     order, pivot_of, constant, b, a, s_last, s_first, arrays, options, moves, taps, choices, notes
 ):
@@ -290,7 +290,7 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
     return -1.0 if failed else moved
 
 
-@nb.njit(nogil=True, cache=True)
+@njit()
 def settle(order, pivot_of, none, b, a, s, kernel):
     """Sweep the states of row (b, a) with score s of C until nothing moves, from two first guesses.
     Returns whether both came to rest, and at one place."""
@@ -314,7 +314,7 @@ def settle(order, pivot_of, none, b, a, s, kernel):
     return apart <= TIE_TOLERANCE
 
 
-@nb.njit(nogil=True, cache=True)
+@njit()
 def sweep_stuck_row(b, a, arrays, options, moves, taps, choices, caps, notes):  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
     """Fill row (b, a), A or B stuck (A's configurations only with A stuck). Returns whether best
     replies settled.
@@ -358,7 +358,7 @@ def sweep_stuck_row(b, a, arrays, options, moves, taps, choices, caps, notes):  
     return settled
 
 
-@nb.njit(nogil=True, cache=True)
+@njit()
 def play_c(v0, v1, d0, d1, lost, moves, taps, choices):
     """Slot C must spin, the last configuration down to the first of one row: shifts along s, the
     board's outcomes unmerged; scores saturate. lost: the payoffs after a whammy; choices: as of
@@ -390,7 +390,7 @@ def play_c(v0, v1, d0, d1, lost, moves, taps, choices):
             choose_row(v0, v1, d0, d1, lost, c, moves, choices)
 
 
-@nb.njit(nogil=True, cache=True)
+@njit()
 def solve_plane(b, span, v, d, faces, options, moves, taps, choices, caps, notes):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Fill V[:, b, first:stop], span = (first, stop): every state with score b of slot B and such
     scores of A. Filled must be the rows of b with an a from `stop` on, and of each a those above b.

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from luckbase.solver.compiled import njit, types
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Floats, Ints, Runs, kernel_arrays
 from luckbase.solver.game.capabilities import Layout
@@ -29,15 +29,10 @@ from luckbase.solver.games.press_your_luck.game import (
 from luckbase.solver.games.press_your_luck.kernel import solve_plane
 from luckbase.solver.games.press_your_luck.outcomes import LOSES, MAY_LOSE
 from luckbase.solver.games.press_your_luck.tiers import Tier, Whammies
-from luckbase.solver.njit import njit
 from luckbase.solver.sentences import many, option, setting
 
 
-@njit(
-    nb.void(
-        nb.float64[::1], nb.float64[::1], nb.float32[::1], nb.float32[::1], nb.float32[::1]
-    ),
-)  # fmt: skip
+@njit(types.void(*[types.float64[::1]] * 2, *[types.float32[::1]] * 3))
 def _narrow(v0, v1, a, b, c):  # type: ignore[no-untyped-def]
     """float64 payoffs of slots A and B -> float32 of A, B and C (never below 0)."""
     for i in range(v0.size):

@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 
+from luckbase.solver.compiled import njit
 from luckbase.solver.game import rules
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
@@ -48,7 +49,6 @@ from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Thres
 from luckbase.solver.game.rules import Numbers, Rules
 from luckbase.solver.games.skunk.board import Rules as Options
 from luckbase.solver.games.skunk.board import SkunkBoard
-from luckbase.solver.njit import njit
 from luckbase.solver.sentences import many
 
 HERE = __package__

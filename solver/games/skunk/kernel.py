@@ -40,10 +40,9 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import types
-from numba.extending import register_jitable
 from numpy.typing import NDArray
 
+from luckbase.solver.compiled import jitable, njit, types
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Decisions, Floats, Ints, kernel_arrays
 from luckbase.solver.game.capabilities import Layout
@@ -57,7 +56,6 @@ from luckbase.solver.games.skunk.game import (
     TOTAL,
     race_options,
 )
-from luckbase.solver.njit import njit
 
 MAX_SWEEPS = 1000
 _NEWTON_STEPS = 4
@@ -212,7 +210,7 @@ def action_values(ints, out, m, y):
     return q
 
 
-@register_jitable
+@jitable
 def repeat(column):
     """Its first half is its second half too. (Copying slices takes two seconds to compile.)"""
     half = column.size // 2

@@ -1,0 +1,160 @@
+"""Functions that numba compiles when they are first called, and its types, without importing numba.
+
+numba takes .2 s to import and .15 s to call the first function that it has kept on disk: longer
+than all else that the answer to one state takes. So a declared function imports it when it is
+called, and not at all while `in_python` lasts, where it runs as the Python that it is. How it is
+compiled says `solver.njit`.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property, partial, update_wrapper
+from importlib import import_module
+from typing import Any, ParamSpec, TypeVar, cast
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_making = threading.RLock()
+_in_python = False
+
+
+class Later:
+    """A type of numba's, or what is made of some, by name: `made` when a function needs it."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+
+    @cached_property
+    def made(self) -> Any:
+        """What it is to numba."""
+        return self._make()
+
+    def __getattr__(self, name: str) -> Later:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return Later(lambda: getattr(self.made, name))
+
+    def __getitem__(self, index: Any) -> Later:
+        return Later(lambda: self.made[index])
+
+    def __call__(self, *parts: Any, **options: Any) -> Later:
+        return Later(lambda: self.made(*map(_made, parts), **options))
+
+
+def _made(part: Any) -> Any:
+    if isinstance(part, Later):
+        return part.made
+    return tuple(map(_made, part)) if type(part) is tuple else part
+
+
+types: Any = Later(lambda: import_module("numba.core.types"))
+"""numba's types: ``types.int64[::1]``."""
+
+
+def tuple_type(of: type, *parts: Any) -> Any:
+    """numba's type of a NamedTuple whose members are of these types."""
+    return Later(lambda: import_module("luckbase.solver.njit").tuple_type(of, *map(_made, parts)))
+
+
+class Function:
+    """A function of Python's that numba compiles when it is first called. plain: that function;
+    make: makes numba's of it."""
+
+    def __init__(self, plain: Callable[..., Any], make: Callable[[], Any]) -> None:
+        self.plain, self._make = plain, make
+        update_wrapper(self, plain)
+
+    @cached_property
+    def made(self) -> Any:
+        """What it is to numba: a dispatcher, all of whose attributes it has."""
+        with _making:
+            return self.__dict__.get("made") or self._make()
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What numba asks where another function calls it."""
+        if hasattr(self.made, "_numba_type_"):
+            return self.made._numba_type_
+        context: Any = import_module("numba.core.registry").cpu_target.typing_context
+        context.refresh()  # it has been made since numba looked last
+        return context.resolve_value_type(self.made)
+
+    def __call__(self, *parts: Any, **named: Any) -> Any:
+        if _in_python and "numba" not in sys.modules:
+            return self.plain(*parts, **named)
+        return self.made(
+            *[part.made if type(part) is Function else part for part in parts], **named
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.made, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By its name; one that has none goes as numba's."""
+        module = sys.modules.get(self.__module__)
+        if getattr(module, self.__name__, None) is self:
+            return _named, (self.__module__, self.__name__)
+        return _of, (self.made,)
+
+
+def _named(module: str, name: str) -> Any:
+    return getattr(import_module(module), name)
+
+
+def _of(made: Any) -> Function:
+    return Function(made.py_func, lambda: made)
+
+
+def njit(signature: Any = None, **options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """As `solver.njit.njit`, which is asked when the function is first called; without a signature
+    it is compiled for each that it is called with."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        def make() -> Any:
+            return import_module("luckbase.solver.njit").njit(_made(signature), **options)(function)
+
+        return cast("Callable[P, R]", Function(function, make))
+
+    return decorate
+
+
+def jitable(function: Callable[P, R]) -> Callable[P, R]:
+    """As numba's `register_jitable`: Python's own, and part of functions that are compiled."""
+    made = partial(_extended, "register_jitable", function)
+    return cast("Callable[P, R]", Function(function, made))
+
+
+def intrinsic(function: Callable[P, R], typed: Callable[..., Any]) -> Callable[P, R]:
+    """As numba's, made of `typed`; in Python what the function does."""
+    return cast("Callable[P, R]", Function(function, partial(_extended, "intrinsic", typed)))
+
+
+def _extended(how: str, function: Callable[..., Any]) -> Any:
+    return getattr(import_module("numba.extending"), how)(function)
+
+
+@contextmanager
+def in_python(few: bool = True) -> Iterator[None]:
+    """While this lasts, and there are `few` states, nothing is compiled, unless numba is there
+    anyway."""
+    import numpy as np
+
+    global _in_python
+    before, _in_python = _in_python, few
+    try:
+        with np.errstate(over="ignore"):  # as numba counts
+            yield
+    finally:
+        _in_python = before
+
+
+def compile_on() -> None:
+    """End `in_python`: here are many states."""
+    import_module("numba")

@@ -1,0 +1,99 @@
+"""What is compiled when it is first called runs as Python, too: of one state, without numba."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numba as nb
+import numpy as np
+
+import luckbase
+from luckbase.cluster.table.moves import moves
+from luckbase.cluster.table.table import open_table
+from luckbase.cluster.table.why import why
+from luckbase.solver.compiled import Function, in_python, jitable, njit, types
+from tests.places import BOARDS, ROOT
+
+LAID_OUT = ["press-your-luck", "skunk", "pig", "goofspiel"]
+ASK = """
+import json, sys
+from luckbase.cluster.table.moves import moves
+from luckbase.cluster.table.table import open_table
+from luckbase.cluster.table.why import why
+from luckbase.solver.compiled import in_python
+
+for path, states in json.load(sys.stdin):
+    with open_table(path) as table, in_python():
+        for state in states:
+            there = moves(table, state)
+            print(json.dumps([there.answer.as_json(), list(map(str, why(table, there)))]))
+    if 'goofspiel' not in path:  # which needs the compiled matrix games
+        assert 'numba' not in sys.modules
+"""
+
+
+def test_the_answer_to_a_state_is_the_same_in_python_to_the_last_bit(
+    table_of: Callable[..., Path], tmp_path: Path
+) -> None:
+    """Of every game, in a process that does not import numba."""
+    asked, expected = [], []
+    searched = luckbase.solve(BOARDS / "jackpot/tiny.toml", results=tmp_path)
+    for path in (searched.table, *(table_of(BOARDS / game / "tiny.toml") for game in LAID_OUT)):
+        with open_table(path) as table:
+            states = [table.game.describe(s) for s in np.concatenate(list(table.draw(8, 1)))]
+            for state in states:
+                there = moves(table, state)
+                expected.append([there.answer.as_json(), list(map(str, why(table, there)))])
+        asked.append((str(path), states))
+    done = subprocess.run(
+        [sys.executable, "-c", ASK], input=json.dumps(asked), cwd=ROOT, capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert answers == json.loads(json.dumps(expected))
+
+
+@njit(types.int64(types.int64), cache=False)
+def double(x: int) -> int:
+    return 2 * x
+
+
+@jitable
+def more(x: int) -> int:
+    return x + 1
+
+
+@njit(types.int64(types.FunctionType(types.int64(types.int64)), types.int64), cache=False)
+def twice(function: Callable[[int], int], x: int) -> int:
+    return function(more(function(x)))
+
+
+def test_it_is_a_function_of_numbas_where_others_call_it() -> None:
+    assert twice(double, 3) == 14 == twice.plain(double, 3)  # type: ignore[attr-defined]
+    assert twice.signatures and more(1) == 2  # type: ignore[attr-defined]
+    assert double.__name__ == "double" and nb.typeof(double) == nb.typeof(double.made)  # type: ignore[attr-defined]
+
+
+def test_it_goes_through_pickle_by_its_name_or_as_it_is() -> None:
+    assert pickle.loads(pickle.dumps(double)) is double
+
+    @njit(types.int64(types.int64), cache=False)
+    def local(x: int) -> int:
+        return x - 1
+
+    there = pickle.loads(pickle.dumps(local))
+    assert isinstance(there, Function) and there(5) == 4
+
+
+def test_numba_is_used_where_it_is_there_anyway() -> None:
+    @njit(types.float64(types.float64), cache=False)
+    def half(x: float) -> float:
+        return x / 2
+
+    with in_python():
+        assert half(1) == 0.5 and half.signatures  # type: ignore[attr-defined]
