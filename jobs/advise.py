@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import luckbase
-from luckbase.cluster import words
 from luckbase.cluster.words import Help
 from luckbase.jobs import options, terminal
 from luckbase.solver.errors import OptionError, RequestError
@@ -61,8 +60,8 @@ def advise(
         return
     if board is None:
         raise OptionError(
-            "expected a board file or its name, or --file with a game that is written down; "
-            f"{words.program()} boards lists both"
+            "expected a board file or its name, or --file with a game that is written down; the "
+            "command boards lists both"
         )
     del how["skip"]
     root = options.read_start(start, more)

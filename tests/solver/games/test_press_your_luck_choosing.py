@@ -149,7 +149,7 @@ LISTS = (
     (Effect(PAYS, 1), Effect(WHAMMY), Effect(DOUBLES, 0, 1)), (Effect(LOSES), Effect(DOUBLES)),
     (Effect(PAYS, 1), Effect(WHAMMY), Effect(PAYS, 3), Effect(PAYS, 2, 1)),
     (Effect(PAYS, 1), Effect(PAYS, 2)), (Effect(PAYS, 1), Effect(DOUBLES)),
-    (Effect(DOUBLES, 0, 1),),
+    (Effect(DOUBLES, 0, 1),), (Effect(PAYS, 3), Effect(PAYS, 1), Effect(WHAMMY)),
 )  # fmt: skip
 """Lists of effects that begin alike, one after the other or none; every kind, a tie at the cap."""
 NEAR, APART = 4e-13, 3e-12
@@ -182,7 +182,7 @@ class Spin:
         self.lists = [(each, Fraction(n, 100)) for each, n in zip(LISTS, weights, strict=True)]
         outcomes = SimpleNamespace(others=self.lists)
         self.choosing = plain.make_choosing.__wrapped__(outcomes, cap)
-        gain = np.maximum(np.arange(configs) - first, 0)
+        gain = np.maximum(np.arange(configs) - first, 0) + 1
         spend = before - configs + np.arange(configs)
         self.moves = SimpleNamespace(gain=gain, spend=spend)
 
@@ -212,7 +212,7 @@ def test_streams_of_states_choose_as_each_state_does(plain: ModuleType, up: int,
     """More states than a block has, in rows of A's or B's scores."""
     cap, configs, first, before, other = 6, 44, 22, 30, 1
     spin, n_c = Spin(plain, cap, before, first, configs), cap + 1
-    rows = (2, n_c) if up == 0 else (n_c, 2)
+    rows = (2, n_c) if up == 0 else (n_c, 3)
     v, d = spin.payoffs(2, *rows, configs * n_c), spin.payoffs(2, *rows, before * n_c)
     less = [spin.payoffs(*d.shape) for _ in range(2)]
     start_b = 3
@@ -278,4 +278,10 @@ def test_a_row_of_more_scores_than_a_block_has_chooses_as_each_state_does(
             2, (0, 0, s), c, lost, (kept, d, None, None, None), spin.moves, every, scratch
         )
         assert single == pytest.approx(right, abs=1e-13)
-    assert spin.choosing.returns
+
+
+def test_a_spin_comes_back_at_no_score_where_one_doubles_and_brings_it(plain: ModuleType) -> None:
+    pays, doubles = Effect(PAYS, 1, 1), Effect(DOUBLES)
+    for effects, returns in (((pays, doubles), False), ((pays, doubles._replace(spins=1)), True)):
+        outcomes = SimpleNamespace(others=((effects, Fraction(1)),))
+        assert plain.make_choosing.__wrapped__(outcomes, 2).returns is returns
