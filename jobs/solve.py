@@ -73,9 +73,10 @@ def solve(
     the exit code is 1.
     """
     from luckbase.cluster.inputs import is_many
+    from luckbase.solver.board.file import is_there
 
     # What stands after --from a=1 ends up among the boards.
-    fields = [word for word in boards if "=" in word and not Path(word).exists()]
+    fields = [word for word in boards if "=" in word and not is_there(word)]
     names = [word for word in boards if word not in fields]
     if not names:
         raise OptionError("solve: name a board file, a folder of them or a job file")

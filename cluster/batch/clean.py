@@ -34,7 +34,7 @@ from luckbase.cluster.table.ledger import Goal, Ledger
 from luckbase.cluster.table.place import is_uri
 from luckbase.cluster.table.storage import Folder, is_special
 from luckbase.solver import load_game
-from luckbase.solver.board.file import meant, path_of, read_board
+from luckbase.solver.board.file import is_there, meant, path_of, read_board
 from luckbase.solver.board.model import rules_identity
 from luckbase.solver.errors import LuckbaseError, OptionError, TableError
 from luckbase.solver.game.capabilities import Layout
@@ -122,11 +122,12 @@ class _Scope:
         self.results = results
         self.named = [Path(name) for name in names if is_table(path_of(name))]
         self.places = [name for name in names if not is_table(Path(name))]
-        self.requests = requests_for([name for name in self.places if path_of(name).exists()])
+        there = {name for name in self.places if is_there(path_of(name))}
+        self.requests = requests_for([name for name in self.places if name in there])
         self.files = {path: _board_files(path) for path in tables_in(results)}
         known = [file for files in self.files.values() for file in files]
         for name in self.places:
-            if not path_of(name).exists() and not any(_below(file, name) for file in known):
+            if name not in there and not any(_below(file, name) for file in known):
                 near = meant(Path(name))
                 raise OptionError(f"{name}: no such table, board file or folder of boards{near}")
 
@@ -248,7 +249,7 @@ def _source(goal: Goal, ledger: Ledger) -> _Source:
         protects = f"it was solved with {options}"
     elif goal.roots is not None and not _is_start(goal, ledger):
         protects = "it was solved from chosen states"
-    if not os.path.exists(file):
+    if not is_there(file):
         try:
             gone = os.path.basename(file) not in os.listdir(os.path.dirname(file))
         except OSError:

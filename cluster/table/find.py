@@ -37,7 +37,7 @@ from luckbase.cluster.table.ledger import (
 )
 from luckbase.cluster.table.place import is_uri, place_of, storage_at
 from luckbase.solver import load_game
-from luckbase.solver.board.file import differences, meant, name_of, read_board
+from luckbase.solver.board.file import differences, is_there, meant, name_of, read_board
 from luckbase.solver.board.model import (
     Board,
     canonical,
@@ -137,7 +137,7 @@ def find_table(name: str, results: Path, settings: dict[str, str]) -> Found:
             said = f"{name} is a table, and its options are fixed; leave {word} out"
             raise OptionError(on_command_line("--set: ") + said)
         return Found(path, by_board=False)
-    if not path.exists():
+    if not is_there(path):
         raise OptionError(f"{name}: no such table or board file{meant(path)}")
     board = read_board(path, settings)
     found = table_of(board, results)
@@ -240,7 +240,8 @@ def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Pat
     """The table that a search of a board is to end at, or that plays on it: a directory, or a board
     file; of the board's own the one with the same rules. Raises MissingTableError."""
     path, source = place_of(name), board.source
-    own = source is not None and not path.is_dir() and path.absolute() == Path(source.file)
+    here = name_of(path.absolute())
+    own = source is not None and not path.is_dir() and here == name_of(source.file)
     found = table_of(board, results) if own else None
     return found or find_table(str(name), results, {}).path
 
@@ -301,7 +302,7 @@ def statuses_of(
         if path.is_dir():
             chosen.append(path)
             continue
-        if not path.exists():
+        if not is_there(path):
             raise OptionError(f"{name}: no such table or board file{meant(path)}")
         of_board = [] if settings else tables_of(read_board(path), results)
         chosen += of_board or [find_table(name, results, dict(settings)).path]

@@ -48,8 +48,10 @@ def read_board(path: Path, settings: Mapping[str, str] = {}) -> Board:
     Raises BoardError for a file or a board that is not right, OptionError for a setting that is
     not: one sentence either way, whatever bytes the file holds.
     """
-    where = show_path(path)
+    where, name = show_path(path), path.stem
     data = read_toml(path, where)
+    if unfiled(path) is not None:  # a folder is named after it
+        name = re.sub(r"[^\w.=;-]+", "-", where.partition(":")[2]).strip("-")[:100]
     try:
         model = _model(data)
     except _Fault as fault:
@@ -58,14 +60,15 @@ def read_board(path: Path, settings: Mapping[str, str] = {}) -> Board:
     for option, text in settings.items():
         changed = _with_setting(changed, model, option, text)
     try:
-        board = _validated(model, path.stem, changed)
-        return board.read_from(Source(str(path.absolute()), dict(settings)))
+        board = _validated(model, name, changed)
+        file = where if unfiled(path) else str(path.absolute())
+        return board.read_from(Source(file, dict(settings)))
     except _Fault as fault:
         sentence, location = str(fault), fault.location
     asked = location in [model.options()[option] for option in settings]
     if settings and not asked:
         with suppress(_Fault):  # without the settings it is right
-            asked = _validated(model, path.stem, data) is not None
+            asked = _validated(model, name, data) is not None
     if asked:
         said = " ".join(setting(name, shorten(text, 30)) for name, text in settings.items())
         raise OptionError(f"{where} with {said}: {sentence}")
@@ -249,9 +252,31 @@ def episode_file(name: str | os.PathLike[str]) -> Path:
     return path if path.is_file() else episodes().get(path.with_suffix("").as_posix(), path)
 
 
+def unfiled(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """What stands in a board that no file holds, ``openspiel:nim``: a game, a colon, and what an
+    option of it is (`registry.Entry.called`), in whatever folder somebody named it; None of any
+    other."""
+    game, colon, text = _last(path).partition(":")
+    called = registry.find(game).called if colon and registry.known(game) else ""
+    return {"game": game, "rules": {called: text}} if called else None
+
+
+def _last(path: str | os.PathLike[str]) -> str:
+    """A path from its first part with a colon on."""
+    parts = Path(path).parts
+    return "/".join(parts[next((i for i, part in enumerate(parts) if ":" in part), 0) :])
+
+
+def is_there(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a file or folder of this path, or a board that needs none."""
+    return os.path.exists(path) or unfiled(path) is not None
+
+
 def name_of(path: str | os.PathLike[str]) -> str:
     """The path as a person types it: the name, of a board of these."""
     path = Path(path)
+    if unfiled(path) is not None:
+        return _last(path)
     return f"{path.parent.name}/{path.stem}" if path.parent.parent == BOARDS else str(path)
 
 
@@ -283,7 +308,11 @@ def path_of(name: str | os.PathLike[str]) -> Path:
 
 
 def read_toml(path: Path, where: str) -> dict[str, Any]:
-    """The file's TOML. Raises BoardError in one sentence, with the line where there is one."""
+    """The file's TOML, or what a board says that needs no file. Raises BoardError in one sentence,
+    with the line where there is one."""
+    said = unfiled(path)
+    if said is not None:
+        return said
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)

@@ -45,7 +45,9 @@ class Entry:
     """A game. board: the model of its board files; make: board -> `Rules`; either may be
     ``module:name``, which is imported when it is asked for. stamp: of the code that it comes from,
     where that may change under its version; 0 elsewhere. file: the one that entered it, if any.
-    title: what people call it, its name if not given; about: the game in two sentences."""
+    title: what people call it, its name if not given; about: the game in two sentences. called:
+    the option that ``GAME:TEXT`` says, of a game whose boards need no file
+    (`solver.board.file.unfiled`)."""
 
     name: str
     board: type[Board] | str
@@ -54,6 +56,7 @@ class Entry:
     file: GameFile | None = None
     title: str = ""
     about: str = ""
+    called: str = ""
 
     def model(self) -> type[Board]:
         """The model of its board files."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,10 +41,10 @@ def set_text(mask: int) -> str:
     return " ".join(str(k + 1) for k in range(int(mask).bit_length()) if mask >> k & 1)
 
 
-def coded_sets(masks: NDArray[np.integer[Any]]) -> Coded:
-    """A column of sets (n,), kept as bits, as texts."""
-    distinct, codes = np.unique(masks, return_inverse=True)
-    return Coded(codes.astype(np.int32), [set_text(int(mask)) for mask in distinct])
+def coded(values: NDArray[np.integer[Any]], text: Callable[[int], str]) -> Coded:
+    """A column of values (n,) as the text of each."""
+    distinct, codes = np.unique(values, return_inverse=True)
+    return Coded(codes.astype(np.int32), [text(value) for value in distinct.tolist()])
 
 
 @dataclass(frozen=True)

@@ -28,22 +28,44 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from difflib import get_close_matches
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.arrays import Ints, set_text
 from luckbase.solver.sentences import FIELD, many, nearest, pairs, setting, shorten
 
 MAX_VALUE = 10**9 - 1
 """The largest value of a field that says no other."""
+NEAR = 2_000
+"""Names of a field's values among which the one that was meant is looked for."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
 _BYTES = (bytes, bytearray, memoryview)
 _NUMBERS = (int, float, Decimal, np.integer, np.floating)
 _NO_NUMBERS = (bool, np.timedelta64)
 """Kinds of the above that say something else."""
+
+
+def word(text: str) -> str:
+    """A text as one word of a state: ``_`` for a space, ``/`` for a new line."""
+    said = "/".join(text.strip("\n").splitlines()).replace(" ", "_")
+    return "".join(char if char.isprintable() else "?" for char in said)
+
+
+class Names:
+    """What the values of a field are called, from 0: words (`word`), no two the same."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        self.values = {name: value for value, name in enumerate(names)}
+
+    def value(self, said: str) -> int | None:
+        """The value of a name, also of one that is not one word yet; None of what is none."""
+        found = self.values.get(said)
+        return self.values.get(word(said)) if found is None else found
 
 
 @dataclass(frozen=True)
@@ -56,7 +78,8 @@ class Field:
     there": it is not written, and a list may be short of it at its end. bits: how many each number
     takes in a key, as many as `high` needs if 0; where those of a game do not fit in 64, each takes
     as much room as it has numbers (`Fields.strides`). is_set: a set of whole numbers from 1, whose
-    value is its bits. as_list: one number is said as a list of one too. help: what it is, in a
+    value is its bits. as_list: one number is said as a list of one too. names: what its values are
+    called, of a field of one number that people write as text. help: what it is, in a
     sentence of plain words with its unit; sample: a value as a person writes it, which the board
     takes.
     """
@@ -71,6 +94,7 @@ class Field:
     bits: int = 0
     is_set: bool = False
     as_list: bool = False
+    names: Names | None = None
     help: str = ""
     sample: str = ""
 
@@ -101,9 +125,20 @@ class Field:
     @property
     def example(self) -> str:
         """The field as a person might write it."""
+        if self.names is not None:
+            return f"{self.name}={self.names.names[0]}"
         if self.is_set:
             return f"{self.name}=1,2"
         return f"{self.name}={','.join([str(max(self.low, 0))] * self.length)}"
+
+    @property
+    def is_text(self) -> bool:
+        """Whether people write its value as text, not as numbers that can be compared."""
+        return self.is_set or self.names is not None
+
+    def text(self, value: int) -> str:
+        """A value of such a field as a table has it."""
+        return set_text(value) if self.names is None else self.names.names[value]
 
     # --- words -> values ---------------------------------------------------------------------
 
@@ -128,6 +163,8 @@ class Field:
         if is_gap(said):
             return []
         said = self._text(said)
+        if isinstance(said, str) and self.names is not None:
+            return [said] if said.strip() else []
         if isinstance(said, str):
             text = said.replace("$", "").strip()
             split = re.split(r"\s*[, ]\s*" if self.is_set else r"\s*,\s*", text)
@@ -147,12 +184,23 @@ class Field:
             raise StateError(f"{self.name}: '{_shown(said)}' is not text in UTF-8") from None
 
     def _number(self, part: object) -> int:
+        if self.names is not None and isinstance(part, str):
+            number = self.names.value(part)
+            if number is None:
+                raise StateError(self._unknown(part))
+            return number
         number = _whole(self._text(part))
         if number is None:
             raise StateError(
                 f"{self.name}: '{_shown(part)}' is not a whole number of at most 9 digits"
             )
         return number
+
+    def _unknown(self, said: str) -> str:
+        assert self.names is not None
+        near = get_close_matches(word(said)[:200], self.names.names[:NEAR], n=1, cutoff=0.8)
+        meant = f"did you mean {near[0]}?" if near else f"one is {self.names.names[0]}"
+        return f"{self.name}: there is no '{shorten(said, 60)}'; {meant}"
 
     def _bits(self, parts: list[object]) -> int:
         bits, most = 0, self.high.bit_length()
@@ -190,10 +238,12 @@ class Field:
             f"{below + self.unit}"
         )
 
-    def say(self, values: Sequence[int]) -> int | list[int] | None:
+    def say(self, values: Sequence[int]) -> int | str | list[int] | None:
         """Values (length) as JSON: a number, or a list; None where nothing is there."""
         if self.is_set:
             return members(values[0])
+        if self.names is not None:
+            return self.names.names[int(values[0])]
         said = [int(value) for value in values]
         while self.blank is not None and said and said[-1] == self.blank:
             said.pop()

@@ -41,7 +41,7 @@ from luckbase.solver.board import registry
 from luckbase.solver.board.model import Board, Source, canonical
 from luckbase.solver.board.registry import GameFile
 from luckbase.solver.errors import GameError, LuckbaseError, OptionError, StateError
-from luckbase.solver.game.arrays import FLOAT64_ERROR, Coded, Floats, Ints, coded_sets
+from luckbase.solver.game.arrays import FLOAT64_ERROR, Coded, Floats, Ints, coded
 from luckbase.solver.game.fields import Field, Fields, Refuse, State
 from luckbase.solver.game.rules import WEIGHT, Capability, Numbers, Rules, Unavailable
 from luckbase.solver.sentences import fields, named, on_command_line, option, shorten
@@ -256,10 +256,11 @@ class Game:
         return {name: values[:, i].astype(np.int32) for i, name in enumerate(self.columns)}
 
     def table_columns(self, states: Ints) -> dict[str, NDArray[np.int32] | Coded]:
-        """The columns of states (n, fields) as a table has them: `state_columns`, sets as text."""
-        sets = {field.name for field in self.fields if field.is_set}
+        """The columns of states (n, fields) as a table has them: `state_columns`, sets and what has
+        names as text."""
+        texts = {field.name: field.text for field in self.fields if field.is_text}
         return {
-            name: coded_sets(column) if name in sets else column
+            name: coded(column, texts[name]) if name in texts else column
             for name, column in self.state_columns(states).items()
         }
 

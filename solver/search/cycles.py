@@ -8,9 +8,11 @@ members, r what the edges pay plus what the children outside are worth. All othe
     (T v)(x) = best over a of q(x, a),    q(x, a) = sum over the edges of a  p (r + v(y))
 
 **Covered**: components without a choice, any number of players; one player; two players of constant
-sum; other players where their best replies settle, below. Refused is one in which some policy (of
-all players together) never ends: there T has more than one fixed point, and the rules do not say
-what a play without an end pays.
+sum; other players where their best replies settle, below. Where some policy (of all players
+together) never ends, T may have more than one fixed point, and the rules do not say what a play
+without an end pays. That is refused, but for two players each of whom has actions, those of step 3,
+with which every play ends whatever the other does: step 3 holds then too, so the payoffs are proved
+whatever a play without an end pays (both may pass for ever, and it pays neither).
 
 **Best replies** of several players: each takes what is best for themselves, sweep by sweep, once
 from the least payoffs and once from the greatest. Nothing says that this settles, or on one
@@ -233,8 +235,8 @@ def trap(equations: Equations) -> Ints:
 def certify(equations: Equations, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
     """Bounds (n,), (n,) on player 0's payoffs that hold whatever `lower` and `upper` (n,) are.
 
-    They are close where those are nearly fixed points. Every policy of the component must end
-    (`trap`). Step 3 of the module's docstring.
+    They are close where those are nearly fixed points, and infinite where the other player can keep
+    the play up for ever. Step 3 of the module's docstring.
     """
     c, found = equations.seen_by(0), []
     for guess, known, sign, bound in (
@@ -246,7 +248,8 @@ def certify(equations: Equations, lower: Floats, upper: Floats) -> tuple[Floats,
         w = np.zeros((c.size + len(known), 1))
         w[: c.size] = 1.0
         slack = -1.0
-        for _ in range(MAX_SWEEPS):
+        ends = not len(trap(_keeping(c, c.actors == bound, chosen)))
+        for _ in range(MAX_SWEEPS if ends else 0):
             _steps(c, bound, chosen, w, True)
             slack = _steps(c, bound, chosen, w, False)
             if slack >= 0.5:
@@ -257,6 +260,16 @@ def certify(equations: Equations, lower: Floats, upper: Floats) -> tuple[Floats,
         else:
             found.append(np.full(c.size, -sign * np.inf))
     return found[0], found[1]
+
+
+def _keeping(c: Equations, who: NDArray[np.bool_], chosen: Ints) -> Equations:
+    """The component where the states of a mask (n,) have the action that begins at `chosen` (n,)
+    only."""
+    owner = np.repeat(np.arange(c.size), np.diff(c.first))
+    kept = ~who[owner] | (c.actions == c.actions[chosen][owner])
+    first = np.concatenate([[0], np.cumsum(np.bincount(owner[kept], minlength=c.size))])
+    edges = c.children[kept], c.weights[kept], c.actions[kept], c.rewards[kept]
+    return Equations(first, *edges, c.actors, c.known_lower, c.known_upper)
 
 
 @njit(_i(_EQUATIONS, _f2, _f, _f, SCRATCH_TYPE, _i1))
@@ -286,7 +299,6 @@ def _equilibrium(
 ) -> FixedPoint:  # fmt: skip
     """The payoffs on which best replies settle (module docstring); where: a state, named."""
     size, players = max(abs(bound) for bound in payoff_range), c.rewards.shape[1]
-    owner = np.repeat(np.arange(c.size), np.diff(c.first))
     scratch = scratch_of(int(np.diff(c.first).max()), players)
     exact = np.array_equal(c.known_lower, c.known_upper)
     found: list[FixedPoint] = []
@@ -295,12 +307,8 @@ def _equilibrium(
         chosen = np.empty(c.size, np.int64)
         if _reply(c, values, 4 * _U * size, tie, scratch, chosen) >= MAX_REPLIES:
             break
-        kept = c.actions == c.actions[chosen][owner]
-        first = np.concatenate([[0], np.cumsum(np.bincount(owner[kept], minlength=c.size))])
-        taken = Equations(
-            first, c.children[kept], c.weights[kept], c.actions[kept], c.rewards[kept],
-            np.zeros_like(c.actors), c.known_lower, c.known_upper,
-        )  # fmt: skip
+        taken = _keeping(c, np.ones(c.size, bool), chosen)
+        taken = taken._replace(actors=np.zeros_like(c.actors))
         each = [_iterate(taken.seen_by(i), payoff_range, tolerance, describe)
                 for i in range(players)]  # fmt: skip
         found.append(FixedPoint(*(np.column_stack([s[side] for s in each]) for side in (0, 1))))
@@ -330,14 +338,15 @@ def solve_equations(
     """
     c, players = equations, equations.rewards.shape[1]
     stuck = trap(c)
-    if len(stuck):
-        raise StateError(
-            f"{describe(int(stuck[0]))} lies on a cycle that the players can keep up for ever, and "
-            "the rules do not say what such a play pays"
-        )
     inner = np.ones(len(c.actions), bool)  # edges of the state of the one before
     inner[c.first[:-1]] = False
     choices = np.flatnonzero(inner[1:] & (c.actions[1:] != c.actions[:-1]))
+    never = (
+        f"{describe(int(stuck[0]))} lies on a cycle that the players can keep up for ever, and "
+        "the rules do not say what such a play pays"
+    ) if len(stuck) else ""  # fmt: skip
+    if never and (players != 2 or not len(choices)):
+        raise StateError(never)
     how = payoff_range, tolerance, describe
     if players == 1 or not len(choices):  # linear: each player's payoffs by themselves
         plain = c if len(choices) else c._replace(actors=np.zeros_like(c.actors))
@@ -356,7 +365,7 @@ def solve_equations(
             f"{where} lies on a cycle with a choice in it, and the two players' payoffs have no "
             "constant sum; such cycles are solved for games of constant sum"
         )
-    lower, upper = _iterate(c.seen_by(0), *how)
+    lower, upper = _iterate(c.seen_by(0), *how, never)
     spread = float(np.abs(sums - total).max())
     return FixedPoint(
         np.column_stack([lower, total - spread - upper]),
@@ -366,9 +375,10 @@ def solve_equations(
 
 def _iterate(
     c: Equations, payoff_range: tuple[float, float], tolerance: float,
-    describe: Callable[[int], str],
+    describe: Callable[[int], str], never: str = "",
 ) -> tuple[Floats, Floats]:  # fmt: skip
-    """(lower, upper), certified, of equations as one player sees them: steps 2 and 3."""
+    """(lower, upper), certified, of equations as one player sees them: steps 2 and 3. never: why
+    they may have no one fixed point, in a sentence."""
     n, (low, high) = c.size, payoff_range
     known_gap = float((c.known_upper - c.known_lower).max(initial=0.0))
     below = np.concatenate([np.full((n, 1), low), c.known_lower])
@@ -386,10 +396,9 @@ def _iterate(
         if gap <= tolerance + known_gap:
             return lower, upper
         if still:
-            raise GapError(
-                f"{describe(x)} lies on a cycle whose bounds are {gap:.2g} apart after {sweeps} "
-                f"sweeps; the tolerance is {tolerance:.2g}"
-            )
+            apart = f"a cycle whose bounds are {gap:.2g} apart after {sweeps} sweeps"
+            why = f"{describe(x)} lies on {apart}; the tolerance is {tolerance:.2g}"
+            raise GapError(never or why)
         wanted /= 4
 
 

@@ -27,6 +27,8 @@ with its own peers.
 * ``replay``: times of shards through the real schedule, on 16, 128 and 1,024 cores.
 * ``web``: what ``luckbase serve`` answers in a second, on one core.
 * ``page``: bytes, requests and time of the page's first views, on a slowed processor.
+* ``openspiel``: every game of OpenSpiel, or why not, beside its own value iteration (`cvxpy` for
+  that; not in the project's extras).
 * ``peers``: other programs at our work, and we, in turns; ``--python`` names that of their
   environment.
 
@@ -54,6 +56,7 @@ from tests.bench.coarsening import coarsen_suite, far_suite
 from tests.bench.compiling import compiling_suite
 from tests.bench.diff import diff_suite
 from tests.bench.ledger import ledger_suite
+from tests.bench.openspiel import openspiel_suite
 from tests.bench.page import page_suite
 from tests.bench.peers import peers_suite
 from tests.bench.remote import remote_suite
@@ -72,13 +75,12 @@ if TYPE_CHECKING:
 SUITES = (
     "kernel", "solve", "store", "probe", "batch", "diff", "search", "ledger", "compile",
     "workers", "replay", "web", "page", "coarsen", "remote", "far", "peers",
-    "seats", "choosing",
+    "seats", "choosing", "openspiel",
 )  # fmt: skip
 ABOUT = "Time the kernel, whole solves, the store and the probe, side by side with peers."
 BOARD = BOARDS / "press-your-luck/1985-02.toml"
-USUAL = tuple(
-    suite for suite in SUITES if suite not in ("far", "peers", "seats")
-)  # a quarter of an hour, 13 GB of disk
+LONG = ("far", "openspiel", "peers", "seats")
+USUAL = tuple(suite for suite in SUITES if suite not in LONG)  # a quarter of an hour, 13 GB of disk
 KERNELS = (500, 3), (500, 5), (250, 3), (250, 4)
 """The score unit and the frontier of the boards whose largest tier `kernel` solves."""
 TABLES = (500, 2), (500, 3), (250, 2)
@@ -86,10 +88,10 @@ TABLES = (500, 2), (500, 3), (250, 2)
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run a suite, or all but far, peers and seats."""
+    """Run a suite, or all but far, openspiel, peers and seats."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=ABOUT)
     parser.add_argument("suite", metavar="SUITE", choices=(*SUITES, "all"),
-                        help=f"of {', '.join(SUITES)}; or all: no far, peers, seats")  # fmt: skip
+                        help=f"of {', '.join(SUITES)}; or all, but {', '.join(LONG)}")  # fmt: skip
     parser.add_argument("board", metavar="BOARD", nargs="?", type=Path, default=BOARD,
                         help="with the options score_unit and frontier; 1985-02")  # fmt: skip
     parser.add_argument("--results", metavar="DIR", type=Path,
@@ -108,7 +110,7 @@ def main(words: Sequence[str] | None = None) -> None:
         "search": search_suite, "ledger": ledger_suite, "compile": compiling_suite,
         "workers": workers_suite, "replay": replay_suite, "web": web_suite, "page": page_suite,
         "coarsen": coarsen_suite, "far": far_suite, "remote": remote_suite, "seats": seats_suite,
-        "choosing": choosing_suite,
+        "choosing": choosing_suite, "openspiel": openspiel_suite,
         "peers": partial(
             peers_suite, python=asked.python, pressorpass=asked.pressorpass, syzygy=asked.syzygy
         ),

@@ -29,7 +29,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints, coded_sets, set_text
+from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints, coded, set_text
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game, Stopped, load_game
 from luckbase.solver.games.goofspiel.board import GoofspielBoard
@@ -169,8 +169,8 @@ class Layers(Layout[int]):
         numbers = np.arange(start // width, stop // width)
         columns: dict[str, NDArray[np.int32] | Coded] = {}
         for name, hands in zip(("mine", "theirs"), self._hands(tier, numbers).T, strict=True):
-            coded = coded_sets(hands)
-            columns[name] = Coded(np.repeat(coded.codes, width), coded.labels)
+            said = coded(hands, set_text)
+            columns[name] = Coded(np.repeat(said.codes, width), said.labels)
         leads = np.diff(layer.first)
         decks = np.repeat(np.arange(len(layer.decks), dtype=np.int32), leads)
         labels = [set_text(deck) for deck in layer.decks.tolist()]

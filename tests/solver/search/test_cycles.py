@@ -170,6 +170,37 @@ def test_a_cycle_that_can_be_kept_up_for_ever_is_refused_with_its_state() -> Non
     assert refused(given_, describe="state {}!".format).startswith("state 1! lies on a cycle that")
 
 
+PASS_OR_GO = [
+    [[(1.0, 0.0, 1)], [(0.75, 0.0, -1), (0.25, 0.0, 1)]],  # player 0 passes, or wins at once by 3/4
+    [[(1.0, 0.0, 0)], [(0.75, 0.0, -2), (0.25, 0.0, 0)]],
+]
+
+
+def test_what_neither_should_keep_up_for_ever_is_proved() -> None:
+    """Both may pass; going is better. v = 3/4 + 1/4 w and w = -3/4 + 1/4 v, whatever passing for
+    ever pays: .6 and -.6."""
+    given_ = arrays(PASS_OR_GO, [0, 1], [1.0, -1.0])
+    assert trap(component(given_)).tolist() == [0, 1]
+    found = solved(given_)
+    assert found.gap <= 1e-10 and found.lower[:, 0] == pytest.approx([0.6, -0.6], abs=1e-10)
+
+
+@pytest.mark.parametrize("actors", ([0, 1], [1, 0], [0, 0]))
+def test_what_one_of_them_would_keep_up_for_ever_is_refused(actors: list[int]) -> None:
+    """Who goes loses: all is between -1 and 1, as passing for ever may pay."""
+    given_ = arrays(PASS_OR_GO, actors, [-1.0, 1.0])
+    if actors != [0, 1]:
+        given_ = arrays([PASS_OR_GO[0], PASS_OR_GO[1]], actors, [-1.0, -1.0])
+    assert "keep up for ever" in refused(given_)
+
+
+def test_the_certificate_is_none_where_the_other_can_keep_the_play_up() -> None:
+    """With player 0's action at nonsense for a lower bound, passing, nothing is proved."""
+    c = component(arrays(PASS_OR_GO, [0, 1], [1.0, -1.0]))
+    lower, _ = certify(c, np.array([5.0, 5.0]), np.array([1.0, 1.0]))
+    assert (lower == -np.inf).all()
+
+
 def three_players(states: Any, actors: list[int], payoffs: list[list[float]]) -> dict[str, Any]:
     """As `arrays`, of three players who are paid nothing on the way."""
     many = arrays(states, actors, [0.0] * len(payoffs))
