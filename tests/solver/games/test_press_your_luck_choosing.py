@@ -10,11 +10,11 @@ from itertools import product
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-import numba as nb
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 
+from luckbase.solver import compiled as declared
 from luckbase.solver import dense, load_game, load_layout
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.board.model import canonical
@@ -162,7 +162,7 @@ Both = tuple[float, float]
 def plain() -> Iterator[ModuleType]:
     """The source of `choosing`, run by Python."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nb, "njit", lambda **_: lambda function: function)
+        patch.setattr(declared, "njit", lambda: lambda function: function)
         spec = importlib.util.spec_from_file_location("plain_choosing", compiled.__file__)
         assert spec is not None and spec.loader is not None
         found = importlib.util.module_from_spec(spec)
