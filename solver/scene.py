@@ -151,7 +151,7 @@ def plain_scene(fields: Sequence[Field], values: Sequence[int], name: str) -> Sc
 def _numbers(each: Field, numbers: Sequence[int], y: float) -> Iterator[Box]:
     for i, (column, value) in enumerate(zip(each.columns, numbers, strict=True)):
         nothing = value == each.blank
-        text = "–" if nothing else f"{value:,}"
+        text = each.text(value) if each.names else "–" if nothing else f"{value:,}"
         x = LABEL + (i % ACROSS) * (CELL + GAP)
         yield Box(
             "plate", x, y + i // ACROSS * ROW, CELL, HIGH, (text,), GONE if nothing else "",

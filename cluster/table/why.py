@@ -411,7 +411,7 @@ def _turns(table: Lookup, there: Moves) -> Iterator[Turn | Otherwise]:
         found = _turn(table, there, turning, _along(table, there, column, actor, MAX_LINE // 2))
         yield from [] if found is None else [found]
         return
-    fields = [each for each in game.fields if not (each.is_set or each.as_list)]
+    fields = [each for each in game.fields if not (each.is_text or each.as_list)]
     plain = [each for each in fields if each.length in (1, game.players) and each.name != "player"]
     near: list[tuple[int, Otherwise]] = []
     for field in plain[:MAX_FIELDS]:

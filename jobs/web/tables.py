@@ -156,7 +156,7 @@ def column_spans(table: Table) -> dict[str, tuple[int, int, int]]:
         return {}
     columns = game.state_columns(np.concatenate(drawn))
     for each in game.fields:
-        for name in () if each.is_set else each.columns:
+        for name in () if each.is_text else each.columns:
             values = columns[name]
             found[name] = int(values.min()), int(values.max()), each.unit
     return found

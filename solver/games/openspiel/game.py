@@ -35,6 +35,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from luckbase.solver.compiled import njit
 from luckbase.solver.errors import OptionError, need
 from luckbase.solver.game import rules
 from luckbase.solver.game.arrays import Floats, Ints
@@ -51,7 +52,6 @@ from luckbase.solver.game.rules import (
     Rules,
 )
 from luckbase.solver.games.openspiel.board import OpenSpielBoard
-from luckbase.solver.njit import njit
 from luckbase.solver.sentences import nearest, setting, shorten
 
 MAX_STATES, MAX_EDGES = 1_000_000, 20_000_000
