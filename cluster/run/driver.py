@@ -10,6 +10,7 @@ last line. Payoffs stay with the workers until no shard reads them any more.
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from abc import ABC, abstractmethod
@@ -34,9 +35,9 @@ from luckbase.cluster.run.worker import (
     Task,
     Threads,
     Workers,
-    spill_of,
 )
 from luckbase.cluster.table import RUNNING, folder
+from luckbase.cluster.table.entries import digest
 from luckbase.cluster.table.folder import HEAD, Commits, commit, compact, read_ledger
 from luckbase.cluster.table.index import INDEX, write_index
 from luckbase.cluster.table.ledger import (
@@ -264,7 +265,6 @@ def _open_ledger(
     lost = folder.sweep(storage, table, ledger)
     if lost:  # else the lines of these count at the next reading
         compact(ledger)
-    shutil.rmtree(spill_of(table), ignore_errors=True)
     for name in (RUNNING, *storage.list(PROBE)):
         storage.delete(name)
     return ledger, [*damaged, *lost, *bad.values()]
@@ -290,10 +290,16 @@ def _check_conditions(storage: Storage, table: Path) -> None:
 
 
 @contextmanager
-def shown_by_a_file(table: Path) -> Iterator[TableLocation]:
+def shown_by_a_file(table: Path, joins: bool) -> Iterator[TableLocation]:
     """The table with a file in its folder, by which machines that share it know it; at the end
-    both are as before."""
-    storage, location = storage_at(table), TableLocation(table, f"{PROBE}{attempt()}")
+    both are as before. In a store, or where a cluster `joins`, each machine keeps what is needed
+    only meanwhile in a folder of its own, which the next driver finds, on whatever host."""
+    storage, apart = storage_at(table), ""
+    if joins or storage.anywhere:  # no other table of this name was made just then
+        made = digest(f"{table} {storage.details(HEAD)[HEAD].put_at}")
+        apart = f"luckbase-{os.getuid()}-{made[:16]}"
+    location = TableLocation(table, f"{PROBE}{attempt()}", apart)
+    shutil.rmtree(location.spill, ignore_errors=True)  # of one that was killed
     if not storage.anywhere:
         storage.put(location.probe_file, b"")
     try:
@@ -301,7 +307,10 @@ def shown_by_a_file(table: Path) -> Iterator[TableLocation]:
     finally:
         if not storage.anywhere:
             storage.delete(location.probe_file)
-        shutil.rmtree(spill_of(table), ignore_errors=True)
+        shutil.rmtree(location.spill, ignore_errors=True)
+        if location.apart:
+            with suppress(OSError):  # what a search goes on from stays
+                location.scratch.rmdir()
 
 
 # --- the loop ------------------------------------------------------------------------------------
@@ -374,7 +383,7 @@ class Run(ABC, Generic[S]):
         table, options = self.before.table, self.options
         with (
             Watch(table, options.on_progress, options.on_note) as self.watch,
-            shown_by_a_file(table) as self.location,
+            shown_by_a_file(table, options.joins) as self.location,
             self._workers(kept, store) as self.workers,
         ):
             yield
@@ -382,7 +391,7 @@ class Run(ABC, Generic[S]):
     def _workers(self, kept: int, store: int) -> AbstractContextManager[Workers]:
         options, location, note = self.options, self.location, self.watch.note
         if options.address is None:
-            return closing(Threads(options.slots, Pool(kept, spill_of(location.table))))
+            return closing(Threads(options.slots, Pool(kept, location.spill), location))
         from luckbase.cluster.run.ray import ray_cluster, ray_here
 
         if options.joins:

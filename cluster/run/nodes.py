@@ -295,6 +295,11 @@ def _decline(declined: Declined) -> Iterator[Any]:
         yield None
 
 
+def with_its_disk(location: Any, does: str, *given: Any) -> Any:
+    """What a machine does with the stage files on its own disk: of `worker.TableLocation`."""
+    return getattr(location, does)(*given)
+
+
 def _prepare(needed: Requirements, content: bytes) -> Any:
     """A pickled job; what it needs is loaded, or compiled, when this returns."""
     import ray

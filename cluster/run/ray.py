@@ -4,7 +4,8 @@ A task yields its payoffs, then its receipt and the bytes of its file, as object
 others read the payoffs while the file, which takes longer, is still written. They take them as
 references: Ray's object store carries payoffs from node to node, spills them to each node's disk
 and makes lost ones again from the tasks that made them. A tier in parts is put together once, by a
-task. So no node needs to see the table; where one does, its files go there.
+task. So no node needs to see the table; where one does, its files go there. A stage file lies on
+the disk of the node that found it, which makes an object of it for whoever reads it.
 
 Started here (`--address local`), Ray listens on the loopback address only and stops with the solve.
 Of a cluster (`--address ADDR`) the nodes get luckbase's code from here (`py_modules`), are left out
@@ -29,7 +30,7 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -47,6 +48,7 @@ from luckbase.cluster.run.nodes import (
     own_environment,
     run,
     source_files,
+    with_its_disk,
 )
 from luckbase.cluster.run.worker import (
     PayoffPlace,
@@ -55,7 +57,6 @@ from luckbase.cluster.run.worker import (
     TableLocation,
     Task,
     Workers,
-    spill_of,
 )
 from luckbase.cluster.table.place import storage_at
 from luckbase.cluster.words import many, size
@@ -100,6 +101,9 @@ class RayWorkers:
         self._needed: Any = None
         self._remote = ray.remote(num_returns="streaming", max_retries=RETRIES)(run)
         self._gather = ray.remote(max_retries=RETRIES)(_together)
+        self._disks = ray.remote(num_cpus=0, max_retries=RETRIES)(with_its_disk)
+        self._stage_files: dict[str, str] = {}
+        """The node, by Ray's id, that has each; "" for this process's machine."""
         self._tasks: list[_Running] = []
         self.bytes_here = 0
         """Of files that came to this process."""
@@ -144,7 +148,13 @@ class RayWorkers:
     # --- tasks -------------------------------------------------------------------------------
 
     def submit(self, task: Task) -> None:
-        self._submit(_Running(task, tuple(self._kept[tier] for tier in task.reads)))
+        running = _Running(task, tuple(self._kept[tier] for tier in task.reads))
+        if task.stage_file and self._joined:  # from disk to memory to memory, not by this process
+            there = self._stage_files.get(task.stage_file, "gone")
+            if there and there not in self.nodes.there:
+                raise _lost("a disk")
+            running.sent[task.stage_file] = self._on(there, "read", task.stage_file)
+        self._submit(running)
 
     def _submit(self, running: _Running) -> None:
         """Hand a task out, maybe not for the first time."""
@@ -215,11 +225,12 @@ class RayWorkers:
             self.nodes.leave_out(declined.node, declined.name, declined.why)
         elif declined.files:
             there = storage_at(self._location.table)
-            running.sent = {name: self._ray.put(there.read(name)) for name in declined.files}
+            running.sent |= {name: self._ray.put(there.read(name)) for name in declined.files}
         else:
             self.nodes.see_not(declined.node)
             if not self.nodes.unseeing:
                 *_, (receipt, _) = running.task.job.run((), {}, None, lambda: False)
+                self._stage_files[receipt.stage_file] = ""
                 return receipt
         self._submit(running)
         return None
@@ -237,21 +248,62 @@ class RayWorkers:
             receipt = receipt.arrived(there, place, there.written(place, content))
         if receipt.node in self.nodes.there:
             self.nodes.there[receipt.node].shards += 1
+        if receipt.stage_file:
+            self._stage_files[receipt.stage_file] = receipt.node
         return receipt
+
+    # --- stage files -------------------------------------------------------------------------
+
+    def _on(self, node: str, does: str, *given: Any) -> Any:
+        """What one node does with those on its disk (`nodes.with_its_disk`), or this process."""
+        if not node:
+            return self._ray.put(with_its_disk(self._location, does, *given))
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        there = NodeAffinitySchedulingStrategy(node, soft=False)
+        return self._disks.options(scheduling_strategy=there).remote(self._location, does, *given)
+
+    @property
+    def _with_disks(self) -> tuple[str, ...]:
+        return ("", *self.nodes.there) if self._joined else ("",)
+
+    def whole(self, wanted: Mapping[str, str]) -> set[str]:
+        self.nodes.look()
+        answers = {node: self._on(node, "whole", wanted) for node in self._with_disks}
+        self._stage_files = {}
+        for node, answer in answers.items():
+            with suppress(PayoffsLostError):  # it is gone meanwhile
+                self._stage_files |= dict.fromkeys(self._get(answer), node)
+        return set(self._stage_files)
+
+    def delete(self, names: Iterable[str] | None = None) -> None:
+        if names is None:
+            gone = [self._on(node, "delete") for node in self._with_disks]
+            self._ray.wait(gone, num_returns=len(gone), timeout=LEAVE_SECONDS)
+            return
+        of_node: dict[str, list[str]] = {}
+        for name in names:
+            node = self._stage_files.pop(name, "") if self._joined else ""
+            of_node.setdefault(node, []).append(name)
+        for node in of_node.keys() & set(self._with_disks):
+            self._on(node, "delete", of_node[node])
+
+    # --- what comes back ---------------------------------------------------------------------
 
     def _get(self, reference: Any) -> Any:
         errors = self._ray.exceptions
+        lost = errors.ObjectLostError, errors.TaskUnschedulableError, errors.NodeDiedError
         try:
             return self._get_in_time(reference)
         except errors.RayTaskError as error:
             cause = error.cause
             if isinstance(cause, LuckbaseError | OSError | ArithmeticError):
                 raise cause from None
-            if isinstance(cause, errors.ObjectLostError):
-                raise _lost(cause) from None
+            if isinstance(cause, lost):
+                raise _lost(_reason(cause)) from None
             raise error.as_instanceof_cause() from None
-        except errors.ObjectLostError as error:
-            raise _lost(error) from None
+        except lost as error:
+            raise _lost(_reason(error)) from None
         except errors.RayError as error:
             raise WorkerError(
                 f"a worker died {RETRIES + 1} times over the same shard (out of memory?); {STAYS}: "
@@ -296,9 +348,9 @@ def _together(*parts: Floats) -> Floats:
     return np.concatenate([part.reshape(-1) for part in parts])
 
 
-def _lost(error: Exception) -> PayoffsLostError:
-    said = "payoffs were lost with the machines that held them"
-    return PayoffsLostError(f"{said}; {STAYS}: {_reason(error)}")
+def _lost(reason: str) -> PayoffsLostError:
+    said = "payoffs or stage files were lost with the machines that held them"
+    return PayoffsLostError(f"{said}; {STAYS}: {reason}")
 
 
 def _reason(error: BaseException) -> str:
@@ -363,15 +415,14 @@ def ray_here(
     # Ray's niceness of 15 lets all else come first. The times are read but once, and this process
     # may join a cluster later.
     settings = {"RAY_worker_niceness": 0, **KEEPALIVE}
-    spill = spill_of(location.table)
-    spill.mkdir(parents=True, exist_ok=True)
+    location.spill.mkdir(parents=True, exist_ok=True)
     with _ray(settings) as ray, _on_the_loopback(), _words_to_the_log(on_note):
         with _own_signals():
             ray.init(
                 address="local",  # not a cluster that runs here, or that RAY_ADDRESS names
                 num_cpus=count,
                 object_store_memory=max(OBJECT_STORE_BYTES, store),
-                object_spilling_directory=str(spill),
+                object_spilling_directory=str(location.spill),
                 include_dashboard=False,
                 log_to_driver=False,
                 logging_level=logging.ERROR,

@@ -4,7 +4,8 @@ A **task** says where the payoffs are that it reads, and where its own are to st
 it is what is done, wherever that is: to solve a tier or a part of one (`tiers`), or what a search
 by stages has to do (`cluster.search.tasks`). The worker puts its file in its place where its
 machine sees the table: a URI, or a folder that is shared, which a file in it tells. Else the bytes
-come back to the driver.
+come back to the driver. What is needed only while it is solved, stage files and payoffs that spill,
+lies on each machine's own disk (`TableLocation.scratch`).
 
 Workers are threads of this process (`Threads`), or those that Ray places (`ray`). The kernel and
 the Parquet writer let go of Python's lock, so threads use all cores.
@@ -12,13 +13,17 @@ the Parquet writer let go of Python's lock, so threads use all cores.
 
 from __future__ import annotations
 
+import hashlib
 import mmap
 import os
+import shutil
+import socket
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -29,32 +34,24 @@ import numpy as np
 
 from luckbase.cluster.machine import MemoryUsed, memory_used, process_name
 from luckbase.cluster.table.format import put_file, seal_file
+from luckbase.cluster.table.ledger import SHARDS
 from luckbase.cluster.table.place import is_uri, storage_at
-from luckbase.cluster.table.storage import Memory, Storage
+from luckbase.cluster.table.storage import Folder, Memory, Storage
 from luckbase.solver.errors import WorkerError
 from luckbase.solver.game.arrays import Floats
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.format import FileReceipt
 
-SPILL = "spill"
-"""The folder in a table's where payoffs lie that do not fit in memory, while a solve runs."""
-
-
-def spill_of(table: Path) -> Path:
-    """Where payoffs lie that do not fit in the memory of this machine: on its own disk."""
-    if not is_uri(table):
-        return table / SPILL
-    return Path(tempfile.gettempdir()) / f"luckbase-{SPILL}-{os.getpid()}"
-
-
+LEFT_SECONDS = 7 * 86_400.0
+"""So long a stopped search's stage files stay on a disk of their own; then others clear them."""
 Stop = Callable[[], bool]
 Sent = Mapping[str, bytes]
 """The files of the table that were sent with a task, by name."""
 
 
 class PayoffsLostError(WorkerError):
-    """Payoffs were lost with their machines and Ray could not make them again."""
+    """Payoffs or stage files were lost with their machines: they are made again."""
 
 
 class NotSeenError(WorkerError):
@@ -69,10 +66,79 @@ class NotSeenError(WorkerError):
 @dataclass(frozen=True)
 class TableLocation:
     """Where a table lies: its folder or URI, and the name of a file in the folder by which a
-    machine that shares it knows it."""
+    machine that shares it knows it. apart: the folder, on each machine's own disk, of what is
+    needed only while it is solved; "" where that lies with the table."""
 
     table: Path
     probe_file: str
+    apart: str = ""
+
+    @property
+    def scratch(self) -> Path:
+        """Where this machine keeps what is needed only while the table is solved."""
+        return Path(tempfile.gettempdir()) / self.apart if self.apart else self.table
+
+    @property
+    def spill(self) -> Path:
+        """Where payoffs lie that do not fit in the memory of this machine."""
+        return self.scratch / "spill"
+
+    @contextmanager
+    def stage_file(self, place: str) -> Iterator[Path]:
+        """A temporary file of this machine's for `place`, gone at the end. Raises OSError that says
+        which disk is full."""
+        path = self.scratch / place
+        try:
+            if self.apart:
+                self.scratch.mkdir(mode=0o700, exist_ok=True)  # in a folder that is everybody's
+            path = Folder(self.scratch).temporary(place)
+            yield path
+        except OSError as error:
+            if not self.apart:
+                raise
+            where = f"{path.parent} on {socket.gethostname()}"
+            raise OSError(error.errno, error.strerror or str(error), where) from None
+        finally:
+            path.unlink(missing_ok=True)
+
+    def keep(self, name: str, path: Path) -> None:
+        """Put a stage file, whose name ends in what is in it, where this machine keeps them."""
+        Folder(self.scratch).put(name, path)
+
+    def read(self, name: str) -> bytes | None:
+        """A stage file that this machine has; None where it has not."""
+        with suppress(FileNotFoundError):
+            return Folder(self.scratch).read(name)
+        return None
+
+    def whole(self, wanted: Mapping[str, str]) -> list[str]:
+        """Which stage files this machine has, each with its SHA-256, "" for one that need only be
+        there. Others of them go, and apart all that nobody wants."""
+        found = [
+            name for name, sha256 in wanted.items()
+            if (sha256 == "" and (self.scratch / name).exists())
+            or hashlib.sha256(self.read(name) or b"").hexdigest() == sha256
+        ]  # fmt: skip
+        there = Folder(self.scratch).list(SHARDS) if self.apart else wanted
+        self.delete(there.keys() - set(found))
+        if self.apart:
+            self._clear_old()
+        return found
+
+    def _clear_old(self) -> None:
+        """Remove what searches left here that were stopped long ago and never went on."""
+        for other in self.scratch.parent.glob(f"{self.apart.rpartition('-')[0]}-*"):
+            with suppress(OSError):
+                about = [path.stat().st_mtime for path in (other, *other.iterdir())]
+                if other != self.scratch and time.time() - max(about) > LEFT_SECONDS:
+                    shutil.rmtree(other, ignore_errors=True)
+
+    def delete(self, names: Iterable[str] | None = None) -> None:
+        """Delete stage files of this machine's; if nothing is said, all that lies apart."""
+        if names is None and self.apart:
+            shutil.rmtree(self.scratch, ignore_errors=True)
+        for name in names or ():
+            Folder(self.scratch).delete(name)
 
     @property
     def shared(self) -> bool:
@@ -82,7 +148,7 @@ class TableLocation:
     def source(self, names: Sequence[str], sent: Sent) -> Storage:
         """Where these files are read: in the folder, or among what was sent. Raises
         NotSeenError."""
-        if sent:
+        if sent.keys() & set(names):
             return Memory(sent)
         if names and not self.shared:
             raise NotSeenError(tuple(names))
@@ -136,13 +202,14 @@ class PayoffPlace:
 @dataclass(frozen=True)
 class Task:
     """What a worker is handed. memory: bytes that it takes. reads: the tiers whose payoffs it
-    is handed. keep: where its own are kept, if they are."""
+    is handed. keep: where its own are kept, if they are. stage_file: that it reads, if any."""
 
     shard: int
     job: Job
     memory: int
     reads: tuple[int, ...] = ()
     keep: PayoffPlace | None = None
+    stage_file: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +229,8 @@ class Receipt:
     """Whether the file's bytes came back, and it stands in no folder."""
     node: str = ""
     """Ray's id of the machine; "" for this one."""
+    stage_file: str = ""
+    """That it left on that machine's disk."""
 
     def with_bytes(self, storage: Storage, place: str, path: Path) -> tuple[Receipt, bytes | None]:
         """The same once its file, at `path`, is in its place; where it was written to memory, its
@@ -210,6 +279,12 @@ class Workers(Protocol):
     def drop(self, tier: int) -> None:
         """Nobody reads the payoffs of the tier with this index any more."""
 
+    def whole(self, wanted: Mapping[str, str]) -> set[str]:
+        """Which stage files some machine has (`TableLocation.whole`)."""
+
+    def delete(self, names: Iterable[str] | None = None) -> None:
+        """Nobody needs these stage files any more; if nothing is said, all that lies apart."""
+
     def doing(self) -> list[dict[str, Any]]:
         """What each machine does: name, slots, shards."""
 
@@ -224,10 +299,10 @@ class Workers(Protocol):
 class Threads:
     """Workers in this process; `close` ends them."""
 
-    def __init__(self, count: int, pool: Pool) -> None:
+    def __init__(self, count: int, pool: Pool, location: TableLocation) -> None:
         """pool: of the arrays in which payoffs are kept."""
         self.slots = count
-        self._arrays = pool
+        self._arrays, self._location = pool, location
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="luckbase")
         self._stop = threading.Event()
         self._tasks: dict[Future[Any], int] = {}
@@ -266,6 +341,12 @@ class Threads:
     def drop(self, tier: int) -> None:
         self._arrays.give(self._kept.pop(tier))
 
+    def whole(self, wanted: Mapping[str, str]) -> set[str]:
+        return set(self._location.whole(wanted))
+
+    def delete(self, names: Iterable[str] | None = None) -> None:
+        self._location.delete(names)
+
     def doing(self) -> list[dict[str, Any]]:
         return [{"node": "this process", "slots": self.slots, "shards": list(self._tasks.values())}]
 
@@ -273,7 +354,12 @@ class Threads:
         """Checked before (`tiers.check_room`)."""
 
     def forget(self) -> None:
-        self._tasks, self._kept = {}, {}
+        for future in self._tasks:
+            future.cancel()
+        wait(self._tasks)
+        self._tasks, self._events = {}, SimpleQueue()
+        for tier in list(self._kept):
+            self.drop(tier)
 
     def close(self) -> None:
         """Stop tasks between planes and wait for them."""

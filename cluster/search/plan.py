@@ -6,6 +6,7 @@ constants below, measured on the games.
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from luckbase.cluster.run.options import ONE_PIECE
 from luckbase.cluster.search.shards import FIND_BYTES, SHARD_STATES
 from luckbase.cluster.table.folder import SWEEP_BYTES
 from luckbase.cluster.table.ledger import table_directory
+from luckbase.cluster.table.place import is_uri
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
 from luckbase.solver.game.arrays import Ints
@@ -84,7 +86,10 @@ class PlannedSearch(Result):
     def check(self) -> None:
         """Raises DiskLimitError where it will not fit on the disk."""
         needed = self.table_bytes + self.between_bytes // 2  # one grows while the other shrinks
-        check_disk("search", needed, self.table, "states nearer the end")
+        where = self.table
+        if is_uri(where):  # what lies between the passes is on this machine's disk
+            needed, where = self.between_bytes, Path(tempfile.gettempdir())
+        check_disk("search", needed, where, "states nearer the end")
 
 
 def planned_search(

@@ -384,8 +384,9 @@ class _Search(Work[SolvedSearch]):
         for entry in list(self.ledger.shards.values()):
             if entry.ask == self.goal.ask:
                 del self.ledger.shards[entry.name]
-                self.storage.delete(entry.place)
                 self.storage.delete(entry.ask_place)
+                if not self.storage.anywhere:  # a store has no stage files
+                    self.storage.delete(entry.place)
 
     def _note_goal(self) -> None:
         """Say in the ledger what is being solved; not before something of it is there."""

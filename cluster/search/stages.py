@@ -2,13 +2,15 @@
 
 1. **Down**, highest level first. What is asked of a level is known once all above it is found; it
    is cut into shards (`cluster.search.shards`), each found by a worker (`tasks.Find`), which leaves
-   a stage file and says what it asks of others.
+   a stage file on its own disk and says what it asks of others.
 2. **Up**, children first, by the schedule of the dense tiers: a shard is solved once the shards
    that it asks are (`tasks.Sweep`), writes its file of the table, and hands on its payoffs to those
    that asked. Its stage file is deleted when nobody will need it again.
 
-Every finished shard of either pass is in the ledger, so the same call goes on from there. Shards,
-their names and their rows depend on the game, the roots and what was known, not on the workers.
+Every finished shard of either pass is in the ledger, so the same call goes on from there. A stage
+file that is on no disk any more, for its machine is gone, is found again from what others asked of
+it. Shards, their names and their rows depend on the game, the roots and what was known, not on the
+workers.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ from luckbase.solver.errors import LuckbaseError, SearchLimitError
 from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.game import Game
 from luckbase.solver.search.explore import estimate
-from luckbase.solver.search.find_stages import CACHED
+from luckbase.solver.search.find_stages import CACHED, RisingError
 from luckbase.solver.search.keys import NO_KEYS, Keys, unpack_all
 from luckbase.solver.search.stages import WHOLE, Box, Known, Knows, Stages
 
@@ -127,8 +129,10 @@ class StageSearch(Run[SolvedSearch]):
         mine = [one.rows for one in self.ledger.shards.values() if one.ask == context.goal.ask]
         self.found_before = self.met = sum(mine)
         self.shards_met = len(mine)
-        self.found: list[ShardEntry] = []
-        self.levels: list[list[LevelShard]] = []
+        self.there: set[str] = set()
+        """Stage files that were found, or seen to be whole, in this run."""
+        self.lost: list[str] = []
+        """Sentences of those that were not."""
         self.solved = self.committed = 0
         self.about: int | None = None
         self.keeping = Commits(self.ledger)
@@ -140,13 +144,17 @@ class StageSearch(Run[SolvedSearch]):
             entry = LevelEntry(ask, self.stages.level.as_json(), sha, level_shards.cutting())
             folder.commit(self.ledger, entry)
         with self.open(self.memory // 2, min(self.memory // 4, STORE_BYTES)):
-            self._down()
-            self.seconds_finding = self.seconds
-            self._up()
+            try:
+                self.solve_shards()
+            except RisingError:  # it can not go on by stages
+                self.workers.delete()
+                raise
+            self.workers.delete()
         stages = {stage for one in self.found for stage in one.stages}
         return self.done(
             states=self.solved, solved=self.solved, shards=len(self.found), edges=self._edges(),
             stages=len(stages), levels=len(self.levels),
+            damaged=(*self.before.damaged, *self.lost),
         )  # fmt: skip
 
     def _name(self, shard: LevelShard) -> str:
@@ -163,6 +171,8 @@ class StageSearch(Run[SolvedSearch]):
     # --- down --------------------------------------------------------------------------------
 
     def _down(self) -> None:
+        self.found: list[ShardEntry] = []
+        self.levels: list[list[LevelShard]] = []
         stages = self.stages.of(self.context.roots)
         self.wanted = {
             stage: np.ascontiguousarray(self.context.roots[stages == stage])
@@ -180,8 +190,33 @@ class StageSearch(Run[SolvedSearch]):
             self.found += entries
             self.levels.append(shards)
             self._check_limit()
-        if self.context.used is not None:
-            let_go(self.context.used)
+
+    def _forget_lost(self) -> bool:
+        """Forget the shards whose stage files are needed and on no machine's disk, or changed;
+        whether there are any."""
+        needed = folder.needed_shards(self.ledger, self.context.goal.ask)
+        there = self.workers.whole(
+            {one.place: "" if one.place in self.there else one.sha256 for one in needed}
+        )
+        lost = [one for one in needed if one.place not in there]
+        self.there = there
+        self._forget(*lost)
+        if lost and self.location.apart:
+            self.watch.note(
+                f"of {many(len(lost), 'shard')} the stage file is on no machine that works here: "
+                "found again"
+            )
+        elif lost:
+            said = "is missing or is not as luckbase wrote it"
+            self.lost += [f"{self.before.table / one.place}: {said}" for one in lost]
+        return bool(lost)
+
+    def _forget(self, *entries: ShardEntry) -> None:
+        """They are to be found again."""
+        for one in entries:
+            del self.ledger.shards[one.name]
+            self.met, self.shards_met = self.met - one.rows, self.shards_met - 1
+        folder.compact(self.ledger)  # else what it says may count at the next reading
 
     def _check_limit(self) -> None:
         met, most = sum(one.rows for one in self.found), self.options.max_states
@@ -283,9 +318,7 @@ class StageSearch(Run[SolvedSearch]):
         same = entry.stages == list(shard.stages) and entry.box == ends_of(shard.box)
         if same and entry.given == self.context.known_sha:
             return entry
-        del self.ledger.shards[entry.name]
-        folder.compact(self.ledger)  # else what it says may count at the next reading
-        self.met, self.shards_met = self.met - entry.rows, self.shards_met - 1
+        self._forget(entry)
         return None
 
     def _known(self, shard: LevelShard) -> Known:
@@ -322,6 +355,7 @@ class StageSearch(Run[SolvedSearch]):
         )  # fmt: skip
         self.storage.put_if_absent(entry.ask_place, receipt.asks)
         self.keeping.add(entry)
+        self.there.add(entry.place)
         self.met, self.shards_met = self.met + entry.rows, self.shards_met + 1
         self.solve_seconds += receipt.solve_seconds
         self.note_memory(receipt)
@@ -351,7 +385,7 @@ class StageSearch(Run[SolvedSearch]):
     # --- up ----------------------------------------------------------------------------------
 
     def _up(self) -> None:
-        """Solve all shards, children first."""
+        """Lay out what is to be solved of all shards, children first."""
         self.pieces = [piece for one in self.found[::-1] for piece in folder.pieces_of(one)]
         self.empty: set[int] = set()
         self.of_shard: dict[str, list[int]] = {}
@@ -366,9 +400,16 @@ class StageSearch(Run[SolvedSearch]):
         for i, piece in enumerate(self.pieces):
             own = [k for k in of_shard[piece.entry.name] if k < i]
             self.reads.append(sorted(own + of_asker[piece.entry.name]))
-        self.solve_shards()
 
     def make_schedule(self) -> Schedule:
+        """What is still to do on the way up, once all is found, and lies on some disk."""
+        self._down()
+        while self._forget_lost():
+            self._down()
+        if self.context.used is not None:
+            let_go(self.context.used)
+        self.seconds_finding = self.seconds
+        self._up()
         pieces, files = self.pieces, self.ledger.files
         shards = tuple(
             Shard(i, one.entry.name, tuple(self.reads[i]), one.states, one.memory)
@@ -391,15 +432,17 @@ class StageSearch(Run[SolvedSearch]):
     def drop(self, shards: list[int]) -> None:
         for shard in shards:
             self.workers.drop(shard)
-            self._let_go(self.pieces[shard].entry)
+        entries = {self.pieces[shard].entry.name: self.pieces[shard].entry for shard in shards}
+        gone = [one.place for one in entries.values() if not self._needed(one)]
+        if gone:
+            self.workers.delete(gone)
 
-    def _let_go(self, entry: ShardEntry) -> None:
-        """Delete a shard's stage file once nobody will need it, also after a stop."""
+    def _needed(self, entry: ShardEntry) -> bool:
+        """Whether somebody will yet need a shard's stage file, also after a stop."""
         mine = self.of_shard[entry.name]
         still = self.schedule.kept, self.schedule.running, self.schedule.waiting
         there = all(self._file(self.pieces[i]) in self.ledger.files for i in mine)
-        if there and not any(i in some for i in mine for some in still):
-            self.storage.delete(entry.place)
+        return not there or any(i in some for i in mine for some in still)
 
     def task(self, step: Solve) -> Task:
         i, piece = step.shard, self.pieces[step.shard]
@@ -413,7 +456,7 @@ class StageSearch(Run[SolvedSearch]):
             tolerance=self.context.tolerance, keep=step.keep, commit=step.commit, stored=stored,
         )  # fmt: skip
         keep = PayoffPlace(i, job.shape, (0, job.shape[0])) if step.keep else None
-        return Task(i, job, piece.memory, reads, keep)
+        return Task(i, job, piece.memory, reads, keep, stage_file=piece.entry.place)
 
     def commit(self, receipt: Swept) -> None:
         piece, file = self.pieces[receipt.shard], receipt.file

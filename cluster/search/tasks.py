@@ -1,7 +1,8 @@
 """What a worker does for a search by stages: find the states of a shard; later, solve them.
 
 A shard is some small stages of one level, which have nothing to do with one another, or a box of a
-large one. `Find` is handed what others ask it for, and leaves a stage file; `Sweep` is handed the
+large one. `Find` is handed what others ask it for, and leaves a stage file on the disk of its
+machine; `Sweep` is handed the
 payoff tables of the shards that it asks, and gives its own: rows of keys, ascending, and payoffs,
 the row in front beginning with the bounds on their error, where all decisions are told and of all.
 What it writes is the table's file of that shard.
@@ -20,7 +21,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from luckbase.cluster.run.worker import NotSeenError, Receipt, Sent, Stop, TableLocation, writable
+from luckbase.cluster.run.worker import (
+    NotSeenError,
+    PayoffsLostError,
+    Receipt,
+    Sent,
+    Stop,
+    TableLocation,
+    writable,
+)
 from luckbase.cluster.search import boundary, files
 from luckbase.cluster.search.boundary import UsedTable, used_ends
 from luckbase.cluster.search.files import Ask, StageFile
@@ -121,8 +130,7 @@ class Find(_StageJob):
         )  # fmt: skip
         demand: dict[int, list[Keys]] = {}
         edges, boxes, spans = 0, [], []
-        with self.location.storage() as storage:
-            path = storage.temporary(self.place)
+        with self.location.stage_file(self.place) as path:
             for stage in files.write_stages(path, search.boxes(stop)):
                 boxes.append(len(stage.keys))
                 spans.append(stage.box)
@@ -133,15 +141,17 @@ class Find(_StageJob):
             if search.rest:  # else its spans are all of its box
                 met = [_within(stages, keys, spans) for keys in met]
             asks = files.write_asks(self._asks(stages, demand, spans))
-            receipt = Found(
-                shard=self.number, boxes=boxes, spans=spans, rest=search.rest, edges=edges,
-                path=path, bytes=path.stat().st_size, sha256=_sha256(path), asks=asks,
-                asks_sha256=hashlib.sha256(asks).hexdigest(),
-                met=[i for i, keys in enumerate(met) if len(keys)],
-                solve_seconds=time.perf_counter() - started,
-            )  # fmt: skip
-            done = receipt.with_bytes(storage, self.place, path)
-        yield done
+            sha256, size = _sha256(path), path.stat().st_size
+            name = stage_name(self.place, sha256)
+            self.location.keep(name, path)
+        receipt = Found(
+            shard=self.number, boxes=boxes, spans=spans, rest=search.rest, edges=edges,
+            stage_file=name, bytes=size, sha256=sha256, asks=asks,
+            asks_sha256=hashlib.sha256(asks).hexdigest(),
+            met=[i for i, keys in enumerate(met) if len(keys)],
+            solve_seconds=time.perf_counter() - started,
+        )  # fmt: skip
+        yield receipt, None
 
     def _asks(
         self, stages: Stages, demand: dict[int, list[Keys]], spans: Sequence[Box]
@@ -186,22 +196,11 @@ class Found(Receipt):
     spans: list[Box]
     rest: list[Box]
     edges: int
-    path: Path
     bytes: int
     sha256: str
     asks: Content
     asks_sha256: str
     met: list[int]
-
-    def arrived(self, storage: Storage, place: str, path: Path) -> Found:
-        """As `Receipt.arrived`. Raises CorruptTableError."""
-        if _sha256(path) != self.sha256:
-            raise CorruptTableError(f"{path}: its bytes changed on the way from {self.node}")
-        return self.put(storage, place, path)
-
-    def put(self, storage: Storage, place: str, path: Path) -> Found:
-        storage.put_if_absent(stage_name(place, self.sha256), path)
-        return self
 
 
 @dataclass(frozen=True)
@@ -248,8 +247,10 @@ class Sweep(_StageJob):
         started = time.perf_counter()
         name = self.piece.entry.place
         stored = [] if self.stored is None else [self.stored.place]
-        source = self.location.source([name, *stored], sent)
-        content = source.read(name)
+        source = self.location.source(stored, sent)
+        content = sent[name] if name in sent else self.location.read(name)
+        if content is None:
+            raise PayoffsLostError(f"{name} is on no disk any more; what was solved stays")
         if hashlib.sha256(content).hexdigest() != self.piece.entry.sha256:
             raise CorruptTableError(f"{name}: is not as luckbase wrote it")
         rows, table = np.empty(self.shape) if out is None else out, None

@@ -275,6 +275,20 @@ def askers_of(entry: ShardEntry) -> list[str]:
     return [f"{search}-{level}-{k}" for level, numbers in entry.askers.items() for k in numbers]
 
 
+def needed_shards(ledger: Ledger, ask: str) -> list[ShardEntry]:
+    """The shards of a search whose stage files are still needed: those that are not solved, and
+    those that one of them reads."""
+    files = {name.rpartition("/")[2] for name in ledger.files}
+    solved = {
+        name for name, shard in ledger.shards.items()
+        if all(stage_file_name("", name, p.number)[1:] in files for p in pieces_of(shard))
+    }  # fmt: skip
+    return [
+        shard for name, shard in ledger.shards.items()
+        if shard.ask == ask and not (name in solved and solved.issuperset(askers_of(shard)))
+    ]  # fmt: skip
+
+
 # --- files ---
 
 
@@ -351,19 +365,13 @@ def drop_files(
 
 def sweep(storage: Storage, where: Path, ledger: Ledger) -> list[str]:
     """Delete what a stopped solve left: temporary files, files that the ledger does not name,
-    shards of searches that are done; and forget shards that are not as they were written, a
-    sentence each."""
+    shards of searches that are done; and forget shards of which what they ask for is not as it was
+    written, a sentence each."""
     lost = []
-    files = {name.rpartition("/")[2] for name in ledger.files}
-    solved = {
-        name for name, shard in ledger.shards.items()
-        if all(stage_file_name("", name, p.number)[1:] in files for p in pieces_of(shard))
-    }  # fmt: skip
     for name, shard in list(ledger.shards.items()):
-        spare = name in solved and solved.issuperset(askers_of(shard))
-        why = None if shard.ask in ledger.done else _why_lost(storage, shard, spare)
+        why = None if shard.ask in ledger.done else _why_lost(storage, shard)
         if why:
-            lost.append(f"{where / shard.place}: {why}")
+            lost.append(f"{where / shard.ask_place}: {why}")
         if why or shard.ask in ledger.done:
             del ledger.shards[name]
     shards = ledger.shards.values()
@@ -381,16 +389,12 @@ def sweep(storage: Storage, where: Path, ledger: Ledger) -> list[str]:
     return lost
 
 
-def _why_lost(storage: Storage, shard: ShardEntry, spare: bool) -> str | None:
-    """Why a shard that was found has to be found again; None if it has not. spare: it is solved and
-    nobody reads it any more, so it need have no file; lower shards may yet need what it asks for.
-    """
-    changed = "is not as luckbase wrote it"
+def _why_lost(storage: Storage, shard: ShardEntry) -> str | None:
+    """Why a shard that was found has to be found again, for lower ones may yet need what it asks
+    for; None if it has not."""
     try:
-        if hashlib.sha256(storage.read(shard.ask_place)).hexdigest() != shard.ask_sha256:
-            return changed
-        content = storage.read(shard.place)
+        content = storage.read(shard.ask_place)
     except FileNotFoundError:
-        gone = shard.ask_place not in storage.list(shard.ask_place)
-        return "is missing" if gone or not spare else None
-    return None if hashlib.sha256(content).hexdigest() == shard.sha256 else changed
+        return "is missing"
+    same = hashlib.sha256(content).hexdigest() == shard.ask_sha256
+    return None if same else "is not as luckbase wrote it"

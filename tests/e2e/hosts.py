@@ -1,9 +1,10 @@
 """Several hosts on one machine, for tests of a Ray cluster: Linux namespaces, joined by a bridge.
 
-A host has network, processes, mounts and a name of its own, its own ``/tmp/ray``, ``/dev/shm`` and
-home folder, and if asked its own disk in the place of the shared folder. The bridge lies in a
-namespace of its own, so nothing is added to the machine's network, and a host is killed by killing
-its init: nothing else is touched. Needs root, iproute2 and util-linux; `missing` says what lacks.
+A host has network, processes, mounts and a name of its own, its own ``/tmp/ray``, ``/dev/shm``,
+``TMPDIR`` and home folder, and if asked its own disk in the place of the shared folder. The bridge
+lies in a namespace of its own, so nothing is added to the machine's network, and a host is killed
+by killing its init: nothing else is touched. Needs root, iproute2 and util-linux; `missing` says
+what lacks.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ class Hosts:
         self._inside_net(name, f"ip link set lo up; ip addr add {NET}.{number}/24 dev eth0; "
                          "ip link set eth0 up")  # fmt: skip
         own = self.folder / name
-        for inner in ("disk", "home"):
+        for inner in ("disk", "home", "tmp"):
             (own / inner).mkdir(parents=True, exist_ok=True)
         if compiled:
             version = digest_of(own_files(PACKAGE))  # others have hundreds of megabytes
@@ -182,6 +183,7 @@ class Hosts:
     def _words(self, name: str, command: Sequence[str]) -> list[str]:
         env = {
             "HOME": str(self.folder / name / "home"), "RAY_AUTH_MODE": "token",
+            "TMPDIR": str(self.folder / name / "tmp"), "RAY_TMPDIR": "/tmp",  # short, for sockets
             "RAY_AUTH_TOKEN_PATH": str(self.folder / "token"), "LANG": "C.UTF-8",
             "PATH": f"{Path(sys.executable).parent}:/usr/sbin:/usr/bin:/sbin:/bin",
             "RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
@@ -212,6 +214,10 @@ class Hosts:
     def disk(self, name: str) -> Path:
         """What the host has in the place of the shared folder, as this machine sees it."""
         return self.folder / name / "disk" if self.private else self.shared
+
+    def stage_files(self, name: str) -> list[str]:
+        """The stage files on a host's own disk."""
+        return [path.name for path in (self.folder / name / "tmp").rglob("*.arrow")]
 
     def processes(self, name: str) -> list[int]:
         """What runs on a host, by this machine's numbers."""

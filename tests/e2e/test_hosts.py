@@ -11,8 +11,10 @@ import hashlib
 import json
 import os
 import random
+import re
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -128,6 +130,26 @@ class Solve:
         clear(self.hosts, self.on)
 
 
+SEARCH_BY_STAGES = """
+import sys, time; from pathlib import Path
+from luckbase import cluster, solver
+from luckbase.cluster.search import shards; from luckbase.cluster.search.stages import StageSearch
+shards.SHARD_STATES, commit, begun = 200, StageSearch.commit, []
+def waits(search, receipt):
+    commit(search, receipt)
+    if not begun:
+        begun.append(1); search.commits.flush(); print("way up", flush=True)
+        while not Path(sys.argv[4]).exists(): time.sleep(0.1)
+StageSearch.commit = waits
+game = solver.load_game(solver.load_board(Path(sys.argv[1])))
+root = game.parse(dict(word.split("=") for word in sys.argv[5].split()))[None]
+solved = cluster.solve_below(
+    game.board, root, results=sys.argv[2], address=sys.argv[3] or None, one_piece=0, on_note=print)
+print(f"{solved.shards} shards", flush=True)
+"""
+"""Waits on its way up until the file of its fourth word is there."""
+
+
 def notes(hosts: Hosts, on: str = "head") -> str:
     """What the logs of the solves say."""
     return "".join(path.read_text() for path in sorted(hosts.disk(on).rglob("log/*.log")))
@@ -164,6 +186,10 @@ def test_disks_of_their_own_a_killed_host_and_one_that_joins(tmp_path: Path, cle
         assert digests(hosts.disk("head")) == clean(PARTS)
         # What others still need is read back, on hosts that do not see the folder as well.
         assert there < len(clean(PARTS)) and said["read_back"] > 0 and said["solved_again"] == 0
+        clear(hosts)
+        search_by_stages(hosts, str(hosts.shared), "node2", tmp_path / "alone")
+        assert digests(hosts.disk("head")) == digests(tmp_path / "alone")
+        assert not list(hosts.disk("head").rglob("*.arrow"))
 
 
 def test_hosts_that_are_made_of_something_else_are_left_out_by_name(
@@ -220,6 +246,34 @@ def test_a_shared_folder_a_second_solve_and_a_killed_driver(tmp_path: Path, clea
         there = {path: then for path, then in before.items() if path.exists()}
         anew = [path for path, then in there.items() if path.stat().st_mtime_ns != then]
         assert len(anew) <= 1 < len(there)  # one may lie there that the ledger did not name yet
+
+
+def search_by_stages(hosts: Hosts, results: str, lost: str, table: Path) -> str:
+    """A search by stages on all hosts, one of which is lost with its disk once all is found; what
+    it said. table: to be made of it by one process."""
+    words = [str(ROOT / f"boards/{SEARCHED[0]}.toml"), results, hosts.address, f"{table}.go",
+             ROOT_STATE]  # fmt: skip
+    log = hosts.folder / "search.log"
+    search = hosts.start("head", [sys.executable, "-c", SEARCH_BY_STAGES, *words], log)
+    began = time.monotonic()
+    while "way up" not in log.read_text():
+        assert search.poll() is None and time.monotonic() - began < 90, log.read_text()
+        time.sleep(0.1)
+    found = {name: set(hosts.stage_files(name)) for name in hosts.pids if name != "switch"}
+    assert len(found[lost]) > 3 and len(found["head"]) > 3
+    assert not found[lost] & found["head"]
+    hosts.kill(lost)
+    shutil.rmtree(hosts.folder / lost / "tmp")
+    Path(f"{table}.go").touch()
+    assert search.wait(120) == 0, log.read_text()
+    alone = [sys.executable, "-c", SEARCH_BY_STAGES, words[0], str(table), "", *words[3:]]
+    done = subprocess.run(alone, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    said = log.read_text()
+    again = int(re.findall(r"of (\d+) shards? the stage file is on no machine", said)[0])
+    assert 0 < again <= len(found[lost]) and done.stdout.splitlines()[-1] in said
+    assert not any(hosts.stage_files(name) for name in found)
+    return said
 
 
 # --- slow ---------------------------------------------------------------------------------------

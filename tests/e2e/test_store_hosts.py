@@ -11,7 +11,7 @@ import pytest
 
 from tests import stores
 from tests.e2e.hosts import NET, Hosts, cluster, missing
-from tests.e2e.test_hosts import DENSE, SMALL, Board, Solve
+from tests.e2e.test_hosts import DENSE, SMALL, Board, Solve, digests, search_by_stages
 
 pytestmark = [
     pytest.mark.skipif(bool(missing()), reason=missing()),
@@ -64,7 +64,6 @@ def test_what_three_hosts_solve_into_a_store_is_what_one_solves_in_a_folder(
     hosts: Hosts, board: Board, table_of: Callable[..., Path]
 ) -> None:
     from tests.e2e.hosts import ROOT
-    from tests.e2e.test_hosts import digests
 
     alone = digests(table_of(ROOT / f"boards/{board[0]}.toml", **board[1]))
     solve = Solve(hosts, board, "--results", "s3://tests/r")
@@ -76,4 +75,18 @@ def test_what_three_hosts_solve_into_a_store_is_what_one_solves_in_a_folder(
         name.rpartition("/")[2]: sha for name, sha in alone.items()
     }
     print(read.stderr)
+    assert re.search(r" 0 bytes of files came to this machine", read.stderr)
+
+
+def test_a_search_by_stages_loses_a_host_and_no_stage_file_lies_in_the_store(
+    hosts: Hosts, tmp_path: Path
+) -> None:
+    search_by_stages(hosts, "s3://tests/r", "node1", tmp_path / "alone")
+    read = hosts.run("node2", ["python", "-c", READ])
+    assert not read.returncode, read.stderr
+    found = dict(line.split() for line in read.stdout.splitlines())
+    alone = digests(tmp_path / "alone")
+    assert {name.rpartition("/")[2]: sha for name, sha in found.items()} == {
+        name.rpartition("/")[2]: sha for name, sha in alone.items()
+    }
     assert re.search(r" 0 bytes of files came to this machine", read.stderr)

@@ -19,8 +19,8 @@ class SomeRay:
     """As much of Ray as `RayWorkers` asks for: a task yields what comes next of `runs`."""
 
     exceptions = SimpleNamespace(
-        RayTaskError=KeyError, ObjectLostError=KeyError, RayError=KeyError,
-        GetTimeoutError=TimeoutError,
+        RayTaskError=KeyError, ObjectLostError=KeyError, RayError=KeyError, NodeDiedError=KeyError,
+        TaskUnschedulableError=KeyError, GetTimeoutError=TimeoutError,
     )  # fmt: skip
     silent = 0
 
@@ -56,7 +56,7 @@ class SomeRay:
         return reference
 
 
-RECEIPT = SimpleNamespace(sent=False, node="a", shard=7)
+RECEIPT = SimpleNamespace(sent=False, node="a", shard=7, stage_file="")
 
 
 def task(*, keep: bool) -> Any:

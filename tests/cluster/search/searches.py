@@ -44,14 +44,14 @@ def tiny(**options: object) -> Game:
     return solver.load_game(solver.load_board(TINY, **options))
 
 
-def search(results: Path, roots: Ints | None = None, **how: object) -> Solved:
+def search(results: Path | str, roots: Ints | None = None, **how: object) -> Solved:
     """A search, below START if nothing is said."""
     game = tiny()
     start = game.parse(START)[None] if roots is None else roots
     return cluster.solve_below(game.board, start, results=results, **how)  # type: ignore[arg-type]
 
 
-def by(results: Path, roots: Ints | None = None, **how: object) -> Solved:
+def by(results: Path | str, roots: Ints | None = None, **how: object) -> Solved:
     """A search by stages, below WIDE if nothing is said."""
     start = tiny().parse(WIDE)[None] if roots is None else roots
     return search(results, start, **{"one_piece": 0, **how})

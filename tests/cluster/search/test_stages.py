@@ -3,6 +3,8 @@ or none; and what is asked of a table of many files."""
 
 from __future__ import annotations
 
+import os
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -434,13 +436,17 @@ def test_machines_that_do_not_share_the_folder_send_their_files_and_are_sent_wha
     near = by(tmp_path / "near", workers=1)
 
     @contextmanager
-    def nowhere(table: Path) -> Iterator[TableLocation]:
-        yield TableLocation(table, ".no-machine-sees-this")
+    def nowhere(table: Path, joins: bool) -> Iterator[TableLocation]:
+        assert joins
+        yield TableLocation(table, ".no-machine-sees-this", apart)
 
     monkeypatch.setattr(driver, "shown_by_a_file", nowhere)
+    apart = f"luckbase-test-{os.urandom(4).hex()}"
     far = by(tmp_path / "far", workers=2, address=ray_cluster)
     assert far.ray and far.shards > 20
     assert files_of(far.table) == files_of(near.table)
+    assert not list((tmp_path / "far").rglob("*.arrow")) and not far.damaged
+    assert not (Path(tempfile.gettempdir()) / apart).exists()
 
 
 def test_a_shard_that_begins_with_few_states_leaves_others_early(

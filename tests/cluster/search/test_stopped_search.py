@@ -25,7 +25,8 @@ from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.search.tasks import Swept
 from luckbase.cluster.table.folder import read_ledger, stage_file_name
 from luckbase.cluster.table.ledger import Done, Ledger
-from luckbase.cluster.table.storage import Folder, Memory
+from luckbase.cluster.table.place import place_of, storage_at
+from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import MissingTableError
 from luckbase.solver.game.game import Stopped
@@ -45,12 +46,12 @@ from tests.cluster.search.searches import (
 from tests.places import ROOT
 
 
-def killed(results: Path, kind: str, times: int) -> Ledger:
+def killed(results: Path | str, kind: str, times: int) -> Ledger:
     """A search by stages that is killed (kill -9) once so much of a kind is committed: shards,
     files."""
     script = (
         "import sys, time; sys.path.insert(0, sys.argv[1])\n"
-        "from tests.cluster.search import test_stopped_search as t; from pathlib import Path\n"
+        "from tests.cluster.search import test_stopped_search as t\n"
         "t.cut_small(t.pytest.MonkeyPatch())\n"
         "from luckbase.cluster.table.folder import Commits\n"
         "flush = Commits.flush\n"
@@ -59,7 +60,7 @@ def killed(results: Path, kind: str, times: int) -> Ledger:
         "    if len(getattr(self.ledger, sys.argv[3])) >= int(sys.argv[4]):\n"
         "        print('done', flush=True); time.sleep(60)\n"
         "Commits.flush = slowly\n"
-        "t.by(Path(sys.argv[2]), workers=1)\n"
+        "t.by(sys.argv[2], workers=1)\n"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", script, str(ROOT), str(results), kind, str(times)],
@@ -70,8 +71,8 @@ def killed(results: Path, kind: str, times: int) -> Ledger:
     process.send_signal(signal.SIGKILL)
     process.wait()
     process.stdout.close()
-    (table,) = results.glob("*/*/*")
-    return read_ledger(Folder(table), table)
+    (table,) = place_of(results).glob("*/*/*")
+    return read_ledger(storage_at(table), table)
 
 
 class Watched:
@@ -421,12 +422,10 @@ def test_a_worker_that_dies_costs_a_retry(staged: Solved, tmp_path: Path) -> Non
 def test_a_stage_file_goes_when_no_piece_of_its_shard_needs_it(needed: str) -> None:
     """Of two pieces; also of those that are there and are read back after a stop."""
     rows = {name: {1} if name == needed else set() for name in ("kept", "running", "waiting")}
-    place = "shards/s.arrow"
     search: Any = SimpleNamespace(
-        of_shard={"s": [0, 1]}, pieces=["first", "second"], _file=str, storage=Memory({place: b""}),
+        of_shard={"s": [0, 1]}, pieces=["first", "second"], _file=str,
         schedule=SimpleNamespace(**rows),
         ledger=SimpleNamespace(files=["first"] if needed == "uncommitted" else ["first", "second"]),
     )  # fmt: skip
-    entry: Any = SimpleNamespace(name="s", place=place)
-    StageSearch._let_go(search, entry)
-    assert bool(search.storage.list()) == bool(needed)
+    entry: Any = SimpleNamespace(name="s")
+    assert StageSearch._needed(search, entry) == bool(needed)
