@@ -152,7 +152,7 @@ class RayWorkers:
         if task.stage_file and self._joined:  # from disk to memory to memory, not by this process
             there = self._stage_files.get(task.stage_file, "gone")
             if there and there not in self.nodes.there:
-                raise _lost("a disk")
+                raise _lost()
             running.sent[task.stage_file] = self._on(there, "read", task.stage_file)
         self._submit(running)
 
@@ -300,10 +300,10 @@ class RayWorkers:
             if isinstance(cause, LuckbaseError | OSError | ArithmeticError):
                 raise cause from None
             if isinstance(cause, lost):
-                raise _lost(_reason(cause)) from None
+                raise _lost() from None
             raise error.as_instanceof_cause() from None
-        except lost as error:
-            raise _lost(_reason(error)) from None
+        except lost:
+            raise _lost() from None
         except errors.RayError as error:
             raise WorkerError(
                 f"a worker died {RETRIES + 1} times over the same shard (out of memory?); {STAYS}: "
@@ -348,9 +348,9 @@ def _together(*parts: Floats) -> Floats:
     return np.concatenate([part.reshape(-1) for part in parts])
 
 
-def _lost(reason: str) -> PayoffsLostError:
+def _lost() -> PayoffsLostError:
     said = "payoffs or stage files were lost with the machines that held them"
-    return PayoffsLostError(f"{said}; {STAYS}: {reason}")
+    return PayoffsLostError(f"{said}; {STAYS}")
 
 
 def _reason(error: BaseException) -> str:
@@ -377,7 +377,11 @@ _nowhere: list[Any] = []
 def _ray(environment: dict[str, int]) -> Iterator[Any]:
     """Ray, which reads the environment when it is imported, as do the processes that it starts; the
     environment is as before afterwards, for the processes that somebody else starts."""
-    always = {"RAY_USAGE_STATS_ENABLED": 0, "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": 0}
+    always = {
+        "RAY_USAGE_STATS_ENABLED": 0,
+        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": 0,
+        "RAY_IGNORE_UNHANDLED_ERRORS": 1,
+    }  # of tasks that are handed out again
     new = {**always, **environment}.keys() - os.environ.keys()
     os.environ.update({name: str({**always, **environment}[name]) for name in new})
     try:
