@@ -8,8 +8,11 @@ import signal
 import socket
 import sys
 import threading
+import time
+import traceback
 import webbrowser
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
@@ -20,10 +23,21 @@ import typer
 from luckbase.cluster import words
 from luckbase.cluster.words import Help
 from luckbase.jobs import options, terminal
-from luckbase.solver.errors import MissingTableError, OptionError, need
+from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError, need
 
 if TYPE_CHECKING:
+    import uvicorn
+
     from luckbase.jobs.web.pool import Finder, TablePool
+
+WAITING = 128
+"""Connections that may wait to be taken."""
+SHORT_SECONDS = 5.0
+"""A process that ends sooner after its start would do so again."""
+ENDING = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
+"""The signals that end it."""
 
 
 @options.command("luckbase serve", "luckbase serve pig/race --port 8000 --no-open")
@@ -39,6 +53,9 @@ def serve(
         int, typer.Option(metavar="N", min=0, max=65535, help="Listen at this port; 0: any free.")
     ] = 8714,
     no_open: Annotated[bool, Help("Do not open the browser.")] = False,
+    processes: Annotated[
+        int, typer.Option(metavar="N", min=1, max=256, help="Processes that answer, one a core.")
+    ] = 1,
     host: Annotated[
         str, Help("Listen at this address of the machine, so that others may ask too.", "H")
     ] = "127.0.0.1",
@@ -50,8 +67,14 @@ def serve(
 
     Nothing is ever written. Listens on this machine alone unless --host says otherwise. Ctrl+C
     ends it."""
+    from luckbase.cluster.table.place import is_uri
+
     need("serve", "starlette", "uvicorn", extra="web")
+    if processes > 1 and not hasattr(os, "fork"):
+        raise OptionError(f"--processes: {processes} need a system that forks; leave it out")
     pool = pool_of(tables or [], results, options.read_settings(settings))
+    if processes > 1 and any(is_uri(each.path) for each in pool.listed()):
+        raise OptionError("--processes: one process answers of tables in a store; leave it out")
     listener = listen(host, port)
     if not is_local(host):
         terminal.say(
@@ -64,7 +87,7 @@ def serve(
         terminal.print_json({"address": address, "tables": count})
     else:
         terminal.say(f"{words.many(count, 'table')} at {address} (Ctrl+C ends it)")
-    run(pool, listener, host, None if no_open else address)
+    run(pool, listener, host, None if no_open else address, processes)
 
 
 def pool_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) -> TablePool:
@@ -134,23 +157,45 @@ def address_of(listener: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
-def run(pool: TablePool, listener: socket.socket, host: str, page: str | None) -> None:
-    """Answer until Ctrl+C. page: an address to open in the browser."""
+def run(
+    pool: TablePool, listener: socket.socket, host: str, page: str | None, processes: int = 1
+) -> None:
+    """Answer until Ctrl+C. page: an address to open in the browser. Raises LuckbaseError where one
+    of several processes ends soon after its start."""
     import uvicorn
 
     from luckbase.jobs.web.server import MAX_REQUESTS, hosts_of, make_app
 
+    class Server(uvicorn.Server):
+        """Takes one connection at a time, so that each process gets its share of many."""
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            for each in sockets or ():
+                each.listen(WAITING)
+
     hosts, pool.says_paths = hosts_of(host, listener), is_local(host)
+    pool.remembered //= processes
     config = uvicorn.Config(
-        make_app(pool, hosts, warm=True), log_level="warning", access_log=False,
-        server_header=False, date_header=False, timeout_graceful_shutdown=3, ws="none",
+        make_app(pool, hosts, warm=True, processes=processes), log_level="warning",
+        access_log=False, server_header=False, date_header=False, timeout_graceful_shutdown=3,
+        ws="none", backlog=WAITING if processes == 1 else 1,
         limit_concurrency=2 * MAX_REQUESTS,  # with those that wait for nothing
     )  # fmt: skip
     # On Linux, where there is no screen for one, a browser would take over the terminal.
     screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-    if page is not None and (screen or not sys.platform.startswith("linux")):
-        threading.Timer(0.3, webbrowser.open, [page]).start()
-    server = uvicorn.Server(config)
+    opened = page is not None and (screen or not sys.platform.startswith("linux"))
+    browser = threading.Timer(0.3, webbrowser.open, [page]) if opened else None
+    if processes > 1:
+        with listener:
+            return Crew(processes, lambda: answer(Server(config), listener)).run(browser)
+    if browser is not None:
+        browser.start()
+    answer(Server(config), listener)
+
+
+def answer(server: uvicorn.Server, listener: socket.socket) -> None:
+    """Answer until a signal ends it."""
     if callable(signal.getsignal(signal.SIGHUP)):  # ours, which would end it with a traceback
         signal.signal(signal.SIGHUP, server.handle_exit)  # as it does with SIGTERM
     try:
@@ -159,3 +204,80 @@ def run(pool: TablePool, listener: socket.socket, host: str, page: str | None) -
     except KeyboardInterrupt:
         if not server.should_exit:  # else it has ended, and raises once more what ended it
             raise
+
+
+class Crew:
+    """Processes that do the same until a signal ends all of them; one that ends is replaced."""
+
+    def __init__(self, size: int, work: Callable[[], None]) -> None:
+        self.size, self.work = size, work
+        self.born: dict[int, float] = {}
+        """When those that run were started, by their ids."""
+        self.ending = False
+        self.read_end, self.write_end = os.pipe()
+
+    def run(self, then: threading.Thread | None = None) -> None:
+        """Until a signal, or one ends soon after its start: then raises LuckbaseError. then: is
+        started when all are."""
+        for each in ENDING:
+            signal.signal(each, self.end)
+        while len(self.born) < self.size:
+            self.start()
+        if then is not None:
+            then.start()
+        short = ""
+        while self.born:
+            pid, status = os.wait()
+            born = self.born.pop(pid, None)
+            if born is None or self.ending:  # the first: what has opened the browser
+                continue
+            lived = time.monotonic() - born
+            if lived < SHORT_SECONDS:
+                short = f"a process ended {lived:.0f} s after its start ({ended(status)})"
+                self.end()
+                continue
+            terminal.say(f"luckbase: warning: a process ended ({ended(status)}); it is replaced")
+            self.start()
+        if short:
+            raise LuckbaseError(f"{short}; look for the reason with --processes 1")
+
+    def end(self, *_: object) -> None:
+        """End all of them."""
+        self.ending = True
+        for pid in self.born:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+
+    def start(self) -> None:
+        """Start one more."""
+        pid = os.fork()
+        if pid:
+            self.born[pid] = time.monotonic()
+            if self.ending:  # meanwhile
+                self.end()
+            return
+        code = 1
+        try:
+            for each in ENDING:
+                signal.signal(each, signal.default_int_handler)
+            os.close(self.write_end)
+            threading.Thread(target=self.follow, daemon=True).start()
+            self.work()
+            code = 0
+        except KeyboardInterrupt:
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+
+    def follow(self) -> None:
+        """End this process when the one that started it has."""
+        os.read(self.read_end, 1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def ended(status: int) -> str:
+    """How a process ended, in words."""
+    code = os.waitstatus_to_exitcode(status)
+    return f"exit code {code}" if code >= 0 else signal.Signals(-code).name

@@ -122,7 +122,10 @@ class _Declared(_Dispatcher):  # type: ignore[misc]
                 if tuple(sig.args) not in self.overloads:
                     name = self.py_func.__name__
                     raise errors.TypingError(f"{name} is {self.declared}, not {sig}")
-            results[id(sig)] = sig, super().get_compile_result(sig)
+            found = super().get_compile_result(sig)
+            library = found.library  # which numba asks for two addresses, each time anew
+            library.get_pointer_to_function = cache(library.get_pointer_to_function)
+            results[id(sig)] = sig, found
         return results[id(sig)][1]
 
 

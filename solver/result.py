@@ -101,7 +101,10 @@ class Result:
         if flat:
             parts, said = said, {}
             for name, part in parts.items():
-                said |= part if name in flat else {name: part}
+                if name in flat:
+                    said.update(part)
+                else:
+                    said[name] = part
         return {name: said[name] for name in order if name in said} if order else said
 
     @classmethod

@@ -85,16 +85,27 @@ class Words:
 Shape = Box | Counter | Die | Words
 
 
+@dataclass(frozen=True, eq=False)
+class Backdrop:
+    """What lies below the shapes of every state of a board: made once, and drawn once."""
+
+    shapes: tuple[Shape, ...] = ()
+
+
+NO_BACKDROP = Backdrop()
+
+
 @dataclass(frozen=True)
 class Scene:
     """A state as it looks. title: it in a few words; about: in sentences; wide, high: of the sheet,
-    in units."""
+    in units. shapes: those of this state, above its board's backdrop."""
 
     title: str
     about: str
     wide: float
     high: float
     shapes: tuple[Shape, ...] = field(repr=False)
+    backdrop: Backdrop = field(default=NO_BACKDROP, repr=False, compare=False)
 
     def __str__(self) -> str:
         return f"{self.title}. {self.about}"

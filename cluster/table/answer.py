@@ -409,16 +409,20 @@ def from_rules(
 
 
 def actions_of_part(
-    part: Part, states: Ints, edges: Expanded | None = None, rows: Rows | None = None
-) -> EveryAction:
+    part: Part, states: Ints, edges: Expanded | None = None, rows: Rows | None = None,
+    payoffs: Floats | None = None,
+) -> EveryAction:  # fmt: skip
     """What a part says of canonical states (n, fields) that it holds, or that are over, with every
-    action; where both choose at once the payoffs alone. edges, rows: of the states, if they are
-    expanded or read already. Raises CorruptTableError."""
+    action; where both choose at once the payoffs alone. edges, rows, payoffs: of the states and of
+    their children, if they are expanded, read or looked up already. Raises CorruptTableError."""
     edges = expand(part.game, states) if edges is None else edges
-    part.fetch(np.concatenate([states, edges.children]))
+    if payoffs is None:
+        part.fetch(np.concatenate([states, edges.children]))
     rows = part.stored(states) if rows is None else rows
     solved = np.ones(len(states), bool) if rows.solved is None else rows.solved | edges.terminal
-    q = evaluate(edges, part.children(edges, solved))
+    if payoffs is None or not solved.all():
+        payoffs = part.children(edges, solved)
+    q = evaluate(edges, payoffs)
     best, values = np.where(solved, rows.best, -1), np.asarray(rows.values, np.float64)
     taken = part.taken(replace(rows, best=best), q, edges.actors, states)
     found = from_rules(part.game, edges, q, taken, part.tolerance, values, part.error)

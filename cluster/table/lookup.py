@@ -319,19 +319,37 @@ class Lookup:
         if state is not None and fields:
             raise StateError(f"{next(iter(fields))}: give a state or its fields as keywords")
         game, state = self.game, fields if state is None else state
-        canonical, inputs = game.parse(state), game.fields.read(state).reshape(1, -1)
-        found, there = self.every_action(canonical.reshape(1, -1), inputs)
+        inputs = game.fields.read(state).reshape(1, -1)
+        canonical = game.canonical_states(inputs)
+        answer = self.known_answer(canonical, inputs)
+        if answer is None and max_states:
+            answer = self.search(canonical[0], max_states, inputs, on_level)[0]
+        if answer is None:
+            raise StateError(self.missing(canonical[0]))
+        return self.as_given(answer, canonical, inputs)
+
+    def known_answer(
+        self, state: Ints, inputs: Ints, edges: Expanded | None = None,
+        payoffs: Floats | None = None,
+    ) -> Answer | None:  # fmt: skip
+        """The answer to one canonical state (1, fields), nothing searched; None where there is
+        none. inputs: as `every_action`. edges, payoffs: of the state and of its children, if they
+        are known already."""
+        game = self.game
+        found, there = self.every_action(state, inputs, edges, payoffs)
         if there[0] and game.simultaneous and not len(found.at_once()):
             # Both may choose where the payoffs alone are there, and no strategies.
-            there = expand(game, canonical.reshape(1, -1)).kinds != SIMULTANEOUS
-        if there[0]:
-            answer = answer_at(found, 0, self.origin, game.describe(canonical))
-        elif max_states:
-            answer = self.search(canonical, max_states, inputs, on_level)[0]
-        else:
-            raise StateError(self.missing(canonical))
-        read = game.fields.describe(game.fields.numbers(inputs)[0])
-        return replace(answer, given=otherwise(read, answer.state))
+            edges = expand(game, state) if edges is None else edges
+            there = edges.kinds != SIMULTANEOUS
+        return answer_at(found, 0, self.origin, game.describe(state)) if there[0] else None
+
+    def as_given(self, answer: Answer, state: Ints, inputs: Ints) -> Answer:
+        """The answer to a canonical state (1, fields) with what was given otherwise; inputs: as
+        `every_action`."""
+        numbers = self.game.fields.numbers(inputs)
+        if (numbers == state).all():
+            return answer
+        return replace(answer, given=otherwise(self.game.describe(numbers[0]), answer.state))
 
     def search(
         self, state: Ints, max_states: int, inputs: Ints | None = None,
@@ -388,15 +406,20 @@ class Lookup:
         return found, np.maximum(found - low, high - found).max(axis=1)
 
     def every_action(
-        self, states: Ints, inputs: Ints | None = None
-    ) -> tuple[EveryAction, NDArray[np.bool_]]:
+        self, states: Ints, inputs: Ints | None = None, edges: Expanded | None = None,
+        payoffs: Floats | None = None,
+    ) -> tuple[EveryAction, NDArray[np.bool_]]:  # fmt: skip
         """What `ask` says of canonical states (n, fields), nothing searched, as arrays; and of
         which (n,) there is an answer: they are held, or all of their children are, or are over.
 
         inputs: the same as a person gave them, values (n, fields), for the names of their bids.
+        edges, payoffs: of one state, if it is expanded, and its children (m, players) are looked
+        up.
         """
         states = np.ascontiguousarray(np.asarray(states, np.int64))
         inputs = self.game.fields.values(states) if inputs is None else inputs
+        if len(self.parts) > 1:
+            payoffs = None  # a part looks among its own first
         owners, there = self.owners(states), np.ones(len(states), bool)
         pieces: list[tuple[Ints, EveryAction]] = []
         for at in self._shares(states, np.flatnonzero(owners < 0)):
@@ -405,15 +428,19 @@ class Lookup:
         for i in np.unique(owners[owners >= 0]).tolist():
             part = self.parts[i]
             for at in self._shares(states, np.flatnonzero(owners == i), part):
-                pieces.append((at, self.of_part(part, states[at], inputs[at])))
+                own = self.of_part(part, states[at], inputs[at], edges, payoffs)
+                pieces.append((at, own))
         nothing = nothing_known(0, self.game.players)
         return joined(pieces or [(owners, nothing)]), there
 
-    def of_part(self, part: Part, states: Ints, inputs: Ints) -> EveryAction:
+    def of_part(
+        self, part: Part, states: Ints, inputs: Ints, edges: Expanded | None = None,
+        payoffs: Floats | None = None,
+    ) -> EveryAction:  # fmt: skip
         """The same of states that a part holds: with the strategies where both choose at once and
         their children are there."""
-        edges = expand(self.game, states)
-        found = actions_of_part(part, states, edges)
+        edges = expand(self.game, states) if edges is None else edges
+        found = actions_of_part(part, states, edges, payoffs=payoffs)
         both = np.flatnonzero(edges.kinds == SIMULTANEOUS)
         if not len(both):
             return found

@@ -13,7 +13,7 @@ the table the payoffs of all of them at once; the answer to the state itself is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from pydantic import Field, PlainSerializer
 
 from luckbase.cluster import words
-from luckbase.cluster.table.answer import Action, Answer, otherwise
-from luckbase.solver.errors import MissingTableError, StateError
+from luckbase.cluster.table.answer import Action, Answer
+from luckbase.solver.errors import MissingTableError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import drawing
 from luckbase.solver.game.fields import State
@@ -136,21 +136,20 @@ def moves(
     searched; SearchLimitError.
     """
     game = table.game
-    here = game.parse(state)
-    edges = expand(game, here.reshape(1, -1))
+    inputs = game.fields.read(state).reshape(1, -1)
+    canonical = game.canonical_states(inputs)
+    here, edges = canonical[0], expand(game, canonical)
+    over = edges.kinds[0] == TERMINAL
     payoffs, known = table.lookup_or_backup(edges.children)
-    held = bool(table.holds(here.reshape(1, -1))[0])
-    try:
-        answer = table.ask(state)
-    except StateError:
+    looked_up = payoffs if known.all() and not over else None
+    answer = table.known_answer(canonical, inputs, edges, looked_up)
+    if answer is None:
         if not max_states:
-            raise MissingTableError(table.missing(here)) from None
-        inputs = game.fields.read(state).reshape(1, -1)
+            raise MissingTableError(table.missing(here))
         answer, payoffs = table.search(here, max_states, inputs, on_level)
-        read = game.fields.describe(game.fields.numbers(inputs)[0])
-        answer = replace(answer, given=otherwise(read, answer.state))
         known = np.ones(len(payoffs), bool)
-    if edges.kinds[0] == TERMINAL:
+    answer, held = table.as_given(answer, canonical, inputs), bool(table.holds(canonical)[0])
+    if over:
         return Moves(here, answer, True, True)
     below = _Below(game, answer, edges, payoffs, known)
     if edges.kinds[0] == SIMULTANEOUS:  # what comes of a choice depends on both

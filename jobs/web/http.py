@@ -12,7 +12,8 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -82,10 +83,51 @@ def reply(
     headers = {**HEADERS, "content-type": kind, "cache-control": "no-store", **more}
     if len(content) >= ZIPPED_BYTES:
         headers["vary"] = "accept-encoding"
-        if "gzip" in request.headers.get("accept-encoding", ""):
+        if zips(request):
             content = gzip.compress(content, LEVEL, mtime=0)
             headers["content-encoding"] = "gzip"
     return Response(content, status, headers)
+
+
+class Kept:
+    """Answers that were sent, by tags that name all that they depend on: those that were sent last,
+    of so many bytes together."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes, self.bytes = max_bytes, 0
+        self._answers: OrderedDict[object, Response] = OrderedDict()
+
+    def get(self, key: object) -> Response | None:
+        """The answer that was kept; None where it was not, or is not any more."""
+        if key in self._answers:
+            self._answers.move_to_end(key)
+        return self._answers.get(key)
+
+    def keep(self, key: object, answer: Response) -> None:
+        """Keep an answer, and forget those that were sent longest ago."""
+        if (before := self._answers.pop(key, None)) is not None:
+            self.bytes -= len(before.body)
+        self._answers[key] = answer
+        self.bytes += len(answer.body)
+        while self.bytes > self.max_bytes:
+            self.bytes -= len(self._answers.popitem(last=False)[1].body)
+
+
+def zips(request: Request) -> bool:
+    """Whether its sender takes compressed answers."""
+    return "gzip" in request.headers.get("accept-encoding", "")
+
+
+def tag_of(request: Request, versions: Sequence[str]) -> str:
+    """The ETag of the answer to an address by tables that are at these versions."""
+    asked = "\0".join([request.url.path, request.url.query, *versions])
+    return f'"{hashlib.sha256(asked.encode()).hexdigest()[:32]}"'
+
+
+def has(request: Request, tag: str) -> bool:
+    """Whether its sender has the answer with that ETag."""
+    known = request.headers.get("if-none-match", "").split(",")
+    return tag in [each.strip().removeprefix("W/") for each in known]
 
 
 def refusal(request: Request, status: int, sentence: str, field: str | None = None) -> Response:
@@ -181,6 +223,10 @@ class TableParams(QueryParams):
     strict: Truth = Field(
         False, description="1: refuse a table whose board has changed since (409)", examples=["0"]
     )
+    version: str = Field(
+        "", examples=["0123456789abcdef"],
+        description="the `version` of the table: while it is that the answer may be kept for ever",
+    )  # fmt: skip
 
 
 class StateParams(TableParams, extra="allow"):
@@ -258,10 +304,11 @@ FIRST_BYTES, SEARCHED_BYTES = 4, 1000
 
 
 class Bodies:
-    """The bodies that are kept. bytes: how many they have."""
+    """The bodies that are kept. bytes: how many they have; share: of `BODIES_BYTES` that they may,
+    one in so many."""
 
-    def __init__(self) -> None:
-        self.bytes = 0
+    def __init__(self, share: int = 1) -> None:
+        self.bytes, self.share = 0, share
 
     @asynccontextmanager
     async def read(
@@ -293,7 +340,7 @@ class Bodies:
         try:
             async with asyncio.timeout(READ_SECONDS):
                 async for piece in request.stream():
-                    if self.bytes + len(piece) > BODIES_BYTES:
+                    if self.bytes + len(piece) > BODIES_BYTES // self.share:
                         said = "body: the server reads too many others; send it again in a moment"
                         raise Unanswered(503, said)
                     self.bytes += len(piece)
@@ -336,7 +383,7 @@ def _file(address: str, path: Path) -> Route:
 
     async def answer(request: Request) -> Response:
         more = {"etag": tag, "cache-control": "no-cache"}
-        if request.headers.get("if-none-match") == tag:
+        if has(request, tag):
             return reply(request, b"", kind, 304, more)
         return reply(request, content, kind, more=more)
 

@@ -9,12 +9,13 @@ has changed on the disk since it was opened is opened again.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -26,6 +27,7 @@ from luckbase.cluster.table.place import is_uri
 from luckbase.cluster.table.table import StoredTable, open_table
 from luckbase.solver import errors
 from luckbase.solver.errors import LuckbaseError
+from luckbase.solver.njit import PACKAGE
 
 OPEN_TABLES = 6
 """Tables that stay open; as many may be in use."""
@@ -34,6 +36,9 @@ REMEMBERED_BYTES = 400 << 20
 machine's memory."""
 LIST_SECONDS = 2.0
 """How old the list may get."""
+
+CODE = hashlib.sha256(b"".join(p.read_bytes() for p in sorted(PACKAGE.rglob("*.py")))).hexdigest()
+"""Another one once what answers is."""
 
 _PATH = re.compile(r"(?<![\w.~/-])/(?!api/)(?:[^\s/:;,'\"]+/)+[^\s/:;,'\"]*")
 """A path from the root, of two names or more."""
@@ -72,6 +77,8 @@ class TablePool:
         self._free: dict[StoredTable, tuple[str, object]] = {}
         """Open tables that nobody is using, the last used one last: their ids, and their stamps."""
         self._status: dict[str, tuple[object, float, Status]] = {}
+        self._boards: dict[str, Path | None] = {}
+        """The board files of the tables that were opened, by their ids."""
 
     # --- the list ------------------------------------------------------------------------------
 
@@ -81,8 +88,15 @@ class TablePool:
             self._list_again()
             return list(self._listed.values())
 
+    def known(self, id: str) -> TableEntry | None:
+        """The table of that id where that is said at once: it is listed, and on a disk."""
+        entry = self._listed.get(id)
+        return entry if entry and not is_uri(entry.path) and is_table(entry.path) else None
+
     def find(self, id: str) -> TableEntry:
         """The table of that id. Raises MissingTableError."""
+        if entry := self.known(id):
+            return entry
         with self._lock:
             if id not in self._listed or not _is_there(self._listed[id].path):
                 self._list_again()
@@ -116,6 +130,18 @@ class TablePool:
             self._status[entry.id] = known
         return known[2]
 
+    def version(self, entry: TableEntry) -> str | None:
+        """What is another one once an answer of the table may be: its files have changed, or its
+        board's; None before it was opened, and of one in a store, where to know takes a while."""
+        if is_uri(entry.path) or entry.id not in self._boards:
+            return None
+        stamp = self._stamp(entry)
+        text = repr((CODE, entry.id, stamp))
+        return hashlib.sha256(text.encode()).hexdigest()[:16] if stamp[0] else None
+
+    def _stamp(self, entry: TableEntry) -> tuple[object, object]:
+        return _stamp(entry.path), _changed(self._boards.get(entry.id))
+
     def without_paths(self, sentence: str, entry: TableEntry) -> str:
         """A sentence about a table as those who ask may read it: where they are of other machines,
         its id in place of its folder, and files by their last names."""
@@ -141,7 +167,7 @@ class TablePool:
         `fields` of the table's states, by name."""
         entry = self.find(id)
         try:
-            with self.open(id) as table:
+            with self._opened(entry) as table:
                 try:
                     if strict and table.origin.stale:
                         why = "; ".join(table.origin.stale[:3])
@@ -154,15 +180,19 @@ class TablePool:
             error.args = (self.without_paths(str(error), entry),)
             raise
 
-    @contextmanager
-    def open(self, id: str) -> Iterator[StoredTable]:
+    def open(self, id: str) -> AbstractContextManager[StoredTable]:
         """The table of that id, open, for this thread alone.
 
         Raises MissingTableError, CorruptTableError.
         """
-        entry = self.find(id)
-        stamp = _stamp(entry.path)
-        table, sound = self._take(id, stamp) or self._open(entry), True
+        return self._opened(self.find(id))
+
+    @contextmanager
+    def _opened(self, entry: TableEntry) -> Iterator[StoredTable]:
+        id, stamp, sound = entry.id, self._stamp(entry), True
+        table = self._take(id, stamp)
+        if table is None:
+            table, stamp = self._open(entry)
         try:
             yield table
         except (errors.CorruptTableError, OSError) as error:
@@ -192,14 +222,19 @@ class TablePool:
         self.forget(id)
         return None
 
-    def _open(self, entry: TableEntry) -> StoredTable:
+    def _open(self, entry: TableEntry) -> tuple[StoredTable, object]:
+        """The table, opened, and how it and its board stood at the latest when it was."""
+        stood = _stamp(entry.path)
         table = open_table(entry.path)
+        file = next((goal.board_file for goal in table.ledger.goals[::-1] if goal.board_file), None)
+        self._boards[entry.id] = Path(file) if file else None
+        stamp = stood, _changed(self._boards.get(entry.id))  # before the board is read
         for part in table.parts:
             part.groups.max_bytes = self.remembered // len(table.parts)
         if not self.says_paths:
             why = tuple(self.without_paths(each, entry) for each in table.origin.stale)
             table.__dict__["origin"] = replace(table.origin, stale=why)
-        return table
+        return table, stamp
 
     def forget(self, *ids: str) -> None:
         """Close what is open of tables and not in use; of all if none is named."""
@@ -228,3 +263,12 @@ def _stamp(path: Path) -> object:
     except OSError:
         return None
     return names, head.st_mtime_ns, head.st_ino
+
+
+def _changed(path: Path | None) -> object:
+    """What changes when a file does."""
+    try:
+        found = None if path is None else path.stat()
+    except OSError:
+        return None
+    return found and (found.st_mtime_ns, found.st_size, found.st_ino)

@@ -17,7 +17,7 @@ import json
 import logging
 import re
 import socket
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -51,6 +51,9 @@ OF_ONE_TABLE = 2
 """Questions of one table that are; batches: one."""
 MAX_REQUESTS = 200
 """Requests that are being answered, or wait for that."""
+KEPT_BYTES = 64 << 20
+"""Of answers that are remembered as they were sent."""
+FOR_EVER = "max-age=31536000, immutable"
 LOCAL = ("127.0.0.1", "localhost", "::1")
 BUG = "this is an error in luckbase, not yours; the server has printed more"
 log = logging.getLogger("luckbase.web")
@@ -80,6 +83,8 @@ class View:
     """Raises what is wrong with a body by its type and its first bytes."""
     long: bool = False
     """Whether an answer may take long."""
+    lasts: bool = False
+    """Whether it is the same for as long as the tables are."""
 
 
 def of_table(question: Callable[[StoredTable, ApiRequest[Any]], Result | Rows]) -> Answer:
@@ -105,25 +110,26 @@ VIEWS = (
     ),
     View(
         f"{AT}/state", "A state: payoffs, actions, outcomes.", states.DrawnParams,
-        of_table(states.state_view), states.StateView, FIELDS,
+        of_table(states.state_view), states.StateView, FIELDS, lasts=True,
     ),
     View(
         f"{AT}/mainline", "The best action and the likeliest outcome, to the end.",
         states.LineParams, of_table(states.main_line), states.MainLine,
-        f"{FIELDS} Of equally likely outcomes the middle one for who acts.",
+        f"{FIELDS} Of equally likely outcomes the middle one for who acts.", lasts=True,
     ),
     View(
         f"{AT}/chart/{{name}}", "A chart of the game; fields choose its lines.",
-        states.ChartParams, of_table(states.chart_view), states.ChartView, FIELDS,
+        states.ChartParams, of_table(states.chart_view), states.ChartView, FIELDS, lasts=True,
     ),
     View(
         f"{AT}/grid", "Payoffs, margins or best actions over two columns.", states.GridParams,
         of_table(states.grid_view), states.GridView,
         f"{FIELDS} COLUMN_from, COLUMN_to, COLUMN_step bound an axis; at most 40,000 cells.",
+        lasts=True,
     ),
     View(
         f"{AT}/columns", "What rows can be filtered by, and searches to begin with.", TableParams,
-        of_table(filter.columns_view), filter.FilterInfo,
+        of_table(filter.columns_view), filter.FilterInfo, lasts=True,
     ),
     View(
         f"{AT}/filter", "The rows that meet conditions: the first ones, and how many there are.",
@@ -139,7 +145,7 @@ VIEWS = (
     ),
     View(
         f"{AT}/train", "A decision to train with, and what each choice costs.", train.TrainParams,
-        of_table(train.train_view), train.TrainView,
+        of_table(train.train_view), train.TrainView, lasts=True,
     ),
     View(
         f"{AT}/play", "A person's game, played from its seed and moves.", TableParams,
@@ -148,7 +154,7 @@ VIEWS = (
     ),
     View(
         "/api/compare", "One state in two tables.", states.CompareParams,
-        states.compare_view, states.CompareView, FIELDS,
+        states.compare_view, states.CompareView, FIELDS, lasts=True,
     ),
 )  # fmt: skip
 
@@ -157,13 +163,14 @@ VIEWS = (
 
 
 class Explorer:
-    """The answers of one server: the tables, and the threads that ask them."""
+    """The answers of one server: the tables, and the threads that ask them. processes: so many
+    answer at the same address, each with its share of what all may have."""
 
-    def __init__(self, tables: TablePool) -> None:
+    def __init__(self, tables: TablePool, processes: int = 1) -> None:
         self.tables = tables
         self.threads = ThreadPoolExecutor(THREADS, thread_name_prefix="luckbase-web")
         self.batches = ThreadPoolExecutor(BATCHES, thread_name_prefix="luckbase-batch")
-        self.bodies = http.Bodies()
+        self.bodies, self.kept = http.Bodies(processes), http.Kept(KEPT_BYTES // processes)
         self._slots: dict[tuple[str, bool], asyncio.Semaphore] = {}
 
     async def in_thread(self, work: Callable[..., Any], *inputs: Any, long: bool = False) -> Any:
@@ -192,6 +199,19 @@ class Explorer:
         self.batches.shutdown(cancel_futures=True)
         self.tables.forget()
 
+    def tag(
+        self, request: Request, ids: Sequence[str], pairs: Mapping[str, str]
+    ) -> tuple[str, dict[str, str]]:
+        """The ETag of what these tables say now, and the headers that say how long; "" where one
+        has no version."""
+        versions = [self.tables.version(self.tables.find(id)) for id in ids]
+        known = [version for version in versions if version]
+        if len(known) < len(ids) or not ids:
+            return "", {}
+        tag, named = http.tag_of(request, known), known == [pairs.get("version")]
+        lasts = FOR_EVER if named else "no-cache"
+        return tag, {"etag": tag, "cache-control": lasts, "vary": "accept-encoding"}
+
     def route(self, view: View) -> Route:
         """The address of a view, and what answers there."""
 
@@ -203,30 +223,40 @@ class Explorer:
                 id for id in map(pairs.get, ("first", "second")) if id
             ]  # fmt: skip
             for id in ids:
-                await self.in_thread(self.tables.find, id)
+                if not self.tables.known(id):
+                    await self.in_thread(self.tables.find, id)
+            tag, more = self.tag(request, ids, pairs) if view.lasts else ("", {})
+            if tag and http.has(request, tag):
+                return http.reply(request, b"", status=304, more=more)
+            key = tag, http.zips(request)
+            if tag and (kept := self.kept.get(key)) is not None:
+                return kept
 
             def work(body: bytes) -> Response:
                 asked = ApiRequest(view.params.read(pairs), path, kind, body)
                 made = view.answer(self.tables, asked)
                 if isinstance(made, Rows):
                     return http.reply(request, made.content, made.kind)
-                return http.reply(request, http.encode(made.as_json()))
+                return http.reply(request, http.encode(made.as_json()), more=more)
 
             read = self.bodies.read(request, view.max_bytes, view.check_body)
             async with read as body, self.slots(ids, view.long):
                 reply: Response = await self.in_thread(work, body, long=view.long)
-                return reply
+            if tag:
+                self.kept.keep(key, reply)
+            return reply
 
         return Route(view.path, answer, methods=[view.method])
 
 
 def make_app(
-    tables: TablePool, hosts: tuple[str, ...] | None = LOCAL, warm: bool = False
-) -> Starlette:
+    tables: TablePool, hosts: tuple[str, ...] | None = LOCAL, warm: bool = False,
+    processes: int = 1,
+) -> Starlette:  # fmt: skip
     """The application. hosts: the names by which the server may be called, None for any: a page
     elsewhere that has its own name lead to this machine is refused. warm: load at the start what is
-    compiled of each game."""
-    explorer = Explorer(tables)
+    compiled of each game. processes: as `Explorer`."""
+    explorer = Explorer(tables, processes)
 
     async def openapi(request: Request) -> Response:
         texts = await explorer.in_thread(field_texts, explorer.tables)
@@ -245,17 +275,17 @@ def make_app(
     routes = [*map(explorer.route, VIEWS), Route("/openapi.json", openapi), *http.page_files()]
     handlers: Mapping[Any, Any] = {LuckbaseError: http.refused, HTTPException: http.no_such}
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
-    app.add_middleware(Guard, hosts=hosts)
+    app.add_middleware(Guard, hosts=hosts, processes=processes)
     return app
 
 
 class Guard:
     """Stands before the application: refuses requests that call the server by a name that is not
-    one of `hosts` (None: any), and work that another page sends; makes a sentence of what goes
-    wrong unforeseen."""
+    one of `hosts` (None: any), work that another page sends, and more than its share of
+    `MAX_REQUESTS`; makes a sentence of what goes wrong unforeseen."""
 
-    def __init__(self, app: ASGIApp, hosts: tuple[str, ...] | None) -> None:
-        self.app, self.hosts = app, hosts
+    def __init__(self, app: ASGIApp, hosts: tuple[str, ...] | None, processes: int = 1) -> None:
+        self.app, self.hosts, self.processes = app, hosts, processes
         self.at_once = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -269,7 +299,7 @@ class Guard:
         if request.method not in ("GET", "HEAD") and from_elsewhere(request.headers):
             said = f"origin: {request.method} is for this server's own page and for programs"
             return await http.refusal(request, 403, said)(scope, receive, send)
-        if self.at_once >= MAX_REQUESTS:
+        if self.at_once >= MAX_REQUESTS / self.processes:
             said = f"{MAX_REQUESTS} requests are being answered already; ask again in a moment"
             return await http.refusal(request, 503, said)(scope, receive, send)
         self.at_once += 1

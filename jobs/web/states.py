@@ -30,7 +30,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import Array2, Flat, Result, WholeNumbers, WholeNumbers2
 from luckbase.solver.search.expand import expand
-from luckbase.solver.sentences import nearest
+from luckbase.solver.sentences import nearest, shorten
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.table import StoredTable, Table
@@ -68,10 +68,27 @@ class StateView(Result):
     drawing: str | None
 
 
+Drawn = Literal["none", "state", "whole"]
+_DRAWN: dict[str, Drawn] = {"0": "none", "1": "whole", "state": "state",
+                            "false": "none", "true": "whole"}  # fmt: skip
+
+
+def _drawn(text: str) -> Drawn:
+    if text not in _DRAWN:
+        raise OptionError(f"drawing: '{shorten(text, 30)}' is not 1, 0 or state")
+    return _DRAWN[text]
+
+
 class DrawnParams(StateParams):
     """Of a state that is drawn."""
 
-    drawing: Truth = Field(True, description="0: without the drawing", examples=["0"])
+    drawing: Annotated[
+        Drawn, BeforeValidator(_drawn, json_schema_input_type=Literal["0", "1", "state"])
+    ] = Field(
+        "whole", examples=["0"],
+        description="0: without the drawing; state: without what every state of the table shares, "
+        "its `backdrop`, which goes behind the drawing's <desc>",
+    )  # fmt: skip
 
 
 def state_view(table: StoredTable, request: ApiRequest[DrawnParams]) -> StateView:
@@ -89,11 +106,11 @@ def warm_up(pool: TablePool, id: str) -> None:
     pool.forget(id)
 
 
-def state_answer(table: StoredTable, state: Mapping[str, str], drawn: bool) -> StateView:
-    """The answer to a state with what can happen there; drawn: with its drawing."""
+def state_answer(table: StoredTable, state: Mapping[str, str], drawn: Drawn = "whole") -> StateView:
+    """The answer to a state with what can happen there; drawn: how much of its drawing."""
     there = _moves(table, state)
     why_not, said = tables.why_not(there), list(map(str, why(table, there)))
-    picture = drawing(table.game, state) if drawn else None
+    picture = None if drawn == "none" else drawing(table.game, state, drawn == "whole")
     defaults = table.game.fields.left_out(state)
     return StateView(there, defaults, said, why_not is None, why_not, picture)
 

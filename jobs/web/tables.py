@@ -17,6 +17,7 @@ from luckbase.cluster.table.ledger import TIERS
 from luckbase.cluster.table.moves import Addressed, Moves, moves
 from luckbase.cluster.words import fields, typed
 from luckbase.jobs.web.http import ApiRequest, QueryParams, TableParams
+from luckbase.jobs.web.pictures import backdrop
 from luckbase.solver.board import registry
 from luckbase.solver.board.model import Board, canonical, options_of
 from luckbase.solver.charts import Kind
@@ -46,7 +47,8 @@ class TableSummary(Result):
     """A table in the list. id: names it in addresses. title: the board's, its name where it has
     none; game_title: what people call the game; about: the game in two sentences. bytes: on the
     disk. why: what is missing, stale or damaged, in sentences. running: what a solve that runs says
-    of itself. error_bound: no payoff is further off."""
+    of itself. error_bound: no payoff is further off. version: another one once anything that its
+    answers say may have changed; null where that is not known."""
 
     id: str
     game: str
@@ -66,6 +68,7 @@ class TableSummary(Result):
     running: dict[str, Any] | None
     error_bound: float
     path_name: str
+    version: str | None
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,8 @@ class ColumnInfo(Result):
 class TableInfo(Result):
     """A table, its game and board, and how far it reaches. begins: whether the table answers a
     state in which plays begin. option_help: what each option of the board does, in a sentence;
-    outcome_note: what a person should know of the outcomes' names."""
+    outcome_note: what a person should know of the outcomes' names. backdrop: elements of SVG that
+    the drawings of all its states share."""
 
     summary: Flat[TableSummary]
     players: int
@@ -115,6 +119,7 @@ class TableInfo(Result):
     agents: list[str]
     option_help: dict[str, str]
     outcome_note: str
+    backdrop: str
     full: bool
     board_file: dict[str, Any]
 
@@ -143,7 +148,7 @@ def summary(pool: TablePool, entry: TableEntry) -> TableSummary:
         kind=" and ".join(kinds) or "empty", state=status.state, states=status.states,
         bytes=status.bytes, complete=status.state == "complete",
         stale=why if status.state == "stale" else [], why=why, running=status.running,
-        error_bound=status.error, path_name="/".join(entry.names),
+        error_bound=status.error, path_name="/".join(entry.names), version=pool.version(entry),
     )  # fmt: skip
 
 
@@ -182,6 +187,7 @@ def info(listed: TableSummary, table: StoredTable) -> TableInfo:
         agents=opponents(game),
         option_help=option_help(game.board),
         outcome_note=drawing(game).note,
+        backdrop=backdrop(drawing(game).backdrop()),
         full=any(part.name == TIERS for part in table.parts),
         board_file={"name": game.board.name, **canonical(game.board)},
     )  # fmt: skip

@@ -125,7 +125,7 @@ def _margins(table: Table, states: Ints) -> Floats:
 
 def _view(table: StoredTable, state: Ints, margin: float, seed: int) -> TrainView | None:
     """The decision at a state; None where what an action leads to is not known."""
-    view = state_answer(table, typed(table.game.describe(state)), drawn=True)
+    view = state_answer(table, typed(table.game.describe(state)))
     answer = view.moves.answer
     if not view.playable or len(answer.actions) < 2:
         return None

@@ -23,6 +23,7 @@ from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints, Runs
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.game.rules import Capability
+from luckbase.solver.scene import Backdrop
 from luckbase.solver.sentences import fields, listed, on_command_line, option, shorten
 
 if TYPE_CHECKING:
@@ -281,7 +282,7 @@ class Drawing(Capability):
     to, all of them; None where the two states do not tell what happened. positions: states (n,
     fields) that a picture of the whole game has though no play may come to them. equally_likely: so
     many equally likely outcomes has every chance event (36 rolls). note: what a person should know
-    of the names of outcomes, in sentences.
+    of the names of outcomes, in sentences. backdrop: what lies below the shapes of every scene.
     """
 
     missing: ClassVar[str] = "is drawn plainly"
@@ -293,6 +294,7 @@ class Drawing(Capability):
     positions: Callable[[], Ints] | None = None
     equally_likely: int = 0
     note: str = ""
+    backdrop: Callable[[], Backdrop] = Backdrop
 
 
 @dataclass(frozen=True)
@@ -556,8 +558,8 @@ def scene_of(game: Game, words: State) -> Scene:
 
     Raises StateError as `Game.parse` does.
     """
-    game.parse(words)
     values = game.fields.read(words)
+    game.canonical_states(values)
     own = drawing(game).scene
     if own is None:
         from luckbase.solver.scene import plain_scene

@@ -382,6 +382,8 @@ class Fields(Sequence[Field]):
         """int64 (2, columns): the least and the greatest of each number of a state."""
         self._shifts = np.array([field.shift for field in each])
         self._units = np.array([field.unit for field in each])
+        self._low = np.array([field.low for field in each])
+        self._high = np.array([min(field.high, most) for field in each])
 
     def __getitem__(self, i: Any) -> Any:
         return self._fields[i]
@@ -471,7 +473,8 @@ class Fields(Sequence[Field]):
         out of its field's bounds or off its unit."""
         values = np.array(values, np.int64).reshape(-1, len(self.columns))
         refuse, at = refuse or Refuse(len(values)), 0
-        for field in self:
+        fine = (values >= self._low) & (values <= self._high) & (values % self._units == 0)
+        for field in () if fine.all() else self:
             own = values[:, at : at + field.length]
             refuse(field.wrong(own), lambda x, i, f=field, own=own: f.why(int(own[x, i])))
             at += field.length

@@ -25,7 +25,7 @@ with its own peers.
 * ``seats``: what each seat of Press Your Luck is worth at the start of round 2, with coarse tables
   of up to 12 spins; 13 GB of disk.
 * ``replay``: times of shards through the real schedule, on 16, 128 and 1,024 cores.
-* ``web``: what ``luckbase serve`` answers in a second, on one core.
+* ``web``: what ``luckbase serve`` answers in a second, on one core and by a process a core.
 * ``page``: bytes, requests and time of the page's first views, on a slowed processor.
 * ``openspiel``: every game of OpenSpiel, or why not, beside its own value iteration (`cvxpy` for
   that; not in the project's extras).

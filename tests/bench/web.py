@@ -1,12 +1,14 @@
 """The bench suite ``web``: what a server of one table answers in a second.
 
 The server is ``luckbase serve`` on one core, and this process asks it, on another. Its processor
-time a request is what the system says that it used. States are drawn evenly from the whole table;
-nothing remembers an answer.
+time a request is what the system says that it used. States are drawn evenly from the whole table,
+each asked about once, so no answer is remembered but where it says so. Then a server with a process
+a core is asked by many connections at once, as the page asks.
 """
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import io
 import json
@@ -16,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,6 +34,8 @@ WARM, ASKED = 6_000, 2_000
 ROWS = 100_000
 """States of a batch."""
 SETTINGS = {"score_unit": 500, "frontier": 2}
+CONNECTIONS, MANY, CROWD = 16, 10_000, 256
+"""Connections that ask at once, what they ask together, and more connections than are answered."""
 
 
 @dataclass
@@ -63,9 +68,13 @@ class Server:
         return body
 
     def seconds(self) -> float:
-        """Processor seconds that it has used."""
-        words = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+        """Processor seconds that it and the processes that it has started have used."""
+        pid, ticks = self.process.pid, 0
+        others = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        for each in (pid, *others):
+            words = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(words[11]) + int(words[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     def memory(self) -> int:
         """The most bytes that it has had in memory."""
@@ -75,11 +84,12 @@ class Server:
 
 
 @contextmanager
-def serving(table: Path) -> Iterator[Server]:
+def serving(table: Path, processes: int = 1) -> Iterator[Server]:
     """A server of one table, on a free port, which ends afterwards."""
-    command = [sys.executable, "-m", "luckbase", "serve", str(table), "--no-open", "--port", "0"]
+    command = [sys.executable, "-m", "luckbase", "serve", str(table), "--no-open", "--port", "0",
+               "--processes", str(processes)]  # fmt: skip
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    if hasattr(os, "sched_setaffinity"):
+    if processes == 1 and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(process.pid, {max(os.sched_getaffinity(0))})
     try:
         assert process.stderr is not None
@@ -118,6 +128,49 @@ def web_suite(board: Path, results: Path) -> None:
         heads = ("a batch", "server, a state", "states/s", "with best")
         terminal.print_table("Many at once", heads, _batches(server, states), sys.stdout)
         print(f"the most memory of the server: {words.size(server.memory())}")
+    processes = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    with serving(table, processes) as server:
+        info = json.loads(server.get("/api/tables"))["tables"][0]
+        at = f"/api/tables/{info['id']}/state?"
+        asked = [f"{at}{query}&drawing=state" for query in queries]
+        _at_once(server, asked[:WARM], CONNECTIONS)
+        some = asked[WARM : WARM + MANY]
+        rows = [
+            _at_once(server, some, CONNECTIONS, f"{CONNECTIONS} connections, each state once"),
+            _at_once(server, some, CONNECTIONS, "the same states again, remembered"),
+            _at_once(server, asked[-MANY:], CROWD, f"{CROWD} connections"),
+        ]
+        heads = ("as the page asks, compressed", "server, a request", "a second", "99 of 100", "")
+        terminal.print_table(f"{processes} processes", heads, rows, sys.stdout)
+
+
+def _at_once(server: Server, paths: list[str], connections: int, name: str = "") -> tuple[str, ...]:
+    """A row of what so many connections, each with one request after the other, get."""
+    times, status, rest = list[float](), Counter[int](), iter(paths)
+
+    async def ask() -> None:
+        reader, writer = await asyncio.open_connection(server.host, server.port)
+        for path in rest:
+            began = time.perf_counter()
+            head = f"GET {path} HTTP/1.1\r\nHost: {server.host}\r\nAccept-Encoding: gzip\r\n\r\n"
+            writer.write(head.encode())
+            said = await reader.readuntil(b"\r\n\r\n")
+            await reader.readexactly(int(re.findall(rb"content-length: (\d+)", said)[0]))
+            times.append(time.perf_counter() - began)
+            status[int(said[9:12])] += 1
+        writer.close()
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*(ask() for _ in range(connections)))
+
+    before, began = server.seconds(), time.perf_counter()
+    asyncio.run(all_of_them())
+    took, spent = time.perf_counter() - began, server.seconds() - before
+    counts = ", ".join(f"{words.count(n)} of {code}" for code, n in sorted(status.items()))
+    return (
+        name, f"{spent / len(paths) * 1e3:.2f} ms", f"{len(paths) / took:,.0f}",
+        f"{statistics.quantiles(times, n=100)[98] * 1e3:.0f} ms", counts,
+    )  # fmt: skip
 
 
 def _cold(table: Path, query: str) -> float:

@@ -75,7 +75,7 @@ def states_below(game: Game, words: Mapping[str, Any], steps: int = 6) -> Iterat
 
 def boxes(scene: Scene, kind: str = "", field: str = "") -> list[Box]:
     return [
-        s for s in scene.shapes
+        s for s in (*scene.backdrop.shapes, *scene.shapes)
         if isinstance(s, Box) and kind in ("", s.kind) and field in ("", s.field)
     ]  # fmt: skip
 
@@ -127,7 +127,7 @@ def test_every_shape_is_on_the_sheet_and_of_a_known_kind(
     for state in states_below(game, start_of(game, words)):
         scene = scene_of(game, state)
         assert scene.title and scene.about.endswith(".") and "\n" not in scene.about
-        for shape in scene.shapes:
+        for shape in (*scene.backdrop.shapes, *scene.shapes):
             assert shape.role in ROLES
             left, top, right, bottom = edges(shape)
             assert left >= 0 and top >= 0 and right <= scene.wide and bottom <= scene.high, shape

@@ -51,7 +51,20 @@ export function table(id) {
   return known.get(id);
 }
 
-export const state = (id, query, signal) => ask(`/api/tables/${path(id)}/state?${query}`, { signal });
+/** The answer to a state. Its drawing comes without what is the same in all of the table, which is added here. */
+export async function state(id, query, signal) {
+  const drawn = new URLSearchParams(query).has("drawing") ? "" : "drawing=state";
+  const [about, version] = await Promise.all([table(id), versionOf(id)]);
+  const asked = [query, drawn, version && `version=${version}`].filter(Boolean).join("&");
+  const said = await ask(`/api/tables/${path(id)}/state?${asked}`, { signal });
+  return { ...said, drawing: said.drawing?.replace("</desc>", () => `</desc>${about.backdrop}`) ?? null };
+}
+
+/** What names a table as it stands: an answer to an address with it may be kept for ever. */
+async function versionOf(id) {
+  return (await tables()).find((each) => each.id === id)?.version;
+}
+
 export const mainline = (id, query) => ask(`/api/tables/${path(id)}/mainline?${query}`);
 export const grid = (id, query, signal) => ask(`/api/tables/${path(id)}/grid?${query}`, { signal });
 export const chart = (id, name, query, signal) => ask(`/api/tables/${path(id)}/chart/${encodeURIComponent(name)}${query ? `?${query}` : ""}`, { signal });

@@ -41,6 +41,7 @@ from luckbase.solver.scene import (
     GOOD,
     QUIET,
     UP,
+    Backdrop,
     Box,
     Counter,
     Scene,
@@ -75,7 +76,10 @@ def drawing(game: Game) -> Drawing:
     assert isinstance(board, PressYourLuckBoard)
     prize = f", a prize as ${board.prize_value:,}" if board.prize_value else ""
     note = f"Amounts count in steps of ${board.solve.score_unit:,}, rounded, halves up{prize}."
-    return Drawing(partial(draw, board), partial(spin_names, game), note=note)
+    return Drawing(
+        partial(draw, board), partial(spin_names, game), note=note,
+        backdrop=lambda: _around(board)[0],
+    )  # fmt: skip
 
 
 def draw(board: PressYourLuckBoard, values: Ints) -> Scene:
@@ -87,8 +91,7 @@ def draw(board: PressYourLuckBoard, values: Ints) -> Scene:
     best = max(score if within else -1 for score, within in zip(scores, inside, strict=True))
     winners = [i for i, score in enumerate(scores) if up < 0 and inside[i] and score == best]
     around, top, high = _around(board)
-    shapes: list[Shape] = list(around)
-    said = []
+    shapes, said = list[Shape](), []
     room = (ACROSS - 2) * WIDE
     wide = min(DESK, (room - BETWEEN) / players - BETWEEN)
     gap = (room - players * wide) / (players + 1)
@@ -102,7 +105,7 @@ def draw(board: PressYourLuckBoard, values: Ints) -> Scene:
     else:
         who = listed([f"player {i + 1}" for i in winners] or ["nobody"])
         title = f"the game is over: {who} {'share the win' if len(winners) > 1 else 'has won'}"
-    return Scene(title, " ".join(said), ACROSS * WIDE, high, tuple(shapes))
+    return Scene(title, " ".join(said), ACROSS * WIDE, high, tuple(shapes), around)
 
 
 def _said(player: int, desk: tuple[int, ...], inside: bool) -> str:
@@ -170,13 +173,13 @@ def _pieces(
 
 
 @lru_cache(16)
-def _around(board: PressYourLuckBoard) -> tuple[tuple[Shape, ...], float, float]:
+def _around(board: PressYourLuckBoard) -> tuple[Backdrop, float, float]:
     """What stands around the desks, where these begin, and how high all of it is."""
     leaves = board.leaves()
     if board.squares is None or [*map(len, board.squares)] != SHOWN:
         shapes = tuple(_outcomes(board, sorted(leaves, key=lambda leaf: -leaf.chance)))
         top = max(shape.y for shape in shapes) + OUTCOME_HIGH + 14
-        return shapes, top, top + DESK_HIGH + 4
+        return Backdrop(shapes), top, top + DESK_HIGH + 4
     chances = {leaf.at: float(leaf.chance) for leaf in leaves}
     known = board.rules.choices == "random"  # else it depends on who is up
     found: list[Shape] = []
@@ -190,7 +193,7 @@ def _around(board: PressYourLuckBoard) -> tuple[tuple[Shape, ...], float, float]
             label = _label(slide)
             found.append(Box("slide", x + 4, y + 17 + 23 * k, WIDE - 8, 21, (label,),
                              _role(slide), fitting(label, WIDE - 8, 13), about))  # fmt: skip
-    return tuple(found), HIGH + (HIGH * (DOWN - 2) - DESK_HIGH) / 2, DOWN * HIGH
+    return Backdrop(tuple(found)), HIGH + (HIGH * (DOWN - 2) - DESK_HIGH) / 2, DOWN * HIGH
 
 
 def _outcomes(board: PressYourLuckBoard, leaves: list[Leaf]) -> Iterator[Box]:
@@ -242,14 +245,12 @@ def spin_names(game: Game, state: Ints, action: int, children: Ints) -> list[str
     ints, unit, up = game.numbers.ints, game.board.solve.score_unit, player_up(state)
     had = by_field(state)[WHAMMIES][up]
     most, leading = ints[MAX_WHAMMIES], dict[bytes, list[tuple[Effect, ...]]]()
-    outcomes = outcome_distribution(game.board)
-    plain = [Effect(WHAMMY), *(Effect(PAYS, units) for units, _ in outcomes.money),
-             *(Effect(PAYS, units, 1) for units, _ in outcomes.spin)]  # fmt: skip
-    for offer, effects in enumerate([(each,) for each in plain] + [e for e, _ in outcomes.others]):
+    slides, plain = _slides(game.board)
+    for offer, effects in enumerate(slides):
         after = state.copy()
         left = [e for e in effects if e.kind != MAY_LOSE or had > 0]
         if len(left) > 1:
-            after[-1] = offer - len(plain) + 1
+            after[-1] = offer - plain + 1
         else:
             spin(ints, state, up, tuple(left[0]), after)
         leading.setdefault(after.tobytes(), []).append(tuple(left))
@@ -258,6 +259,15 @@ def spin_names(game: Game, state: Ints, action: int, children: Ints) -> list[str
         + ", and out" * int(by_field(child)[WHAMMIES][up] == most)
         for child in children
     ]
+
+
+@lru_cache(16)
+def _slides(board: PressYourLuckBoard) -> tuple[list[tuple[Effect, ...]], int]:
+    """What a spin can come to, and how many of these do one thing, which come first."""
+    outcomes = outcome_distribution(board)
+    plain = [Effect(WHAMMY), *(Effect(PAYS, units) for units, _ in outcomes.money),
+             *(Effect(PAYS, units, 1) for units, _ in outcomes.spin)]  # fmt: skip
+    return [*((each,) for each in plain), *(each for each, _ in outcomes.others)], len(plain)
 
 
 def _spin_name(outcomes: list[tuple[Effect, ...]], unit: int) -> str:
