@@ -188,7 +188,7 @@ def run(
     browser = threading.Timer(0.3, webbrowser.open, [page]) if opened else None
     if processes > 1:
         with listener:
-            return Crew(processes, lambda: answer(Server(config), listener)).run(browser)
+            return ProcessGroup(processes, lambda: answer(Server(config), listener)).run(browser)
     if browser is not None:
         browser.start()
     answer(Server(config), listener)
@@ -206,12 +206,12 @@ def answer(server: uvicorn.Server, listener: socket.socket) -> None:
             raise
 
 
-class Crew:
+class ProcessGroup:
     """Processes that do the same until a signal ends all of them; one that ends is replaced."""
 
     def __init__(self, size: int, work: Callable[[], None]) -> None:
         self.size, self.work = size, work
-        self.born: dict[int, float] = {}
+        self.started: dict[int, float] = {}
         """When those that run were started, by their ids."""
         self.ending = False
         self.read_end, self.write_end = os.pipe()
@@ -221,17 +221,17 @@ class Crew:
         started when all are."""
         for each in ENDING:
             signal.signal(each, self.end)
-        while len(self.born) < self.size:
+        while len(self.started) < self.size:
             self.start()
         if then is not None:
             then.start()
         short = ""
-        while self.born:
+        while self.started:
             pid, status = os.wait()
-            born = self.born.pop(pid, None)
-            if born is None or self.ending:  # the first: what has opened the browser
+            began = self.started.pop(pid, None)
+            if began is None or self.ending:  # the first: what has opened the browser
                 continue
-            lived = time.monotonic() - born
+            lived = time.monotonic() - began
             if lived < SHORT_SECONDS:
                 short = f"a process ended {lived:.0f} s after its start ({ended(status)})"
                 self.end()
@@ -244,7 +244,7 @@ class Crew:
     def end(self, *_: object) -> None:
         """End all of them."""
         self.ending = True
-        for pid in self.born:
+        for pid in self.started:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
 
@@ -252,7 +252,7 @@ class Crew:
         """Start one more."""
         pid = os.fork()
         if pid:
-            self.born[pid] = time.monotonic()
+            self.started[pid] = time.monotonic()
             if self.ending:  # meanwhile
                 self.end()
             return

@@ -83,13 +83,13 @@ def reply(
     headers = {**HEADERS, "content-type": kind, "cache-control": "no-store", **more}
     if len(content) >= ZIPPED_BYTES:
         headers["vary"] = "accept-encoding"
-        if zips(request):
+        if takes_gzip(request):
             content = gzip.compress(content, LEVEL, mtime=0)
             headers["content-encoding"] = "gzip"
     return Response(content, status, headers)
 
 
-class Kept:
+class AnswerCache:
     """Answers that were sent, by tags that name all that they depend on: those that were sent last,
     of so many bytes together."""
 
@@ -113,7 +113,7 @@ class Kept:
             self.bytes -= len(self._answers.popitem(last=False)[1].body)
 
 
-def zips(request: Request) -> bool:
+def takes_gzip(request: Request) -> bool:
     """Whether its sender takes compressed answers."""
     return "gzip" in request.headers.get("accept-encoding", "")
 
@@ -124,7 +124,7 @@ def tag_of(request: Request, versions: Sequence[str]) -> str:
     return f'"{hashlib.sha256(asked.encode()).hexdigest()[:32]}"'
 
 
-def has(request: Request, tag: str) -> bool:
+def is_unchanged(request: Request, tag: str) -> bool:
     """Whether its sender has the answer with that ETag."""
     known = request.headers.get("if-none-match", "").split(",")
     return tag in [each.strip().removeprefix("W/") for each in known]
@@ -383,7 +383,7 @@ def _file(address: str, path: Path) -> Route:
 
     async def answer(request: Request) -> Response:
         more = {"etag": tag, "cache-control": "no-cache"}
-        if has(request, tag):
+        if is_unchanged(request, tag):
             return reply(request, b"", kind, 304, more)
         return reply(request, content, kind, more=more)
 

@@ -51,7 +51,7 @@ OF_ONE_TABLE = 2
 """Questions of one table that are; batches: one."""
 MAX_REQUESTS = 200
 """Requests that are being answered, or wait for that."""
-KEPT_BYTES = 64 << 20
+CACHED_BYTES = 64 << 20
 """Of answers that are remembered as they were sent."""
 FOR_EVER = "max-age=31536000, immutable"
 LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -170,7 +170,10 @@ class Explorer:
         self.tables = tables
         self.threads = ThreadPoolExecutor(THREADS, thread_name_prefix="luckbase-web")
         self.batches = ThreadPoolExecutor(BATCHES, thread_name_prefix="luckbase-batch")
-        self.bodies, self.kept = http.Bodies(processes), http.Kept(KEPT_BYTES // processes)
+        self.bodies, self.cache = (
+            http.Bodies(processes),
+            http.AnswerCache(CACHED_BYTES // processes),
+        )
         self._slots: dict[tuple[str, bool], asyncio.Semaphore] = {}
 
     async def in_thread(self, work: Callable[..., Any], *inputs: Any, long: bool = False) -> Any:
@@ -226,11 +229,11 @@ class Explorer:
                 if not self.tables.known(id):
                     await self.in_thread(self.tables.find, id)
             tag, more = self.tag(request, ids, pairs) if view.lasts else ("", {})
-            if tag and http.has(request, tag):
+            if tag and http.is_unchanged(request, tag):
                 return http.reply(request, b"", status=304, more=more)
-            key = tag, http.zips(request)
-            if tag and (kept := self.kept.get(key)) is not None:
-                return kept
+            key = tag, http.takes_gzip(request)
+            if tag and (cached := self.cache.get(key)) is not None:
+                return cached
 
             def work(body: bytes) -> Response:
                 asked = ApiRequest(view.params.read(pairs), path, kind, body)
@@ -243,7 +246,7 @@ class Explorer:
             async with read as body, self.slots(ids, view.long):
                 reply: Response = await self.in_thread(work, body, long=view.long)
             if tag:
-                self.kept.keep(key, reply)
+                self.cache.keep(key, reply)
             return reply
 
         return Route(view.path, answer, methods=[view.method])

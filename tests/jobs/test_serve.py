@@ -232,7 +232,10 @@ def children_of(pid: int) -> list[int]:
     ],
 )
 def test_processes_that_cannot_begin_end_the_server_with_a_sentence(work: str, said: str) -> None:
-    text = f"import os; from luckbase.jobs.serve import Crew; Crew(2, lambda: {work}).run()"
+    text = (
+        "import os; from luckbase.jobs.serve import ProcessGroup\n"
+        f"ProcessGroup(2, lambda: {work}).run()"
+    )
     done = subprocess.run(
         [sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=120,
         check=False,
@@ -243,9 +246,9 @@ def test_processes_that_cannot_begin_end_the_server_with_a_sentence(work: str, s
 def test_processes_end_with_the_one_that_started_them() -> None:
     """Even where it is killed."""
     text = (
-        "import sys, time; from luckbase.jobs.serve import Crew\n"
+        "import sys, time; from luckbase.jobs.serve import ProcessGroup\n"
         "def work():\n    print('here', flush=True); time.sleep(120)\n"
-        "Crew(2, work).run()"
+        "ProcessGroup(2, work).run()"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", text], cwd=ROOT, stdout=subprocess.PIPE, text=True

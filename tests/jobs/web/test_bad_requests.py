@@ -161,7 +161,7 @@ def test_any_batch(client: TestClient, content: bytes, kind: str) -> None:
         ("/api/tables/{id}/state?mine=1", "yours is missing; write mine=0 yours=0"),
         ("/api/tables/{id}/state?mine=1&mine=2", "mine: is given twice"),
         ("/api/tables/{id}/state?mine=1&yours=99", "yours: 99 is too large; expected at most 20"),
-        ("/api/tables/{id}/state?drawing=maybe", "drawing: 'maybe' is not 1 or 0"),
+        ("/api/tables/{id}/state?drawing=maybe", "drawing: 'maybe' is not 1, 0 or state"),
         ("/api/tables/{id}/mainline?most=0", "most: '0' is not a whole number from 1 to 200"),
         ("/api/tables/{id}/chart/no", "chart: 'no' is not a chart of pig"),
         ("/api/tables/{id}/grid?x=mine", "y: is missing; write y=COLUMN"),

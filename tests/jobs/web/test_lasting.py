@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 import luckbase
 from luckbase.jobs.web import pool
-from luckbase.jobs.web.http import Kept
+from luckbase.jobs.web.http import AnswerCache
 from tests.jobs.web.serving import asking, id_of
 from tests.places import BOARDS
 
@@ -67,15 +67,15 @@ def test_an_answer_is_worked_out_once_and_compressed_or_not_as_it_is_wanted(
 
 
 def test_what_is_remembered_of_answers_is_bounded_and_the_last_ones() -> None:
-    kept = Kept(10)
+    cache = AnswerCache(10)
     for name, size in (("a", 4), ("b", 4), ("a", 5), ("c", 5)):
-        kept.keep(name, Response(b"x" * size))
-    assert kept.bytes == 10 and kept.get("b") is None
-    assert kept.get("a") is not None
-    kept.keep("d", Response(b"x"))
-    assert kept.get("c") is None and kept.get("a") is not None and kept.bytes == 6
-    kept.keep("large", Response(b"x" * 11))
-    assert kept.bytes == 0 and kept.get("large") is None
+        cache.keep(name, Response(b"x" * size))
+    assert cache.bytes == 10 and cache.get("b") is None
+    assert cache.get("a") is not None
+    cache.keep("d", Response(b"x"))
+    assert cache.get("c") is None and cache.get("a") is not None and cache.bytes == 6
+    cache.keep("large", Response(b"x" * 11))
+    assert cache.bytes == 0 and cache.get("large") is None
 
 
 def test_a_table_that_grows_answers_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
