@@ -222,7 +222,7 @@ class TablePool:
         self.forget(id)
         return None
 
-    def _open(self, entry: TableEntry) -> tuple[StoredTable, object]:
+    def _open(self, entry: TableEntry) -> tuple[StoredTable, tuple[object, object]]:
         """The table, opened, and how it and its board stood at the latest when it was."""
         stood = _stamp(entry.path)
         table = open_table(entry.path)

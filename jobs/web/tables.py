@@ -170,7 +170,7 @@ def column_spans(table: Table) -> dict[str, tuple[int, int, int]]:
 def info(listed: TableSummary, table: StoredTable) -> TableInfo:
     """What a page has to know of a table, beside what the list says of it."""
     game, spans = table.game, column_spans(table)
-    charts, known = game.get(Charts), known_starts(table)
+    charts, known, shared = game.get(Charts), known_starts(table), drawing(game).backdrop
     return TableInfo(
         summary=replace(listed, error_bound=table.error),
         players=game.players, payoff_name=game.payoff_name, payoff_range=game.payoff_range,
@@ -187,7 +187,7 @@ def info(listed: TableSummary, table: StoredTable) -> TableInfo:
         agents=opponents(game),
         option_help=option_help(game.board),
         outcome_note=drawing(game).note,
-        backdrop=backdrop(drawing(game).backdrop()),
+        backdrop="" if shared is None else backdrop(shared()),
         full=any(part.name == TIERS for part in table.parts),
         board_file={"name": game.board.name, **canonical(game.board)},
     )  # fmt: skip

@@ -23,12 +23,11 @@ from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints, Runs
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.game.rules import Capability
-from luckbase.solver.scene import Backdrop
 from luckbase.solver.sentences import fields, listed, on_command_line, option, shorten
 
 if TYPE_CHECKING:
     from luckbase.solver.charts import Chart, ChartRequest, Kind, Lookup, Search
-    from luckbase.solver.scene import Scene
+    from luckbase.solver.scene import Backdrop, Scene
 
 T = TypeVar("T")
 EXAMPLES = 3
@@ -294,7 +293,7 @@ class Drawing(Capability):
     positions: Callable[[], Ints] | None = None
     equally_likely: int = 0
     note: str = ""
-    backdrop: Callable[[], Backdrop] = Backdrop
+    backdrop: Callable[[], Backdrop] | None = None
 
 
 @dataclass(frozen=True)
