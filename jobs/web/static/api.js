@@ -51,12 +51,13 @@ export function table(id) {
   return known.get(id);
 }
 
-/** The answer to a state. Its drawing comes without what is the same in all of the table, which is added here. */
+/** The answer to a state. Where the query says nothing of the drawing it comes without what is the same in all of the table, which is added here. */
 export async function state(id, query, signal) {
-  const drawn = new URLSearchParams(query).has("drawing") ? "" : "drawing=state";
-  const [about, version] = await Promise.all([table(id), versionOf(id)]);
-  const asked = [query, drawn, version && `version=${version}`].filter(Boolean).join("&");
+  const drawn = new URLSearchParams(query).has("drawing");
+  const [about, version] = await Promise.all([drawn ? null : table(id), versionOf(id)]);
+  const asked = [query, drawn ? "" : "drawing=state", version && `version=${version}`].filter(Boolean).join("&");
   const said = await ask(`/api/tables/${path(id)}/state?${asked}`, { signal });
+  if (drawn) return said;
   return { ...said, drawing: said.drawing?.replace("</desc>", () => `</desc>${about.backdrop}`) ?? null };
 }
 

@@ -56,7 +56,7 @@ async function pictures(sections) {
   const { signal } = fetching;
   for (const [, picture, table] of sections) {
     try {
-      const svg = table && drawing((await api.state(table.id, "", signal)).drawing, gameTitle(table));
+      const svg = table && drawing((await api.state(table.id, "drawing=1", signal)).drawing, gameTitle(table));
       if (svg) fill(picture, svg);
     } catch (error) {
       if (error.name === "AbortError") return;
