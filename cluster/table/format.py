@@ -46,7 +46,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -321,7 +321,8 @@ class SealedFile:
         no others are asked for meanwhile."""
         for at, group in enumerate(groups):
             if self.storage.anywhere and at % AHEAD == 0:
-                self.known.clear()
+                if self.known_bytes > MAX_FETCHED:
+                    self.known.clear()
                 self.fetch(groups[at : at + AHEAD])
             yield group
 
@@ -436,15 +437,29 @@ class RowGroups:
         """A file, by its footer where that was read already."""
         return SealedFile(self.storage, self.where, entry, raw=self.footers.get(entry.name))
 
+    @contextmanager
+    def passing(self, entry: FileEntry) -> Iterator[SealedFile]:
+        """A file, to go through its rows; of a store the one that questions are answered from, so
+        that neither asks for what the other has read."""
+        if self.storage.anywhere:
+            self._make_room()
+            yield self.file(self.entries.index(entry))
+        else:
+            with closing(self.opened(entry)) as file:
+                yield file
+
+    def _make_room(self) -> None:
+        if sum(file.known_bytes for file in self._files.values()) > MAX_FETCHED:
+            for file in self._files.values():
+                file.known.clear()
+
     def fetch(self, wanted: Iterable[tuple[int, int]]) -> None:
         """Read row groups (file, number) that will be asked for, and the footers of their files, in
         parallel; nothing of a folder, where that saves nothing."""
         by_file: dict[int, list[int]] = {}
         for i, number in wanted if self.storage.anywhere else ():
             by_file.setdefault(i, []).append(number)
-        if sum(file.known_bytes for file in self._files.values()) > MAX_FETCHED:
-            for file in self._files.values():
-                file.known.clear()
+        self._make_room()
 
         def fetch(i: int) -> None:
             file = self._files.get(i) or self.opened(self.entries[i])
@@ -457,7 +472,9 @@ class RowGroups:
 
     def reopen(self, i: int) -> SealedFile:
         """File number i once more, for a thread of its own."""
-        return SealedFile(self.storage, self.where, self.entries[i], self.file(i).about)
+        found = SealedFile(self.storage, self.where, self.entries[i], self.file(i).about)
+        found.known = dict(self.file(i).known)
+        return found
 
     def get(self, i: int, number: int, kind: str) -> Any:
         """A row group of file i, decoded."""
@@ -504,7 +521,9 @@ class RowGroups:
                 file.close()
             return decoded
 
-        self.fetch(dict((wanted[k][0], wanted[k]) for k in later).values())  # one of each file
+        # All where they may be asked for again, else one of each file.
+        first = dict((wanted[k][0], wanted[k]) for k in later).values()
+        self.fetch([wanted[k] for k in later] if size <= MAX_FETCHED else first)
         for i in {wanted[k][0] for k in later}:
             self.file(i)  # opened by one thread
         shares = [later[k : k + GROUPS_A_JOB] for k in range(0, len(later), GROUPS_A_JOB)]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -287,7 +286,7 @@ class Part(ABC):
         before = 0
         for entry in self.entries if entries is None else entries:
             if may_hold(self.constants(entry)):
-                with closing(self.groups.opened(entry)) as file:
+                with self.groups.passing(entry) as file:
                     names = [
                         name for name in file.schema.names if columns is None or name in columns
                     ]

@@ -167,6 +167,20 @@ def test_many_states_are_read_in_parallel_and_once(
         assert len(proxy.parts) == before
 
 
+def test_an_export_with_every_action_reads_a_row_group_and_a_footer_once(
+    uri: str, proxy: Proxy, table: Path, tmp_path: Path
+) -> None:
+    """The rows, and again as the children of others; without an index the footers, too."""
+    storage_at(place_of(uri)).delete(INDEX)
+    proxy.parts.clear()
+    with open_table(uri) as found, open_table(table) as local:
+        for name, each in (("there.csv", found), ("here.csv", local)):
+            each.export(tmp_path / name)
+    assert (tmp_path / "there.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
+    read = [(path, part) for path, part in proxy.parts if path.endswith(".parquet")]
+    assert len(set(read)) == len(read) == 2 * len(local.ledger.files)
+
+
 # --- every command -------------------------------------------------------------------------------
 
 
