@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 import luckbase
 from luckbase.jobs.web import pool
 from luckbase.jobs.web.http import AnswerCache
+from luckbase.solver.njit import PACKAGE
 from tests.jobs.web.serving import asking, id_of
 from tests.places import BOARDS
 
@@ -64,6 +65,11 @@ def test_an_answer_is_worked_out_once_and_compressed_or_not_as_it_is_wanted(
         for _ in range(2):  # what is wrong is not remembered
             assert client.get(f"{at}&zzz=1").status_code == 400
         assert len(asked) == 4
+
+
+def test_a_version_is_of_all_the_code_that_answers() -> None:
+    found = {path.relative_to(PACKAGE).as_posix() for path in pool.CODE_FILES}
+    assert {"solver/njit.py", "cluster/table/moves.py", "jobs/web/states.py"} <= found
 
 
 def test_what_is_remembered_of_answers_is_bounded_and_the_last_ones() -> None:
