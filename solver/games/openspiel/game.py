@@ -216,7 +216,7 @@ class Graph:
         if not state.is_simultaneous_node():
             return (state.current_player(),)
         if self.players > 2:
-            self.refuse(f"{self.players} players choose at once; expected at most two")
+            self.refuse(f"players who choose at once: {self.players}; expected at most two")
         return range(self.players)
 
     def kind(self, state: Any) -> int:
