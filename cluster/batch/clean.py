@@ -7,9 +7,11 @@ for; it goes where its folder is named, and not else. Nor goes what somebody sol
 file can not be read, or lay in a folder that is not there now: it may have been moved, or its disk
 taken out.
 
-Of a table's folder goes what luckbase wrote in it: files first, the ledger and the head last, so
-that after a stop in between the table is there, damaged, and the same call goes on. Somebody's own
-files stay, and then the folder does.
+Of a table's folder, or below its URI, goes what luckbase wrote there: files first, the ledger and
+the head last, so that after a stop in between the table is there, damaged, and the same call goes
+on. Somebody's own files stay, and then the folder does. A fence in the ledger comes first, so that
+no solve that was suspended commits anything any more; and what such a solve may yet be at stays for
+a day, by the clock of the place.
 """
 
 from __future__ import annotations
@@ -25,18 +27,25 @@ from pathlib import Path
 from luckbase.cluster import words
 from luckbase.cluster.batch.requests import requests_for
 from luckbase.cluster.run.driver import PROBE
-from luckbase.cluster.run.lock import LOCK, lock
+from luckbase.cluster.run.lock import LOCK, lock, suspended
 from luckbase.cluster.table import RUNNING
+from luckbase.cluster.table.entries import LINES, Entries
 from luckbase.cluster.table.find import is_table, running, tables_in, what_changed
-from luckbase.cluster.table.folder import HEAD, read_ledger
+from luckbase.cluster.table.folder import HEAD, ORPHAN_SECONDS, read_head, read_ledger
 from luckbase.cluster.table.index import INDEX
 from luckbase.cluster.table.ledger import Goal, Ledger
-from luckbase.cluster.table.place import is_uri
-from luckbase.cluster.table.storage import Folder, is_special
+from luckbase.cluster.table.place import is_uri, place_of, storage_at
+from luckbase.cluster.table.storage import is_special
 from luckbase.solver import load_game
 from luckbase.solver.board.file import is_there, meant, path_of, read_board
 from luckbase.solver.board.model import rules_identity
-from luckbase.solver.errors import LuckbaseError, OptionError, TableError
+from luckbase.solver.errors import (
+    FencedError,
+    LuckbaseError,
+    OptionError,
+    RequestError,
+    TableError,
+)
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.result import OrNull, PythonOnly, Result
 from luckbase.solver.sentences import option, setting
@@ -55,14 +64,15 @@ FILES = (
     HEAD,
     f"{HEAD}.*.part",
     INDEX,
-    f"{INDEX}.*.part",
+    f"{INDEX}.*",
     RUNNING,
     f".{RUNNING}.*",
     f"{PROBE}*",
     LOCK,
     f"{LOCK}.*",
+    f".{LOCK}.*",
 )
-REMOVED_LAST = ("ledger/", HEAD, LOCK)
+REMOVED_LAST = (INDEX, LINES, HEAD, LOCK)
 
 
 @dataclass(frozen=True)
@@ -90,17 +100,15 @@ def clean(
     """What no board file asks for any more, of the tables of some boards or of all; removed if
     `yes`. A table's folder among `names` stands for itself.
 
-    Raises OptionError for a name that is neither a table nor a board's, and for a URI.
+    Raises OptionError for a name that is neither a table nor a board's, and for what is only read.
     """
+    place = place_of(results)
     for name in (*names, results):
-        if is_uri(name):
-            raise OptionError(
-                f"{os.fspath(name)[:80]}: only tables in folders are removed; remove it with the "
-                "tool of its store"
-            )
-    if not Path(results).is_dir() and not (names and all(is_table(path_of(n)) for n in names)):
+        if is_uri(name) and not storage_at(place_of(name)).lists:
+            raise OptionError(f"{os.fspath(name)[:80]}: is only read; nothing is removed there")
+    if not place.is_dir() and not (names and all(is_table(place_of(n)) for n in names)):
         raise OptionError(f"{option('results')}: there is not a folder {results}")
-    scope = _Scope(names, Path(results))
+    scope = _Scope(names, place)
     spares = [spare for path in scope.tables() if (spare := _spare(path, scope)) is not None]
     return [_removed(spare) if yes and spare.state == "unasked" else spare for spare in spares]
 
@@ -108,8 +116,10 @@ def clean(
 def _removed(spare: Spare) -> Spare:
     try:
         return replace(spare, state="removed", left=tuple(remove(spare.table)))
-    except LuckbaseError as error:
+    except (RequestError, FencedError) as error:
         return replace(spare, state="running", error=str(error))
+    except LuckbaseError as error:
+        return replace(spare, error=str(error))
     except OSError as error:
         why = f"{error.filename or spare.table}: {error.strerror or error}"
         return replace(spare, error=f"it cannot be removed: {why}")
@@ -120,8 +130,8 @@ class _Scope:
 
     def __init__(self, names: Sequence[str], results: Path) -> None:
         self.results = results
-        self.named = [Path(name) for name in names if is_table(path_of(name))]
-        self.places = [name for name in names if not is_table(Path(name))]
+        self.named = [place_of(name) for name in names if is_table(place_of(name))]
+        self.places = [name for name in names if not is_table(place_of(name))]
         there = {name for name in self.places if is_there(path_of(name))}
         self.requests = requests_for([name for name in self.places if name in there])
         self.files = {path: _board_files(path) for path in tables_in(results)}
@@ -133,10 +143,10 @@ class _Scope:
 
     def tables(self) -> list[Path]:
         """The tables that are looked at."""
-        named = {os.path.realpath(path): path for path in self.named}
+        named = {_real(path): path for path in self.named}
         if self.named and not self.places:
             return list(named.values())
-        tables = {os.path.realpath(path): path for path in self.files}
+        tables = {_real(path): path for path in self.files}
         if self.places:
             tables = {real: path for real, path in tables.items() if self._is_in(path)}
         return sorted([*named.values(), *(p for real, p in tables.items() if real not in named)])
@@ -169,10 +179,14 @@ class _Scope:
         return found
 
 
+def _real(path: Path) -> str:
+    return str(path) if is_uri(path) else os.path.realpath(path)
+
+
 def _board_files(path: Path) -> list[str]:
     """The board files that a table was solved from."""
     try:
-        return [goal.board_file for goal in read_ledger(Folder(path), path).goals]
+        return [goal.board_file for goal in read_ledger(storage_at(path), path).goals]
     except TableError:
         return []
 
@@ -180,6 +194,8 @@ def _board_files(path: Path) -> list[str]:
 def _moved(folder: str, results: Path) -> list[str]:
     """Where a folder that is not there now may be, if a project was moved with its results: the end
     of its path beside the results, or beside a folder that they are in."""
+    if is_uri(results):
+        return []
     parts = Path(folder).parts[1:]
     parents = Path(os.path.realpath(results)).parents
     paths = [os.path.join(parent, *parts[i:]) for parent in parents for i in range(len(parts))]
@@ -197,12 +213,12 @@ def _below(file: str, name: str) -> bool:
 def _spare(path: Path, scope: _Scope) -> Spare | None:
     """What is to be said of a table; None of one that is asked for and was not named."""
     named = path in scope.named
-    if path.is_symlink():
+    if not is_uri(path) and path.is_symlink():
         return Spare(path, "protected", ("it is a link, and a link is not followed",), named=named)
     own, others = contents(path)
     spare = Spare(path, "", bytes=sum(own.values()), left=tuple(others), named=named)
     try:
-        ledger = read_ledger(Folder(path), path)
+        ledger = read_ledger(storage_at(path), path)
     except TableError as error:
         goes = () if named else (f"to remove it, name it: {path}",)
         state = "unasked" if named else "protected"
@@ -286,6 +302,10 @@ def _is_start(goal: Goal, ledger: Ledger) -> bool:
 
 def contents(table: Path) -> tuple[dict[str, int], list[str]]:
     """(the files in a table's folder that luckbase wrote, with sizes; what is not its own)."""
+    if is_uri(table):
+        there = storage_at(table).list()
+        own = {name: size for name, size in there.items() if _is_ours(name)}
+        return own, sorted(there.keys() - own.keys())
     ours: dict[str, int] = {}
     others = []
     for folder, folders, files in os.walk(table):
@@ -312,22 +332,39 @@ def _is_ours(name: str) -> bool:
 def remove(table: Path) -> list[str]:
     """Take a table away; returns what is not luckbase's own and stays.
 
-    Raises RequestError where a solve of it is running, OSError for what can not be deleted.
+    Raises RequestError where a solve of it is running, or was suspended, OSError for what cannot
+    be deleted.
     """
 
     def rank(name: str) -> int:  # the ledger after all it names, then the head, then the lock
         last = [name.startswith(prefix) for prefix in REMOVED_LAST]
         return last.index(True) + 1 if any(last) else 0
 
+    storage, held = storage_at(table), suspended(storage_at(table))
+    if held is not None and held[1] < ORPHAN_SECONDS:
+        raise RequestError(
+            f"{table}: {held[0]} was not seen to end, and may only be suspended; the table can be "
+            f"removed in {words.duration(ORPHAN_SECONDS - held[1])}"
+        )
     with lock(table) as mine:
-        mine.stop()  # it would be written again
         ours, others = contents(table)
-        for name in sorted(ours, key=rank):
-            (table / name).unlink(missing_ok=True)
-        for folder, _, _ in os.walk(table, topdown=False):
+        last = sorted(filter(rank, ours), key=rank)
+        identity = ""
+        with suppress(TableError):
+            identity = read_head(storage, table).identity
+        # After the list: so nothing in it is a later solve's.
+        Entries(storage, identity).begin(mine.holder)
+        for name in ours.keys() - set(last):
+            storage.delete(name)
+        mine.check()
+        mine.stop()  # it would be written again
+        last += [name for name in storage.list(LINES) if name not in last]
+        for name in sorted(last, key=rank):
+            storage.delete(name)
+        for folder, _, _ in [] if storage.anywhere else os.walk(table, topdown=False):
             with suppress(OSError):  # something of somebody's is in it
                 os.rmdir(folder)
-    for above in (table.parent, table.parent.parent):  # the board's, the game's
+    for above in [] if storage.anywhere else (table.parent, table.parent.parent):  # board's, game's
         with suppress(OSError):
             above.rmdir()
     return others

@@ -22,7 +22,7 @@ from typing import Any, Generic, TypeVar
 
 from luckbase.cluster import machine
 from luckbase.cluster.machine import MemoryUsed
-from luckbase.cluster.run.lock import lock
+from luckbase.cluster.run.lock import Lock, lock
 from luckbase.cluster.run.options import Options
 from luckbase.cluster.run.progress import Progress, Solved, Watch
 from luckbase.cluster.run.schedule import Commit, Drop, Instruction, Schedule, Solve
@@ -39,7 +39,7 @@ from luckbase.cluster.run.worker import (
 from luckbase.cluster.table import RUNNING, folder
 from luckbase.cluster.table.entries import digest
 from luckbase.cluster.table.folder import HEAD, Commits, commit, compact, read_ledger
-from luckbase.cluster.table.index import INDEX, write_index
+from luckbase.cluster.table.index import take_index_away, write_index
 from luckbase.cluster.table.ledger import (
     TIERS,
     Goal,
@@ -136,7 +136,7 @@ def solve_table(work: Work[S]) -> S:
     work.check_room(table)
     with lock(table, options.on_note) as mine:
         machine.look_from_now()
-        ledger, damaged = _open_ledger(game, table, part, mine.holder, check=options.check)
+        ledger, damaged = _open_ledger(game, table, part, mine, check=options.check)
         if options.force:
             work.forget(table, ledger)
         if work.margin and ledger.of_part(TIERS) and not ledger.margin:
@@ -216,6 +216,8 @@ def is_new(goal: Goal, ledger: Ledger) -> bool:
 def _finish(storage: Storage, ledger: Ledger) -> None:
     """Leave a table as others read it: one entry that says all, and of a store its index."""
     compact(ledger)
+    if not storage.list(HEAD):  # somebody's `clean`, which was suspended, has just deleted it
+        folder.write_head(storage, ledger.head)
     if storage.anywhere:
         write_index(storage, storage.read(HEAD), ledger)
 
@@ -226,16 +228,16 @@ def _tidy(table: Path, there: Ledger) -> None:
     if not there.compacted:
         with suppress(RequestError, OSError), lock(table) as mine:
             storage = storage_at(table)
-            ledger = folder.begin(storage, table, there.head, mine.holder)
+            ledger = folder.begin(storage, table, there.head, mine.holder, mine.lapsed)
             folder.sweep(storage, table, ledger)
             _finish(storage, ledger)
 
 
 def _open_ledger(
-    game: Game, table: Path, part: str, holder: str, *, check: bool
+    game: Game, table: Path, part: str, held: Lock, *, check: bool
 ) -> tuple[Ledger, list[str]]:
     """The ledger to go on from, and what of the part was damaged and is forgotten, a sentence each.
-    Whatever the ledger does not name is swept away. holder: this process, for people.
+    Whatever the ledger does not name is swept away.
 
     check: every byte of the part is read, not the sizes only. Raises ForeignTableError where the
     folder holds a table of other rules.
@@ -243,7 +245,6 @@ def _open_ledger(
     storage, head, damaged = storage_at(table), new_head(game), list[str]()
     if storage.anywhere:
         _check_conditions(storage, table)
-        storage.delete(INDEX)
     try:
         folder.check_identity(storage, table, head.identity)
     except MissingTableError:
@@ -253,7 +254,9 @@ def _open_ledger(
     except CorruptTableError as error:
         damaged.append(str(error))
         folder.write_head(storage, head)
-    ledger = folder.begin(storage, table, head, holder)
+    ledger = folder.begin(storage, table, head, held.holder, held.lapsed)
+    if storage.anywhere:
+        take_index_away(storage, ledger)
     if ledger.damage:
         damaged += ledger.damage
         ledger.done.clear()
@@ -262,10 +265,11 @@ def _open_ledger(
     bad = (folder.check_bytes if check else folder.damaged_files)(storage, table, mine)
     if bad:
         folder.drop_files(storage, ledger, list(bad))
+    probes = storage.list(PROBE)
     lost = folder.sweep(storage, table, ledger)
     if lost:  # else the lines of these count at the next reading
         compact(ledger)
-    for name in (RUNNING, *storage.list(PROBE)):
+    for name in (RUNNING, *probes):
         storage.delete(name)
     return ledger, [*damaged, *lost, *bad.values()]
 
@@ -290,15 +294,16 @@ def _check_conditions(storage: Storage, table: Path) -> None:
 
 
 @contextmanager
-def shown_by_a_file(table: Path, joins: bool) -> Iterator[TableLocation]:
+def shown_by_a_file(table: Path, joins: bool, mark: str) -> Iterator[TableLocation]:
     """The table with a file in its folder, by which machines that share it know it; at the end
     both are as before. In a store, or where a cluster `joins`, each machine keeps what is needed
-    only meanwhile in a folder of its own, which the next driver finds, on whatever host."""
+    only meanwhile in a folder of its own, which the next driver finds, on whatever host.
+    mark: of the driver."""
     storage, apart = storage_at(table), ""
     if joins or storage.anywhere:  # no other table of this name was made just then
         made = digest(f"{table} {storage.details(HEAD)[HEAD].put_at}")
         apart = f"luckbase-{os.getuid()}-{made[:16]}"
-    location = TableLocation(table, f"{PROBE}{attempt()}", apart)
+    location = TableLocation(table, f"{PROBE}{attempt()}", apart, mark)
     shutil.rmtree(location.spill, ignore_errors=True)  # of one that was killed
     if not storage.anywhere:
         storage.put(location.probe_file, b"")
@@ -383,7 +388,9 @@ class Run(ABC, Generic[S]):
         table, options = self.before.table, self.options
         with (
             Watch(table, options.on_progress, options.on_note) as self.watch,
-            shown_by_a_file(table, options.joins) as self.location,
+            shown_by_a_file(
+                table, options.joins, folder.entries_of(self.ledger).mark
+            ) as self.location,
             self._workers(kept, store) as self.workers,
         ):
             yield

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from luckbase.cluster.table.place import storage_at
-from luckbase.cluster.table.storage import Storage
+from luckbase.cluster.table.storage import Storage, attempt
 from luckbase.solver.errors import LuckbaseError, RequestError
 
 LOCK = "lock.json"
@@ -42,6 +42,9 @@ class Lock:
         """where: the table, for people."""
         self.storage, self.where, self.lease = storage, where, lease
         self.tag: str | None = None
+        self.lapsed = False
+        """Whether an earlier holder may yet live: one ceased to beat, once, and was not seen to
+        end. A store may even have requests under way of one that was killed."""
         self.epoch = self.beat = 0
         self._own = {
             "host": socket.gethostname(), "process": os.getpid(), "machine": _machine(),
@@ -81,6 +84,8 @@ class Lock:
                 )
             if away or now >= until:
                 self.epoch = said.get("epoch", 0) + 1
+                ended = away and (said.get("free") or not self.storage.anywhere)
+                self.lapsed = said.get("lapsed", False) or not ended
                 self.tag = self.storage.put_if_match(LOCK, self._content(), tag)
                 seen = ""
             else:
@@ -93,8 +98,16 @@ class Lock:
         self.stop()
         with suppress(LuckbaseError, OSError):
             self.storage.read_tagged(LOCK)
-            free = {"holder": None, "epoch": self.epoch, "beat": self.beat, "lease": self.lease}
-            self.storage.put_if_match(LOCK, json.dumps(free).encode(), self.tag or "")
+            self.storage.put_if_match(LOCK, self._content(free=True), self.tag or "")
+
+    def check(self) -> None:
+        """Raises RequestError where another has taken it over."""
+        said = dict[str, Any]()
+        with suppress(FileNotFoundError):
+            said = _said(self.storage.read(LOCK))
+        if said.get("nonce") != self._own["nonce"]:
+            by = _who(said) if said else "somebody"
+            raise RequestError(f"{self.where}: another solve of this table has begun: {by}")
 
     def stop(self) -> None:
         """Say no more that this process holds it."""
@@ -102,8 +115,9 @@ class Lock:
         self._thread.join()
         _held.discard(str(self._own["nonce"]))
 
-    def _content(self) -> bytes:
-        said = {"holder": self._own, "epoch": self.epoch, "beat": self.beat, "lease": self.lease}
+    def _content(self, free: bool = False) -> bytes:
+        said = {"holder": None if free else self._own, "epoch": self.epoch, "beat": self.beat,
+                "lease": self.lease, "lapsed": self.lapsed}  # fmt: skip
         return json.dumps(said).encode()
 
     def _keep(self) -> None:
@@ -116,6 +130,24 @@ class Lock:
             if tag is None:
                 return  # taken over
             self.tag = tag
+
+
+def suspended(storage: Storage) -> tuple[str, float] | None:
+    """Who may yet live of those who held a table, for people, and the seconds since, by the clock
+    of the place, the lock was changed; None where all have ended, or run on this machine."""
+    try:
+        said = _said(storage.read(LOCK))
+    except FileNotFoundError:
+        return None
+    if not said.get("lapsed") and _is_gone(said) is not None:
+        return None
+    name = f".{LOCK}.{attempt()}"
+    storage.put(name, b"")
+    put_at = {each: stored.put_at for each, stored in storage.details(f".{LOCK}.").items()}
+    storage.delete(name)
+    then = [stored.put_at for stored in storage.details(LOCK).values()]
+    who = "an earlier solve of it" if said.get("free") else _who(said)
+    return who, put_at[name] - min(then, default=put_at[name])
 
 
 @contextmanager
@@ -134,6 +166,7 @@ def _said(content: bytes) -> dict[str, Any]:
     with suppress(ValueError, KeyError, TypeError):
         said = json.loads(content)
         found: dict[str, Any] = {"epoch": int(said["epoch"]), "lease": float(said["lease"])}
+        found["lapsed"] = bool(said.get("lapsed"))
         if said["holder"] is None:
             return {**found, "free": True}
         holder = said["holder"]

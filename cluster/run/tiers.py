@@ -61,6 +61,7 @@ from luckbase.cluster.table.ledger import (
     FileEntry,
     Goal,
     Ledger,
+    marked,
     origin_of,
     table_directory,
 )
@@ -453,7 +454,8 @@ class SolveTier:
     def place(self) -> str:
         """The name of its file in the table."""
         layout = load_layout(self.board)
-        return part_name(layout, layout.tiers()[self.tier], self.part)
+        name = part_name(layout, layout.tiers()[self.tier], self.part)
+        return marked(name, self.location.mark)
 
     def compile(self) -> None:
         """Compile, or load, what it needs."""

@@ -67,11 +67,13 @@ class NotSeenError(WorkerError):
 class TableLocation:
     """Where a table lies: its folder or URI, and the name of a file in the folder by which a
     machine that shares it knows it. apart: the folder, on each machine's own disk, of what is
-    needed only while it is solved; "" where that lies with the table."""
+    needed only while it is solved; "" where that lies with the table. mark: what the driver's names
+    have (`Entries.mark`)."""
 
     table: Path
     probe_file: str
     apart: str = ""
+    mark: str = ""
 
     @property
     def scratch(self) -> Path:

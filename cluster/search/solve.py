@@ -23,7 +23,7 @@ from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, SolvedSearch, Watch
 from luckbase.cluster.search import boundary
 from luckbase.cluster.search.boundary import UsedEnds, UsedTable
-from luckbase.cluster.table.folder import commit, compact, drop_files
+from luckbase.cluster.table.folder import commit, compact, drop_files, entries_of
 from luckbase.cluster.table.format import file_entry, put_file
 from luckbase.cluster.table.keyed import (
     SOLVED,
@@ -44,6 +44,7 @@ from luckbase.cluster.table.ledger import (
     Roots,
     Using,
     made_by,
+    marked,
     origin_of,
 )
 from luckbase.cluster.table.place import storage_at
@@ -253,12 +254,13 @@ class _Search(Work[SolvedSearch]):
             if entry.name not in trusted and (entry.stages or by_stages)
             and (own or not entry.stages or not made_by(entry.name, self.goal.ask))
         ]  # fmt: skip
+        places = list[str]()
         if line is not None and own:
             why = "what is known" if line.given != digest else "how stages are cut"
             self.options.on_note(f"{why} has changed since this search was stopped: it starts over")
-            self._forget_shards()
+            places = self._forget_shards()
             del self.ledger.levels[self.goal.ask]
-        places = [self.ledger.files.pop(name).place for name in names]
+        places += [self.ledger.files.pop(name).place for name in names]
         if own or names:
             compact(self.ledger)
         for place in places:
@@ -374,19 +376,20 @@ class _Search(Work[SolvedSearch]):
         self._finish()
 
     def _forget_stages(self) -> None:
-        self._forget_shards()
-        for name in self.storage.list(SHARDS):  # what was being written
-            self.storage.delete(name)
+        places = {*self._forget_shards(), *self.storage.list(SHARDS)}  # some are being written
         del self.ledger.levels[self.goal.ask]
         compact(self.ledger)
+        for place in places:
+            self.storage.delete(place)
 
-    def _forget_shards(self) -> None:
-        for entry in list(self.ledger.shards.values()):
-            if entry.ask == self.goal.ask:
-                del self.ledger.shards[entry.name]
-                self.storage.delete(entry.ask_place)
-                if not self.storage.anywhere:  # a store has no stage files
-                    self.storage.delete(entry.place)
+    def _forget_shards(self) -> list[str]:
+        """Take the search's shards out of the ledger; where their files lie: a store has no stage
+        files."""
+        mine = [e for e in self.ledger.shards.values() if e.ask == self.goal.ask]
+        for entry in mine:
+            del self.ledger.shards[entry.name]
+        stages = [] if self.storage.anywhere else [entry.place for entry in mine]
+        return [*stages, *(entry.ask_place for entry in mine)]
 
     def _note_goal(self) -> None:
         """Say in the ledger what is being solved; not before something of it is there."""
@@ -406,7 +409,7 @@ class _Search(Work[SolvedSearch]):
             name = search_name(self.part, self.goal.ask, self.ledger.files)
             file = write_states(self.storage, name, self.game, solved, error)
             keys = int(solved.keys[0]), int(solved.keys[-1])
-            file = put_file(self.storage, name, file)
+            file = put_file(self.storage, marked(name, entries_of(self.ledger).mark), file)
             seconds, resolved = self.result.solve_seconds, self.precision
             entry = file_entry(name, self.part, 0, keys, file, seconds, resolved)
             commit(self.ledger, entry)
@@ -428,5 +431,7 @@ class _Search(Work[SolvedSearch]):
                     "payoffs=float64 would say"
                 )
         commit(self.ledger, Done(self.goal.ask, len(mine), rows))
-        self._forget_shards()  # from here on nobody goes on from them
+        places = self._forget_shards()  # from here on nobody goes on from them
         compact(self.ledger)
+        for place in places:
+            self.storage.delete(place)

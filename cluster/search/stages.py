@@ -352,6 +352,7 @@ class StageSearch(Run[SolvedSearch]):
             box=ends_of(shard.box), spans=[[one.low, one.high] for one in receipt.spans],
             rest=[[one.low, one.high] for one in receipt.rest],
             askers={level: list(map(number_of, sorted(mine))) for level, mine in paths.items()},
+            mark=self.location.mark,
         )  # fmt: skip
         self.storage.put_if_absent(entry.ask_place, receipt.asks)
         self.keeping.add(entry)

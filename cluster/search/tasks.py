@@ -35,7 +35,7 @@ from luckbase.cluster.search.boundary import UsedTable, used_ends
 from luckbase.cluster.search.files import Ask, StageFile
 from luckbase.cluster.table.folder import Piece
 from luckbase.cluster.table.keyed import GIVEN, SOLVED, PayoffTable, write_states
-from luckbase.cluster.table.ledger import SHARDS, FileEntry, stage_name
+from luckbase.cluster.table.ledger import SHARDS, FileEntry, marked, stage_name
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
@@ -107,7 +107,7 @@ class Find(_StageJob):
     @property
     def place(self) -> str:
         """The name of its file, about: it ends in what is in it."""
-        return f"{SHARDS}{self.name}"
+        return f"{SHARDS}{self.name}{self.location.mark}"
 
     def run(
         self, payoffs: Sequence[Any], sent: Sent, out: Floats | None, stop: Stop
@@ -233,7 +233,7 @@ class Sweep(_StageJob):
     @property
     def place(self) -> str:
         """Where its file goes."""
-        return self.file
+        return marked(self.file, self.location.mark)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -13,6 +13,11 @@ one, and stops. Safety needs nothing else: no lock, no lease, no clock. What it 
 * Fences are never deleted. A driver that was suspended for a week tries the number after its last,
   and that must be taken.
 * A compaction deletes smaller numbers than its own: what another driver has added after it counts.
+* Names that a driver deletes are of its own past. It deletes a file that the ledger named once an
+  entry of its own has taken it out; another only where it has listed it, and then found that
+  nobody has begun (`check`). And whoever begins while an earlier driver may yet live puts all files
+  under names of its own (`mark`): so no delete that comes late, of whatever driver, hits what
+  counts.
 * A driver that has made its fence lists again. A compaction may have made a hole, between its first
   list and its fence, into which the fence fell, where it stops nobody: then it begins again.
 """
@@ -90,6 +95,8 @@ class Entries:
         self.storage, self.identity = storage, identity
         self.number = 0
         """Of the last one that is this driver's; 0 before it begins."""
+        self.mark = ""
+        """What the names of this driver's files have that no other driver's have."""
         self.standing: str | None = None
         """The text of the entry that says all, where only fences came after it."""
         self._says_all = 0
@@ -98,12 +105,13 @@ class Entries:
 
     # --- adding --------------------------------------------------------------------------------
 
-    def begin(self, holder: str) -> None:
-        """Make a fence, which names the holder: from here on no earlier driver adds anything."""
+    def begin(self, holder: str, lapsed: bool = False) -> None:
+        """Make a fence, which names the holder: from here on no earlier driver adds anything.
+        lapsed: an earlier driver may yet live, and delete what it wanted to delete."""
         for _ in range(_TRIES):
             number = max(self._numbers(), default=0) + 1
             if self._put(number, FENCE, "", holder) and max(self._numbers()) == number:
-                self.number = number
+                self.number, self.mark = number, f".fence-{number}" if lapsed else ""
                 return
         raise FencedError("other solves of this table begin all the time; try again")
 
@@ -113,14 +121,22 @@ class Entries:
         assert self.number, "a driver begins before it adds"
         number = self.number + 1
         if not self._put(number, kind, text):
-            by = ""
-            with suppress(FileNotFoundError):
-                by = self._entry(number, self.storage.read(entry_name(number))).holder
-            raise FencedError(
-                f"another solve of this table has begun{by and f': {by}'}; this one stops, and "
-                "what it has committed stays"
-            )
+            raise self._fenced()
         self.number, self.standing = number, None
+
+    def check(self) -> None:
+        """Raises FencedError where another driver has begun."""
+        if max(self._numbers()) > self.number:
+            raise self._fenced()
+
+    def _fenced(self) -> FencedError:
+        by, name = "", entry_name(self.number + 1)
+        with suppress(FileNotFoundError):
+            by = self._entry(self.number + 1, self.storage.read(name)).holder
+        return FencedError(
+            f"another solve of this table has begun{by and f': {by}'}; this one stops, and what it "
+            "has committed stays"
+        )
 
     def compact(self, text: str) -> None:
         """Say in one entry all lines that count, where none says so yet; and delete what does not

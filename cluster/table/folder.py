@@ -37,7 +37,7 @@ from luckbase.cluster.table.ledger import (
     from_text,
     validated,
 )
-from luckbase.cluster.table.storage import Storage
+from luckbase.cluster.table.storage import Storage, Stored
 from luckbase.cluster.words import many
 from luckbase.solver.board.model import identity_of
 from luckbase.solver.errors import CorruptTableError, ForeignTableError, MissingTableError
@@ -101,11 +101,12 @@ def _changed(path: Path, why: str) -> str:
     )
 
 
-def begin(storage: Storage, where: Path, head: Head, holder: str) -> Ledger:
+def begin(storage: Storage, where: Path, head: Head, holder: str, lapsed: bool = False) -> Ledger:
     """The ledger from which a driver goes on, to which no earlier driver can add any more. Lines
-    that are not as luckbase wrote them are left out, and said."""
+    that are not as luckbase wrote them are left out, and said. lapsed: as `Entries.begin` has it.
+    """
     entries = Entries(storage, head.identity)
-    entries.begin(holder)
+    entries.begin(holder, lapsed)
     ledger = _read_lines(where, entries, head, lenient=True)
     ledger.entries = entries
     return ledger
@@ -120,15 +121,19 @@ def read_ledger(
     `lenient`: such a line then counts as not written, and `Ledger.damage` says so.
     """
     if head is None and (content := read_index(storage)) is not None:
-        return _indexed(content, where)
+        indexed = _indexed(content, where)
+        if indexed is not None:
+            return indexed
     head = head or read_head(storage, where)
     return _read_lines(where, Entries(storage, head.identity), head, lenient)
 
 
-def _indexed(content: bytes, where: Path) -> Ledger:
-    """The ledger in a table's index, with its footers."""
+def _indexed(content: bytes, where: Path) -> Ledger | None:
+    """The ledger in a table's index, with its footers; None while the table is changed."""
     try:
         head, lines, footers = parts_of(content)
+        if not head:
+            return None
         ledger = Ledger(_head_of(head, where))
         for line in lines.decode().splitlines():
             ledger.add(from_text(ledger.head, line))
@@ -377,15 +382,18 @@ def sweep(storage: Storage, where: Path, ledger: Ledger) -> list[str]:
     shards = ledger.shards.values()
     committed = {entry.place for entry in ledger.files.values()}
     committed |= {place for shard in shards for place in (shard.place, shard.ask_place)}
-    now = max((stored.put_at for stored in storage.details(LINES).values()), default=0.0)
+    there = dict[str, Stored]()
     for folder in (f"{TIERS}/", SEARCH, SHARDS, LINES, f"{HEAD}."):
-        for name, stored in storage.details(folder).items():
-            if name in committed or is_entry(name):
-                continue
-            # A file of the table that is there already need not be put: who finds it takes it.
-            spare = not folder.startswith((TIERS, SEARCH)) or now - stored.put_at > ORPHAN_SECONDS
-            if spare or name.endswith(".part"):
-                storage.delete(name)
+        there |= storage.details(folder)
+    now = max((stored.put_at for name, stored in there.items() if is_entry(name)), default=0.0)
+    entries_of(ledger).check()  # so all of this is older than what a later driver puts
+    for name, stored in there.items():
+        if name in committed or is_entry(name):
+            continue
+        # A file of the table that is there already need not be put: who finds it takes it.
+        spare = not name.startswith((TIERS, SEARCH)) or now - stored.put_at > ORPHAN_SECONDS
+        if spare or name.endswith(".part"):
+            storage.delete(name)
     return lost
 
 

@@ -189,10 +189,10 @@ def about_file(game: Game, tier: str, error: float) -> dict[str, str]:
 
 
 def put_file(storage: Storage, name: str, file: FileReceipt) -> FileReceipt:
-    """Put a file that was written in its place. None is ever overwritten: one of the same bytes is
-    taken for it, beside one of others it gets a name of its own."""
+    """Put a file that was written in its place; `at` says where it is. None is ever overwritten:
+    one of the same bytes is taken for it, beside one of others it gets a name of its own."""
     if storage.put_if_absent(name, file.path):
-        return file
+        return replace(file, at=name)
     own = hashlib.sha256(file.checks.encode()).hexdigest()[:12]
     at = f"{name.removesuffix('.parquet')}.{own}.parquet"
     if not storage.put_if_absent(at, file.path):
@@ -210,7 +210,8 @@ def file_entry(
         name, part, tier, file.rows, file.row_group_rows, *keys, file.bytes, file.footer,
         file.checks, float(file.error),
         {"solve": round(seconds, 3), "write": round(file.seconds, 3)}, solver_version(),
-        precision=resolved_error if resolved_error < file.error else 0.0, at=file.at,
+        precision=resolved_error if resolved_error < file.error else 0.0,
+        at="" if file.at == name else file.at,
     )  # fmt: skip
 
 

@@ -3,8 +3,10 @@ footers of its files in one object, so that a question reads these in one reques
 nothing of what it has; there the index is the only way in.
 
 Whoever changes a table takes the index away first and writes it last; it names the same files as
-the ledger of that moment, and none of these is ever changed. Its text is ``luckbase index 1``, the
-SHA-256 of what follows, and that, compressed: JSON with two lengths, the head, the lines, footers.
+the ledger of that moment, and none of these is ever changed. It has the number of the ledger's last
+entry, and is only replaced by one of a larger: a solve that was suspended harms none. Its text is
+``luckbase index 1``, the SHA-256 of what follows, and that, compressed: JSON with two lengths and
+the number, the head, the lines, footers.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import json
 import zlib
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from luckbase.cluster.table.storage import PARALLEL, Storage
@@ -32,8 +35,12 @@ def index_of(head: bytes, ledger: Ledger, footers: Mapping[str, bytes]) -> bytes
     lines = ledger.as_text().encode()
     known = sum(map(len, footers.values())) <= MAX_FOOTERS
     last = b"".join(footers[name] for name in sorted(ledger.files)) if known else b""
-    first = json.dumps({"head": len(head), "lines": len(lines)}).encode()
-    packed = zlib.compress(b"\n".join([first, head + lines + last]), 6)
+    number = ledger.entries.number if ledger.entries else 0
+    return _packed({"head": len(head), "lines": len(lines), "number": number}, head + lines + last)
+
+
+def _packed(first: dict[str, int], rest: bytes) -> bytes:
+    packed = zlib.compress(b"\n".join([json.dumps(first).encode(), rest]), 6)
     return _FIRST + hashlib.sha256(packed).hexdigest().encode() + b"\n" + packed
 
 
@@ -49,21 +56,48 @@ def write_index(
 
     with ThreadPoolExecutor(PARALLEL) as pool:
         footers = dict(zip(ledger.files, pool.map(footer or read, ledger.files), strict=True))
-    storage.put(INDEX, index_of(head, ledger, footers))
+    _replace(storage, index_of(head, ledger, footers))
+
+
+def take_index_away(storage: Storage, ledger: Ledger) -> None:
+    """Have no index say anything of a table that is changed from here on."""
+    assert ledger.entries is not None
+    _replace(storage, _packed({"head": 0, "lines": 0, "number": ledger.entries.number}, b""))
+
+
+def _replace(storage: Storage, content: bytes) -> None:
+    """Put an index in the place of any but a later one."""
+    number = _unpacked(content)[0]["number"]
+    while True:
+        try:
+            there, tag = storage.read_tagged(INDEX)
+        except FileNotFoundError:
+            if storage.put_if_absent(INDEX, content):
+                return
+            continue
+        with suppress(ValueError, zlib.error):
+            if _unpacked(there)[0].get("number", 0) > number:
+                return
+        if storage.put_if_match(INDEX, content, tag) is not None:
+            return
 
 
 def parts_of(content: bytes) -> tuple[bytes, bytes, bytes]:
     """(the head, the lines, the footers by name behind one another) in an index. Raises ValueError
     for one that is not as it was written."""
+    lengths, rest = _unpacked(content)
+    head, lines = lengths["head"], lengths["lines"]
+    return rest[:head], rest[head : head + lines], rest[head + lines :]
+
+
+def _unpacked(content: bytes) -> tuple[dict[str, int], bytes]:
     start = len(_FIRST) + 65
     if content[: len(_FIRST)] != _FIRST:
         raise ValueError("is not an index of this luckbase")
     if hashlib.sha256(content[start:]).hexdigest().encode() != content[len(_FIRST) : start - 1]:
         raise ValueError("it is not the text that its digest says")
     first, _, rest = zlib.decompress(content[start:]).partition(b"\n")
-    lengths = json.loads(first)
-    head, lines = lengths["head"], lengths["lines"]
-    return rest[:head], rest[head : head + lines], rest[head + lines :]
+    return json.loads(first), rest
 
 
 def footers_of(ledger: Ledger, content: bytes) -> dict[str, bytes]:
@@ -76,7 +110,8 @@ def footers_of(ledger: Ledger, content: bytes) -> dict[str, bytes]:
 
 
 def read_index(storage: Storage) -> bytes | None:
-    """The index of the table there; None where there is none, and of a folder."""
+    """The index of the table there; None where there is none, and of a folder. Of a table that is
+    being changed it has no head."""
     if not storage.anywhere:
         return None
     try:

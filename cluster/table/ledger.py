@@ -194,7 +194,8 @@ class ShardEntry:
     the SHA-256 of what was known to it, "" for nothing. level, stages: what it holds; box: the part
     of its stages that it was to find, none for all; boxes, spans: the states of each box that it
     found, and where it lies; rest: boxes that it left to others. askers: the shards that ask it, by
-    level. What it asks lies beside its file, with its own SHA-256. edges: expanded."""
+    level. What it asks lies beside its file, with its own SHA-256. edges: expanded. mark: of who
+    found it (`entries`)."""
 
     name: str
     ask: str
@@ -212,16 +213,22 @@ class ShardEntry:
     spans: list[list[int]] = field(default_factory=list)
     rest: list[list[int]] = field(default_factory=list)
     askers: dict[str, list[str]] = field(default_factory=dict)
+    mark: str = ""
 
     @property
     def place(self) -> str:
         """Where its stage file lies in the table."""
-        return stage_name(f"{SHARDS}{self.name}", self.sha256)
+        return stage_name(f"{SHARDS}{self.name}{self.mark}", self.sha256)
 
     @property
     def ask_place(self) -> str:
         """Where that lies what it asks for."""
-        return f"{SHARDS}{self.name}.{self.ask_sha256[:12]}.asks"
+        return f"{SHARDS}{self.name}{self.mark}.{self.ask_sha256[:12]}.asks"
+
+
+def marked(name: str, mark: str) -> str:
+    """The name under which a driver puts a file of this name (`Entries.mark`)."""
+    return f"{name.removesuffix('.parquet')}{mark}.parquet"
 
 
 def stage_name(place: str, sha256: str) -> str:

@@ -23,7 +23,7 @@ from luckbase.cluster.table.folder import (
     write_head,
 )
 from luckbase.cluster.table.format import SealedFile
-from luckbase.cluster.table.index import INDEX, write_index
+from luckbase.cluster.table.index import take_index_away, write_index
 from luckbase.cluster.table.ledger import FileEntry, Ledger
 from luckbase.cluster.table.place import storage_at
 from luckbase.cluster.table.storage import Memory, Storage
@@ -67,7 +67,8 @@ def publish(table: Path, to: Path, on_rows: OnRows = nobody) -> Published:
             f"{to}: is only read; expected a folder, or a URI of s3://, gs:// or az://"
         )
     _check_place(target, to, ledger)
-    target.delete(INDEX)
+    begun = begin(target, to, ledger.head, "luckbase publish")
+    take_index_away(target, begun)
     there, rows, copied = target.list(), 0, 0
     footers: dict[str, bytes] = {}
 
@@ -97,9 +98,9 @@ def publish(table: Path, to: Path, on_rows: OnRows = nobody) -> Published:
     finally:
         pool.shutdown(cancel_futures=True)  # after an interrupt no other file is begun
     write_head(target, ledger.head)
-    entries = begin(target, to, ledger.head, "luckbase publish").entries
-    compact(replace(ledger, entries=entries))
-    write_index(target, target.read(HEAD), ledger, footers.__getitem__)
+    published = replace(ledger, entries=begun.entries)
+    compact(published)
+    write_index(target, target.read(HEAD), published, footers.__getitem__)
     return Published(str(table), str(to), ledger.rows, len(files), ledger.bytes, copied)
 
 

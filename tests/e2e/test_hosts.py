@@ -39,13 +39,17 @@ LONG_PARTS = ("goofspiel/points", {"cards": 12})
 SMALL = ("press-your-luck/tiny", {"frontier": 2})
 SEARCHED = ("press-your-luck/tiny", {})
 ROOT_STATE = "scores=0,1000,500 earned=2,1,1"
+FENCE = r"\.fence-\d+"
 Board = tuple[str, dict[str, int]]
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """Every Parquet file below a folder: its table's and its own name, and its SHA-256."""
+    """Every Parquet file below a folder: its table's and its own name, whoever put it, and its
+    SHA-256."""
     return {
-        f"{path.parents[1].name}/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest()
+        f"{path.parents[1].name}/{re.sub(FENCE, '', path.name)}": hashlib.sha256(
+            path.read_bytes()
+        ).hexdigest()
         for path in folder.rglob("*.parquet")
     }
 

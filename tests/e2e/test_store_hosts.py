@@ -1,7 +1,9 @@
-"""Three hosts that have no disk in common solve a table into a store, each its own files."""
+"""Hosts that have no disk in common solve a table into a store: three of them together, each its
+own files; one after another, where the link of the first is cut."""
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -13,36 +15,38 @@ from tests import stores
 from tests.e2e.hosts import NET, Hosts, cluster, missing
 from tests.e2e.test_hosts import DENSE, SMALL, Board, Solve, digests, search_by_stages
 
-pytestmark = [
-    pytest.mark.skipif(bool(missing()), reason=missing()),
-    pytest.mark.slow,
-]
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 ENDPOINT = f"http://{NET}.1:8333"
 ENV = {**stores.KEYS, "AWS_ENDPOINT_URL": ENDPOINT, "AWS_REGION": "us-east-1"}
+
+
+def serve(made: Hosts, name: str, other: str, folder: Path) -> None:
+    """Start the store on the first host, and wait until another can use it."""
+    server = stores.Seaweed(folder / "weed")
+    made.start(
+        name,
+        [stores._program(), "server", "-s3", f"-ip={NET}.1", "-ip.bind=0.0.0.0",
+         f"-dir={server.folder}", "-s3.iam=false", f"-s3.config={server.folder}/s3.json",
+         "-master.volumeSizeLimitMB=64", "-volume.max=40"],
+        folder / "weed.log",
+    )  # fmt: skip
+    script = (
+        "import obstore, os; from obstore.store import S3Store\n"
+        "s = S3Store('tests', endpoint=os.environ['AWS_ENDPOINT_URL'],"
+        " client_options={'allow_http': True}, retry_config={'max_retries': 0})\n"
+        "obstore.put(s, 'ready', b'1')"
+    )
+    deadline = time.monotonic() + 60
+    while made.run(other, ["python", "-c", script]).returncode:
+        assert time.monotonic() < deadline, (folder / "weed.log").read_text()[-2000:]
+        time.sleep(0.3)
 
 
 @pytest.fixture
 def hosts(on_disk: Path) -> Iterator[Hosts]:
     """A head, which has the store's server as well, and two nodes."""
     with cluster(on_disk, private=True, compiled=True, env=ENV) as made:
-        server = stores.Seaweed(on_disk / "weed")
-        made.start(
-            "head",
-            [stores._program(), "server", "-s3", f"-ip={NET}.1", "-ip.bind=0.0.0.0",
-             f"-dir={server.folder}", "-s3.iam=false", f"-s3.config={server.folder}/s3.json",
-             "-master.volumeSizeLimitMB=64", "-volume.max=40"],
-            on_disk / "weed.log",
-        )  # fmt: skip
-        script = (
-            "import obstore, os; from obstore.store import S3Store\n"
-            "s = S3Store('tests', endpoint=os.environ['AWS_ENDPOINT_URL'],"
-            " client_options={'allow_http': True}, retry_config={'max_retries': 0})\n"
-            "obstore.put(s, 'ready', b'1')"
-        )
-        deadline = time.monotonic() + 60
-        while made.run("node1", ["python", "-c", script]).returncode:
-            assert time.monotonic() < deadline, (on_disk / "weed.log").read_text()[-2000:]
-            time.sleep(0.3)
+        serve(made, "head", "node1", on_disk)
         yield made
 
 
@@ -59,6 +63,7 @@ print(ledger.rows, file=sys.stderr)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", [SMALL, DENSE])
 def test_what_three_hosts_solve_into_a_store_is_what_one_solves_in_a_folder(
     hosts: Hosts, board: Board, table_of: Callable[..., Path]
@@ -78,6 +83,7 @@ def test_what_three_hosts_solve_into_a_store_is_what_one_solves_in_a_folder(
     assert re.search(r" 0 bytes of files came to this machine", read.stderr)
 
 
+@pytest.mark.slow
 def test_a_search_by_stages_loses_a_host_and_no_stage_file_lies_in_the_store(
     hosts: Hosts, tmp_path: Path
 ) -> None:
@@ -90,3 +96,63 @@ def test_a_search_by_stages_loses_a_host_and_no_stage_file_lies_in_the_store(
         name.rpartition("/")[2]: sha for name, sha in alone.items()
     }
     assert re.search(r" 0 bytes of files came to this machine", read.stderr)
+
+
+SOLVE = """
+import sys, time; from pathlib import Path; from luckbase import cluster, solver
+from luckbase.cluster.run.lock import Lock
+Lock.__init__.__defaults__ = (float(sys.argv[2]),)
+def wait(now):
+    if now.shards >= 3 and not Path("cut").exists():
+        Path("some").touch()
+        while not Path("cut").exists(): time.sleep(0.05)
+wait = wait if sys.argv[3:] else lambda now: None
+board = solver.load_board(sys.argv[1], frontier=1)
+try: cluster.solve(board, results="s3://tests/r", workers=1, on_progress=wait, on_note=print)
+except solver.errors.LuckbaseError as error: print(error); sys.exit(2)
+"""
+
+
+@pytest.mark.parametrize("lease", [2.0, pytest.param(15.0, marks=pytest.mark.slow)])
+def test_a_solve_whose_link_is_cut_is_taken_over_and_stops_once_it_is_back(
+    on_disk: Path, table_of: Callable[..., Path], lease: float
+) -> None:
+    """Nobody hears that it is gone: no connection is closed."""
+    from tests.e2e.hosts import ROOT
+
+    board = ROOT / "boards/press-your-luck/tiny.toml"
+    alone = digests(table_of(board, frontier=1))
+    command = ["python", "-c", SOLVE, str(board), str(lease)]
+    home = os.environ["HOME"]  # what is compiled is there
+    made = Hosts(on_disk, private=True, env={**ENV, "HOME": home})
+    try:
+        for name in ("store", "one", "two"):
+            made.make(name)
+        serve(made, "store", "two", on_disk)
+        first = made.start("one", [*command, "waits"], on_disk / "one.log")
+        deadline = time.monotonic() + 90
+        while not (on_disk / "some").exists():
+            assert first.poll() is None and time.monotonic() < deadline
+            time.sleep(0.1)
+        made.link("one", "down")
+        (on_disk / "cut").touch()
+        second = made.run("two", command, 180)
+        assert second.returncode == 0, second
+        assert "it is held by process " in second.stdout and " on test-one since " in second.stdout
+        before = made.run("two", ["python", "-c", READ])
+        assert first.poll() is None
+        made.link("one", "up")
+        assert first.wait(180) == 2
+        said = (on_disk / "one.log").read_text()
+        assert "another solve of this table has begun: process" in said
+        assert " on test-two since " in said and "Traceback" not in said
+        after = made.run("two", ["python", "-c", READ])
+        assert (after.returncode, after.stdout) == (0, before.stdout)
+        found = dict(line.split() for line in after.stdout.splitlines())
+        plain = {re.sub(r"\.fence-\d+", "", name): sha for name, sha in found.items()}
+        assert {name.rpartition("/")[2]: sha for name, sha in plain.items()} == {
+            name.rpartition("/")[2]: sha for name, sha in alone.items()
+        }
+        assert 0 < sum("fence" in name for name in found) < len(found)
+    finally:
+        made.down()

@@ -260,13 +260,6 @@ def test_obstore_is_loaded_for_a_uri_alone(table: Path) -> None:
         assert made.stdout.strip() == str(loaded)
 
 
-def test_clean_refuses_a_uri_in_a_sentence(memory: str, capsys: pytest.CaptureFixture[str]) -> None:
-    for words in ([memory], ["--results", memory]):
-        code, _, err = said_by(capsys, "clean", *words)
-        assert code == 2
-        assert "only tables in folders are removed" in err
-
-
 def test_a_server_serves_what_lies_in_a_store(memory: str, local: StoredTable) -> None:
     with serving.asking(Place(memory)) as client:
         (listed,) = client.get("/api/tables").json()["tables"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -11,8 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import luckbase
+from luckbase.cluster.batch import clean as cleaning
 from luckbase.cluster.batch.clean import contents, remove
-from luckbase.cluster.run.lock import lock
+from luckbase.cluster.run.lock import LOCK, lock
+from luckbase.cluster.table.folder import begin, commit, read_head
+from luckbase.cluster.table.place import storage_at
+from luckbase.cluster.table.remote import Objects
 from tests.cluster.batch.boards import JACKPOT, everything, pig, put
 
 
@@ -219,7 +224,7 @@ def test_a_removal_that_was_stopped_goes_on(folder: Path, monkeypatch: pytest.Mo
     old, true = table_of(folder, goal=9), Path.unlink
 
     def stop_at_the_ledger(self: Path, missing_ok: bool = False) -> None:
-        if "ledger" in str(self):
+        if "ledger" in str(self) and self.suffix != ".part":
             raise PermissionError(13, "Permission denied", str(self))
         true(self, missing_ok=missing_ok)
 
@@ -266,9 +271,89 @@ def test_folders_and_boards_of_unusual_names(tmp_path: Path, name: str) -> None:
     assert Path(file).exists()
 
 
-def test_results_under_a_uri_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(luckbase.errors.OptionError, match="only tables in folders"):
-        luckbase.clean(results="s3://bucket/results")
+def test_what_is_only_read_is_refused() -> None:
+    with pytest.raises(luckbase.errors.OptionError, match="is only read; nothing is removed"):
+        luckbase.clean(results="https://localhost/results")
+
+
+# --- in a store ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stored(tmp_path: Path, bucket: str) -> tuple[str, Path, Path]:
+    """(results in a store, a table there that nobody needs any more, one that is needed)."""
+    file = put(tmp_path / "boards/a.toml", pig(9))
+    old = luckbase.solve(file, results=bucket).table
+    put(Path(file), pig(10))
+    return bucket, old, luckbase.solve(file, results=bucket).table
+
+
+def objects(table: Path) -> dict[str, int]:
+    return storage_at(table).list()
+
+
+def test_in_a_store_goes_what_nobody_needs_and_nothing_else(stored: tuple[str, Path, Path]) -> None:
+    results, old, needed = stored
+    storage_at(old).put("notes.txt", b"mine")
+    before = objects(needed)
+    (one,) = luckbase.clean(results=results)
+    assert (one.table, one.state, one.why) == (old, "unasked", ("goal: was 9, now 10",))
+    assert one.bytes == sum(objects(old).values()) - 4
+    (one,) = luckbase.clean(results=results, yes=True)
+    assert (one.state, one.left) == ("removed", ("notes.txt",))
+    assert objects(old) == {"notes.txt": 4}
+    assert objects(needed) == before and luckbase.clean(results=results, yes=True) == []
+    (one,) = luckbase.clean(str(needed), results=results, yes=True)
+    assert one.state == "asked" and objects(needed) == before
+
+
+def test_in_a_store_nothing_goes_that_somebody_solves_or_may_yet_solve(
+    stored: tuple[str, Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results, old, _ = stored
+    with lock(old):
+        before = objects(old)
+        (one,) = luckbase.clean(results=results, yes=True)
+        assert one.state == "running" and "another solve of this table is running" in one.error
+        assert objects(old) == before
+    said = json.loads(storage_at(old).read(LOCK))
+    holder = {"host": "far", "machine": "m", "started": "1", "since": "noon", "process": 7}
+    for gone in ({"holder": holder, "lease": 0.2}, {"lapsed": True}):
+        storage_at(old).put(LOCK, json.dumps(said | gone).encode())
+        (one,) = luckbase.clean(results=results, yes=True)
+        who = "process 7 on far since noon" if "holder" in gone else "an earlier solve of it"
+        assert one.state == "running" and f"{who} was not seen to end" in one.error
+        assert objects(old).keys() == before.keys()
+    monkeypatch.setattr(cleaning, "ORPHAN_SECONDS", 0.0)
+    assert [one.state for one in luckbase.clean(results=results, yes=True)] == ["removed"]
+    assert objects(old) == {}
+
+
+def test_no_earlier_solve_commits_to_a_table_that_is_being_removed(
+    stored: tuple[str, Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that stopped half way goes on; and whoever takes the lock over meanwhile keeps theirs."""
+    results, old, _ = stored
+    storage = storage_at(old)
+    ledger, true = begin(storage, old, read_head(storage, old), "early"), Objects.delete
+    rest = set[str]()
+
+    def delete(self: Objects, name: str) -> None:
+        true(self, name)
+        if name.endswith(".parquet"):
+            with pytest.raises(luckbase.errors.FencedError, match="has begun"):
+                commit(ledger, *ledger.goals)
+            storage.put(LOCK, b"{}")
+            rest.update(name for name in storage.list() if "log/" not in name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Objects, "delete", delete)
+        (one,) = luckbase.clean(results=results, yes=True)
+    assert one.state == "running" and "another solve of this table has begun" in one.error
+    assert {"table.json", LOCK} < rest == objects(old).keys()
+    storage.delete(LOCK)
+    assert [one.state for one in luckbase.clean(str(old), results=results, yes=True)] == ["removed"]
+    assert objects(old) == {}
 
 
 FILES = ["tiers/all.parquet", "tiers/a.parquet.x-1-2.part", "ledger/0000000001",

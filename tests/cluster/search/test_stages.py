@@ -436,7 +436,7 @@ def test_machines_that_do_not_share_the_folder_send_their_files_and_are_sent_wha
     near = by(tmp_path / "near", workers=1)
 
     @contextmanager
-    def nowhere(table: Path, joins: bool) -> Iterator[TableLocation]:
+    def nowhere(table: Path, joins: bool, mark: str) -> Iterator[TableLocation]:
         assert joins
         yield TableLocation(table, ".no-machine-sees-this", apart)
 
