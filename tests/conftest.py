@@ -21,7 +21,7 @@ settings.register_profile("luckbase", deadline=None)
 settings.load_profile("luckbase")
 
 
-LONGEST = ("tests/e2e/test_hosts.py", "tests/docs/test_blocks.py::test_the_blocks_of_all_pages")
+LONGEST = ("tests/e2e/test_hosts.py", "tests/cluster/search/test_memory_limit.py")
 ROOM = 8 << 30
 """Tests write to memory where so many bytes are free there."""
 
@@ -35,7 +35,10 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # as where it is started with nohup
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if hasattr(config, "workerinput"):
+        shared.compile_in_turn(Path(os.environ["LUCKBASE_TEST_LOCKS"]))
         return
+    locks = os.environ["LUCKBASE_TEST_LOCKS"] = tempfile.mkdtemp(prefix="luckbase-locks-")
+    config.add_cleanup(lambda: shutil.rmtree(locks, ignore_errors=True))
     os.environ["LUCKBASE_TEST_RUN"] = str(os.getpid())
     os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
     if not config.option.basetemp and IN_MEMORY and shutil.disk_usage(IN_MEMORY).free >= ROOM:
@@ -44,8 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest first, so that nothing is left to do beside it at the end: the hosts, and
-    the pages of the documentation, which are read in one folder."""
+    """What takes longest first, so that nothing is left to do beside it at the end."""
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
 
 

@@ -15,6 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+from numba.core.compiler_lock import global_compiler_lock
 
 from luckbase import cluster, solver
 from luckbase.cluster.table.answer import Answer, answer_at
@@ -22,9 +25,12 @@ from luckbase.cluster.table.folder import begin, compact
 from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import Table
+from luckbase.solver import njit
 from luckbase.solver.game.arrays import Ints
 from tests.places import ROOT
 
+FIRST_CODE = "first-code"
+"""The folder of what the first of `first_solves` compiled."""
 CLUSTER = "cluster"
 """The file that says where the run's Ray cluster is; the cluster ends when it goes."""
 
@@ -69,6 +75,22 @@ def table_of(folder: Path, board: Path, **settings: object) -> Path:
     return Path(done.read_text())
 
 
+def compile_in_turn(locks: Path) -> None:
+    """Have no two of pytest's workers compile the same function at once: who comes later waits, and
+    reads from the disk what the first has compiled."""
+    compile_now = njit._Declared.compile
+
+    def compile_alone(self: Any, sig: Any) -> Any:
+        if self.overloads:
+            return compile_now(self, sig)
+        code = self.py_func.__code__
+        name = hashlib.sha256(f"{code.co_filename} {code.co_firstlineno}".encode()).hexdigest()
+        with global_compiler_lock, only_one(locks / name):
+            return compile_now(self, sig)
+
+    njit._Declared.compile = compile_alone  # type: ignore[method-assign]
+
+
 FIRST_SOLVES = """
 import sys
 import numba.core.event as event
@@ -98,7 +120,7 @@ def first_solves(folder: Path) -> list[dict[str, str]]:
                 made = subprocess.run(
                     [sys.executable, "-c", FIRST_SOLVES,
                      str(ROOT / "boards/press-your-luck/tiny.toml"), str(folder / "first")],
-                    cwd=ROOT, env={**os.environ, "NUMBA_CACHE_DIR": str(folder / "first-code")},
+                    cwd=ROOT, env={**os.environ, "NUMBA_CACHE_DIR": str(folder / FIRST_CODE)},
                     capture_output=True, text=True, check=True,
                 )  # fmt: skip
                 said.append({"out": made.stdout, "err": made.stderr})

@@ -1,11 +1,11 @@
-"""Every block of commands, Python or SQL in the documentation is run, as a reader would: in one
-folder, page after page, in the order in which the README links to them.
+"""Every block of commands, Python or SQL in the documentation is run, as a reader would who opens
+one page and no other: in a folder of its own, block after block.
 
-The folder holds `boards/`, and what earlier pages left. Python begins anew with each page. A line
-of commands must end with exit code 0, or with the one that a comment behind it names: ``# exit 1``.
-A block of ``text`` behind a block that was run is what it prints: its lines must be among those
-that were printed, in this order, whatever the spaces; "…" stands for what was cut, a line or the
-rest of one. HTML comments before a block say what is different:
+The folder holds `boards/`, and what the page's earlier blocks left. A line of commands must end
+with exit code 0, or with the one that a comment behind it names: ``# exit 1``. A block of ``text``
+behind a block that was run is what it prints: its lines must be among those that were printed, in
+this order, whatever the spaces; "…" stands for what was cut, a line or the rest of one. HTML
+comments before a block say what is different:
 
 * ``<!-- not run: REASON -->``: the block is not run.
 * ``<!-- tested with: A for B -->``: B stands in the block, and the test writes A.
@@ -22,6 +22,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest import mock
 
 import duckdb
 import matplotlib
@@ -34,6 +35,8 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").r
 BLOCK = re.compile(r"((?:^<!-- [^\n]* -->\n)*)^```([a-z]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_RUN = re.compile(r"<!-- not run: (.{10,}) -->")
 TESTED = re.compile(r"<!-- tested with: (.+) for (.+) -->")
+PIPED = re.compile(r"printf '([^'%]*)' \| (luckbase .*)")
+"""A command and what is typed into it."""
 RUN = ("sh", "python", "sql")
 FEW = 8
 """Blocks that are not run, in all pages."""
@@ -70,6 +73,15 @@ def blocks_of(page: Path) -> list[Block]:
             found[-1].printed = content.splitlines()
         before = kind
     return found
+
+
+def runs(page: Path) -> list[Block]:
+    """Those that are not skipped."""
+    return [block for block in blocks_of(page) if not block.skipped]
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
 
 
 def words_of(line: str) -> tuple[list[str], str] | None:
@@ -121,12 +133,18 @@ def run_line(line: str, folder: Path) -> tuple[int, str]:
     """(exit code, all that it printed) of a command."""
     if "pip install" in line and "&& " in line:
         line = line.rpartition("&& ")[2].replace(".venv/bin/", "")
-    simple = words_of(line)
-    if simple is None or simple[0][0] == "play":
+    typed = PIPED.fullmatch(line)
+    simple = words_of(typed[2] if typed else line)
+    if simple is None:
         return shell(line, folder)
     words, out = simple
+    typing = io.StringIO(typed[1].replace("\\n", "\n") if typed else "")
     printed, said = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(said if out else printed):
+    with (
+        mock.patch("sys.stdin", typing),
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(said if out else printed),
+    ):
         code = run(words)
     if out:
         (folder / out).write_text(printed.getvalue())
@@ -136,14 +154,6 @@ def run_line(line: str, folder: Path) -> tuple[int, str]:
 
 def flat(text: str) -> str:
     return " ".join(text.split())
-
-
-def reading_order() -> list[Path]:
-    """The pages in the order of the README's links, the README first; then all others."""
-    readme = ROOT / "README.md"
-    links = re.findall(r"\]\((docs/[^)#]+\.md)", readme.read_text(encoding="utf-8"))
-    after = links[links.index("docs/tutorial.md") :]
-    return [*dict.fromkeys([readme, *(ROOT / link for link in after), *PAGES])]
 
 
 def missing(shown: list[str], printed: str) -> str:
@@ -176,29 +186,21 @@ def run_block(block: Block, where: str, folder: Path, names: dict[str, object]) 
     return printed
 
 
-def test_the_blocks_of_all_pages_run_in_one_folder_and_print_what_is_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("page", [page for page in PAGES if runs(page)], ids=name_of)
+def test_the_blocks_of_a_page_run_by_themselves_and_print_what_is_shown(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("boards", "jobs", "tests"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
     matplotlib.use("agg")
-    for page in reading_order():
-        names: dict[str, object] = {"__name__": "__main__"}
-        for block in blocks_of(page):
-            if block.skipped:
-                continue
-            where = f"{page.relative_to(ROOT)}:{block.line}"
-            printed = run_block(block, where, tmp_path, names)
-            absent = missing(block.printed, printed)
-            assert not absent, f"{where}: not printed, or not in this order: {absent}\n{printed}"
-            assert not ONES.search(printed), f"{where}: {ONES.search(printed)}"
-
-
-def test_pages_are_read_in_the_order_of_the_readme() -> None:
-    order = [str(page.relative_to(ROOT)) for page in reading_order()]
-    assert order[:2] == ["README.md", "docs/tutorial.md"] and len(order) == len(PAGES)
-    assert order.index("docs/how-to/another-board.md") < order.index("docs/how-to/search.md")
+    names: dict[str, object] = {"__name__": "__main__"}
+    for block in runs(page):
+        where = f"{name_of(page)}:{block.line}"
+        printed = run_block(block, where, tmp_path, names)
+        absent = missing(block.printed, printed)
+        assert not absent, f"{where}: not printed, or not in this order: {absent}\n{printed}"
+        assert not ONES.search(printed), f"{where}: {ONES.search(printed)}"
 
 
 def test_what_is_shown_is_compared_with_what_is_printed() -> None:

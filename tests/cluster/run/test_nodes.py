@@ -15,6 +15,7 @@ import pytest
 from luckbase.cluster.run import nodes
 from luckbase.cluster.run.nodes import PACKAGE, Head, Nodes, own_environment, source_files
 from luckbase.solver.errors import WorkerError
+from tests.shared import FIRST_CODE, first_solves
 
 
 def node(name: str, *, cpus: float = 2, alive: bool = True, memory: float = 1e9) -> dict[str, Any]:
@@ -152,15 +153,16 @@ def test_the_files_that_are_sent_are_the_package(tmp_path: Path) -> None:
     assert PACKAGE.name == "luckbase"
 
 
-def test_what_is_compiled_here_is_not_compiled_there(tmp_path: Path) -> None:
+def test_what_is_compiled_here_is_not_compiled_there(tmp_path: Path, run_folder: Path) -> None:
+    first_solves(run_folder)
     solve = (
         "from luckbase import solver; from luckbase.solver import njit\n"
         f"board = solver.load_board({str(PACKAGE.parent / 'boards/press-your-luck/tiny.toml')!r})\n"
         "solver.load_layout(board).compile()\n"
     )
 
-    def run(home: str, code: str) -> str:
-        env = {"HOME": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / home),
+    def run(home: Path, code: str) -> str:
+        env = {"HOME": str(tmp_path), "NUMBA_CACHE_DIR": str(home),
                "PYTHONPATH": str(PACKAGE.parent), "PATH": "/usr/bin:/bin"}  # fmt: skip
         done = subprocess.run(
             [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
@@ -181,10 +183,12 @@ def test_what_is_compiled_here_is_not_compiled_there(tmp_path: Path) -> None:
         "print(njit.unpack(content), njit.unpack(content))\n"
     )
     pack = f"open({str(packed)!r}, 'wb').write(njit.pack())"
-    assert "compiled" in run("one", count + solve + pack)
-    said = run("two", unpack + count + solve)
+    run(run_folder / FIRST_CODE, solve + pack)
+    said = run(tmp_path / "there", unpack + count + solve)
     assert int(said.split()[0]) > 4 and said.split()[1] == "0"  # what is there stays
     assert "compiled" not in said
+    one = "import numba\n@numba.njit\ndef same(x): return x\nsame(1)\n"
+    assert "compiled" in run(tmp_path / "alone", count + one)  # it is counted
 
 
 def test_a_machine_that_the_cluster_has_given_up_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
