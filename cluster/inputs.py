@@ -41,9 +41,9 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.sentences import option
 
 if TYPE_CHECKING:
+    from luckbase.cluster.play.advise import Following
     from luckbase.cluster.play.agents import Opener
     from luckbase.cluster.play.episode import Episode
-    from luckbase.cluster.play.follow import Following
     from luckbase.cluster.play.game import Play, PlayOptions
     from luckbase.cluster.run.options import SolveOptions
     from luckbase.cluster.run.progress import Solved
@@ -212,7 +212,7 @@ def following(
     max_states: int, results: Path,
 ) -> Following:  # fmt: skip
     """A game that is followed, from a state where one is given. Raises as `start_of`."""
-    from luckbase.cluster.play.follow import Following, Prices
+    from luckbase.cluster.play.advise import Following, Prices
 
     game = game_of(board, **options)
     name = game.board.name if isinstance(board, Board) else os.fspath(board)

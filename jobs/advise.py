@@ -14,8 +14,8 @@ from luckbase.jobs import options, terminal
 from luckbase.solver.errors import OptionError, RequestError
 
 if TYPE_CHECKING:
+    from luckbase.cluster.play.advise import Following, Said
     from luckbase.cluster.play.episode import Episode
-    from luckbase.cluster.play.follow import Following, Said
 
 
 @options.command(
@@ -126,7 +126,7 @@ def _lines(prompt: bool) -> Iterator[str]:
 
 
 def _show(following: Following, said: Said, as_json: bool) -> None:
-    from luckbase.cluster.play.follow import in_words
+    from luckbase.cluster.play.advise import in_words
 
     if as_json:
         terminal.print_json(said)

@@ -52,12 +52,12 @@ if TYPE_CHECKING:
     from luckbase.cluster.batch.run import Outcome as Outcome
     from luckbase.cluster.info import Info as Info
     from luckbase.cluster.info import PackagedBoard as PackagedBoard
+    from luckbase.cluster.play.advise import Following as Following
     from luckbase.cluster.play.draw import Picture as Picture
     from luckbase.cluster.play.episode import Episode as Episode
     from luckbase.cluster.play.evaluate import Evaluated as Evaluated
     from luckbase.cluster.play.evaluate import Matrix as Matrix
     from luckbase.cluster.play.evaluate import Simulated as Simulated
-    from luckbase.cluster.play.follow import Following as Following
     from luckbase.cluster.play.game import Play as Play
     from luckbase.cluster.play.game import PlayOptions
     from luckbase.cluster.run.options import SolveOptions as SolveOptions
@@ -82,7 +82,7 @@ _ELSEWHERE = {
     "Answer": "cluster.table.answer", "Board": "solver.board.model",
     "Due": "cluster.batch.run", "Episode": "cluster.play.episode",
     "Evaluated": "cluster.play.evaluate",
-    "Following": "cluster.play.follow", "Game": "solver.game.game",
+    "Following": "cluster.play.advise", "Game": "solver.game.game",
     "Info": "cluster.info", "LuckbaseError": "solver.errors", "Matrix": "cluster.play.evaluate",
     "Outcome": "cluster.batch.run", "PackagedBoard": "cluster.info",
     "Picture": "cluster.play.draw",

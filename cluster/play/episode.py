@@ -1,6 +1,6 @@
 """A game written down, replayed: each decision priced, and an accuracy a player.
 
-A file has a line a line of the game (`cluster.play.follow`), after lines ``title: …``, ``board: …``
+A file has a line a line of the game (`cluster.play.advise`), after lines ``title: …``, ``board: …``
 and ``set: score_unit=500``, which may be left out; ``#`` begins a comment. What a decision cost is
 what the player's payoff lost against the best action, all playing the best from there on. Their
 accuracy is the share that they kept of what they could have lost:
@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from luckbase.cluster.play.follow import Following, advice_at, named
+from luckbase.cluster.play.advise import Following, advice_at, named
 from luckbase.cluster.table.ledger import Origin, origin_of
 from luckbase.cluster.table.why import Payoffs
 from luckbase.solver.board.file import episode_file, episodes

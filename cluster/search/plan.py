@@ -109,7 +109,7 @@ def plan_below(game: Game, roots: Ints, results: Path, workers: int | None = Non
     states = found.states
     level = None
     if states > ONE_PIECE:
-        from luckbase.solver.search.find_level import find_level
+        from luckbase.solver.search.explore import find_level
 
         level = hints(game).level or find_level(game, roots)
     if level is None:

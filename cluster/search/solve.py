@@ -339,7 +339,7 @@ class _Search(Work[SolvedSearch]):
         none."""
         level = hints(self.game).level
         if level is None:
-            from luckbase.solver.search.find_level import find_level
+            from luckbase.solver.search.explore import find_level
 
             level = find_level(self.game, self.starts())
             if level is not None:

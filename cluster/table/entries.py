@@ -32,8 +32,9 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
+from luckbase.cluster.table.storage import Storage
 from luckbase.solver.errors import CorruptTableError, FencedError
 
 LINES = "ledger/"
@@ -41,22 +42,6 @@ FENCE, ADDS, ALL = "fence", "lines", "all"
 CHECK = 32
 _SEALED = re.compile(r'(?s)(.*),\s*"check":\s*"([0-9a-f]{32})"\s*\}\s*')
 _DIGITS, _TRIES, _GAP_TRIES, _AT_ONCE = 10, 50, 3, 16
-
-
-class Objects(Protocol):
-    """What the protocol needs of a store (`storage.Storage`)."""
-
-    def put_if_absent(self, name: str, content: bytes) -> bool:
-        """Store an object where there is none; whether it is there now with this content."""
-
-    def read(self, name: str) -> bytes:
-        """Its bytes. Raises FileNotFoundError."""
-
-    def list(self, prefix: str) -> dict[str, int]:
-        """The objects whose names begin so: all whose put has returned, and not been deleted."""
-
-    def delete(self, name: str) -> None:
-        """Delete an object, if it is there."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +75,7 @@ def entry_name(number: int) -> str:
 class Entries:
     """The entries of one table. Whoever adds begins before; who reads only, does not."""
 
-    def __init__(self, storage: Objects, identity: str) -> None:
+    def __init__(self, storage: Storage, identity: str) -> None:
         """identity: of the table, by which lines are sealed."""
         self.storage, self.identity = storage, identity
         self.number = 0

@@ -391,7 +391,7 @@ class Level:
 
     It cuts what lies below some roots into stages, each closed under every cycle: a state can not
     lead to one of a higher level, nor to one of a lower level and back. A game may declare its
-    level (`SearchHints.level`), else one is looked for (`solver.search.find_level`). Every edge is
+    level (`SearchHints.level`), else one is looked for (`solver.search.explore`). Every edge is
     held to it as it is met. A function is coefficients by column: of a number the coefficient times
     the number, of a set (cards, tiles) times how many it holds.
 

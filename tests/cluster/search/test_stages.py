@@ -35,8 +35,7 @@ from luckbase.solver.game.capabilities import Level, SearchHints, hints
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.policy.agents import Policy
 from luckbase.solver.policy.evaluate import evaluate_profile
-from luckbase.solver.search import find_level as finding
-from luckbase.solver.search import find_stages
+from luckbase.solver.search import explore, find_stages
 from luckbase.solver.search.explore import Estimate
 from luckbase.solver.search.find_stages import LevelSearch, RisingError
 from luckbase.solver.search.stages import WHOLE
@@ -164,7 +163,7 @@ def test_a_search_that_goes_on_takes_the_level_that_its_ledger_says(
         patch.setattr(by_stages.StageSearch, "_up", stops)
         with pytest.raises(KeyboardInterrupt):
             cluster.solve_below(board, results=tmp_path / "half", one_piece=0)
-    monkeypatch.setattr(finding, "find_level", lambda *how, **more: None)
+    monkeypatch.setattr(explore, "find_level", lambda *how, **more: None)
     notes: list[str] = []
     solved = cluster.solve_below(board, results=tmp_path / "half", on_note=notes.append)
     assert files_of(solved.table) == files_of(whole.table)
@@ -183,7 +182,7 @@ def test_a_found_level_that_does_not_hold_is_said_and_the_search_ends_in_one_pie
 ) -> None:
     board = hill(tmp_path, summit=6, rounds=3)
     notes: list[str] = []
-    monkeypatch.setattr(finding, "find_level", lambda *how, **more: level)
+    monkeypatch.setattr(explore, "find_level", lambda *how, **more: level)
     one, other = both(board, tmp_path, on_note=notes.append)
     assert rows_of(other.table) == rows_of(one.table)
     assert (other.shards, other.levels, other.stages) == (1, 0, 0)
@@ -211,7 +210,7 @@ def test_a_declared_level_that_does_not_hold_is_an_error_that_names_the_states(
 def test_a_game_without_levels_is_one_piece_up_to_its_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(finding, "find_level", lambda *how, **more: None)
+    monkeypatch.setattr(explore, "find_level", lambda *how, **more: None)
     board = hill(tmp_path, summit=6, rounds=3)
     notes: list[str] = []
     one, other = both(board, tmp_path, on_note=notes.append)

@@ -15,8 +15,7 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.game import Game
 from luckbase.solver.search.expand import expand
-from luckbase.solver.search.explore import INNER, explore
-from luckbase.solver.search.find_level import BANDS, descents, features, find_level
+from luckbase.solver.search.explore import BANDS, INNER, descents, explore, features, find_level
 from luckbase.solver.search.keys import Words, pack_all, unpack_all, words
 from tests.games import climb
 from tests.solver.search.moves import moves_of
