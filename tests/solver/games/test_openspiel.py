@@ -76,7 +76,7 @@ def test_what_is_paid_on_the_way_and_how_many_moves_are_left_count() -> None:
 REFUSED = {
     "kuhn_poker": "openspiel:kuhn_poker: hides something from its players",
     "matrix_pd": "both players choose at once, and their payoffs do not always have the same sum",
-    "matching_pennies_3p": "3 players choose at once; expected at most two",
+    "matching_pennies_3p": "players who choose at once: 3; expected at most two",
     "mfg_garnet": "is a game of mean fields",
     "stones_and_gems": "does not say how likely it is",
     "tictactoe": "has no such game; did you mean 'tic_tac_toe'",
