@@ -34,7 +34,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from luckbase.jobs.web import filter, http, play, states, tables, train
+from luckbase.jobs.web import filter, http, play, states, tables
 from luckbase.jobs.web.http import ApiRequest, QueryParams, TableParams
 from luckbase.jobs.web.states import Rows
 from luckbase.jobs.web.tables import field_texts
@@ -144,8 +144,8 @@ VIEWS = (
         method="POST", max_bytes=states.MAX_BYTES, check_body=states.format_of, long=True,
     ),
     View(
-        f"{AT}/train", "A decision to train with, and what each choice costs.", train.TrainParams,
-        of_table(train.train_view), train.TrainView, lasts=True,
+        f"{AT}/train", "A decision to train with, and what each choice costs.", play.TrainParams,
+        of_table(play.train_view), play.TrainView, lasts=True,
     ),
     View(
         f"{AT}/play", "A person's game, played from its seed and moves.", TableParams,
