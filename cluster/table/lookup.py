@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from luckbase.cluster.table.answer import (
     EveryAction,
     actions_of_part,
     answer_at,
+    best_alone,
     joined,
     nothing_known,
     otherwise,
@@ -40,7 +41,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import simplify
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.rules import SIMULTANEOUS
+from luckbase.solver.game.rules import DECISION, SIMULTANEOUS
 from luckbase.solver.policy.agents import Policy
 from luckbase.solver.search.bellman import (
     ActionValues,
@@ -52,6 +53,9 @@ from luckbase.solver.search.bellman import (
 )
 from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.search.keys import Keys, unpack_all
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.decisions import DecisionPart
 
 D = TypeVar("D")
 
@@ -186,6 +190,11 @@ class Lookup:
         """Rows of all parts."""
         return sum(part.rows for part in self.parts)
 
+    @property
+    def decided(self) -> DecisionPart | None:
+        """The part that holds decisions without payoffs."""
+        return next((cast("DecisionPart", part) for part in self.parts if not part.paid), None)
+
     # --- payoffs -----------------------------------------------------------------------------
 
     def owners(self, states: Ints) -> Ints:
@@ -203,6 +212,12 @@ class Lookup:
         """(n,) whether some part holds each canonical state; not where it is over."""
         held: NDArray[np.bool_] = self.owners(states) >= 0
         return held
+
+    def pays(self, states: Ints) -> NDArray[np.bool_]:
+        """(n,) whether some part holds the payoffs of each canonical state, as `holds`."""
+        paid = np.array([*(part.paid for part in self.parts), False])
+        found: NDArray[np.bool_] = paid[self.owners(states)]
+        return found
 
     def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         """The payoffs (n, players), float64, of canonical states (n, fields), and of which states
@@ -330,6 +345,9 @@ class Lookup:
             answer = self.search(canonical, max_states, inputs, on_level)[0]
         else:
             raise StateError(self.missing(canonical))
+        decided, alone = self.decided, len(answer.actions) == 1
+        if decided is not None and there[0] and alone and self._chooses(canonical):
+            answer = replace(answer, margin_class=decided.margin_class(canonical))
         read = game.fields.describe(game.fields.numbers(inputs)[0])
         return replace(answer, given=otherwise(read, answer.state))
 
@@ -413,6 +431,8 @@ class Lookup:
         """The same of states that a part holds: with the strategies where both choose at once and
         their children are there."""
         edges = expand(self.game, states)
+        if self.decided is not None and (found := self._decided(part, states, edges)) is not None:
+            return found
         found = actions_of_part(part, states, edges)
         both = np.flatnonzero(edges.kinds == SIMULTANEOUS)
         if not len(both):
@@ -421,6 +441,28 @@ class Lookup:
         kept = np.flatnonzero(known)
         others = np.setdiff1d(np.arange(len(states)), both[kept])
         return joined([(others, found.only(others)), (both[kept], met.only(kept))])
+
+    def _chooses(self, state: Ints) -> bool:
+        """Whether a player has a choice at a canonical state (fields,)."""
+        return bool(expand(self.game, state.reshape(1, -1)).kinds[0] == DECISION)
+
+    def _chooses(self, state: Ints) -> bool:
+        """Whether a player has a choice at a canonical state (fields,)."""
+        return bool(expand(self.game, state.reshape(1, -1)).kinds[0] == DECISION)
+
+    def _decided(self, part: Part, states: Ints, edges: Expanded) -> EveryAction | None:
+        """The same in a table of decisions, where the payoffs of some children are not stored; None
+        where those of all are."""
+        there = part.paid & part.lookup(edges.children)[1]
+        whole = np.logical_and.reduceat(there, edges.first[:-1]) | edges.terminal
+        if part.paid and whole.all():
+            return None
+        less, more = np.flatnonzero(~whole), np.flatnonzero(whole)
+        rows = part.stored(states[less])
+        pieces = [(less, best_alone(expand(self.game, states[less]), rows, part.error))]
+        if len(more):
+            pieces.append((more, actions_of_part(part, states[more])))
+        return joined(pieces)
 
     @property
     def states_at_once(self) -> int:
@@ -550,6 +592,7 @@ def known_below(
     through another such: keys (k,) and payoffs (k, players)."""
     from luckbase.solver.search.explore import KNOWN, explore  # compiles the search
 
-    found = explore(table.game, roots, known=table.holds, max_states=max_states, on_level=on_level)
+    held = table.pays if isinstance(table, Lookup) else table.holds
+    found = explore(table.game, roots, known=held, max_states=max_states, on_level=on_level)
     keys = np.ascontiguousarray(found.keys[found.kinds == KNOWN])
     return keys, table.lookup(unpack_all(table.game.strides, keys))[0]

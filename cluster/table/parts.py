@@ -96,6 +96,8 @@ class Part(ABC):
 
     dense = False
     """Whether it is the full table, or as much of it as is solved."""
+    paid = True
+    """Whether it has payoffs, not decisions alone."""
     needed: Sequence[str] = ()
     """Columns by which a row's state is known."""
 
