@@ -73,7 +73,7 @@ class Bid(Result):
         return "" if _sure(self.least, self.most) else f"{self.least:z.4f} – {self.most:z.4f}"
 
 
-Source = Literal["table", "search"]
+Source = Literal["table", "search", "decisions"]
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,8 @@ class Answer(Result):
     def footline(self) -> str:
         """How good the numbers are and what answered, in a line."""
         each = words.within(self.error, "each ") if self.value else "no payoffs are stored"
-        return f"{each}, from the {self.source}; answered by {self.origin}"
+        source = "stored decisions" if self.source == "decisions" else self.source
+        return f"{each}, from the {source}; answered by {self.origin}"
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """As text: the heads of the columns, and rows: the payoffs of the state and of each action;

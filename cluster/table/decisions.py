@@ -17,6 +17,8 @@ import hashlib
 import json
 import os
 import time
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +35,11 @@ from luckbase.cluster.table.format import (
     as_table,
     column_of,
     names_column,
+    row_group_rows,
     seal_file,
 )
 from luckbase.cluster.table.ledger import DECISIONS, RUNS, FileEntry, Ledger
-from luckbase.cluster.table.parts import OVER, Rows, TierPart, named
+from luckbase.cluster.table.parts import OVER, Batch, MayHold, Rows, TierPart, named
 from luckbase.cluster.table.storage import Storage, forget
 from luckbase.solver.game.arrays import Decisions, Floats, Ints
 from luckbase.solver.game.capabilities import DecisionLayout
@@ -192,8 +195,9 @@ def _run_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
         for field in schema
     ]
     return pq.ParquetWriter(
-        path, pa.schema(fields), compression="zstd", compression_level=3, use_dictionary=True,
-        write_statistics=[field.name for field in fields if field.name != "best"],
+        path, pa.schema(fields), compression="zstd", compression_level=_ZSTD,
+        use_dictionary=[field.name for field in fields if field.name not in ("from", "to")],
+        write_statistics=[field.name for field in fields[:6]],
         store_schema=False, write_page_checksum=True,
     )  # fmt: skip
 
@@ -264,6 +268,49 @@ class DecisionPart(TierPart):
     def stored_best(self, states: Ints) -> list[str | None]:
         codes, there = self.codes(states)
         return named(np.where(there, codes & 15, -1).astype(np.int16), self.action_names)
+
+    @property
+    def schema(self) -> pa.Schema:
+        names = {name: pa.int32() for name in self.game.columns} | {"best": pa.string()}
+        return pa.schema([*(names | {"to_act": pa.int8()}).items()])
+
+    def tier_codes(self, i: int) -> NDArray[np.uint8]:
+        """The codes (rows,) of file i."""
+        entry = self.entries[i]
+        tier, file = self.tier_of_number[entry.tier], self.groups.file(i)
+        blocks = [self.decode(file, block, "codes") for block in range(file.groups)]
+        stored, found = np.concatenate(blocks), np.zeros(entry.rows, np.uint8)
+        for start in range(0, entry.rows, _CHUNK):
+            at = self.plan.place(tier, np.arange(start, min(start + _CHUNK, entry.rows)))
+            found[start : start + len(at)] = np.where(at < 0, 0, stored[at])
+        return found
+
+    def batches(
+        self, columns: Collection[str] | None, may_hold: MayHold = lambda _: True,
+        entries: Sequence[FileEntry] | None = None,
+    ) -> Iterator[Batch]:  # fmt: skip
+        before = 0
+        for i, entry in enumerate(self.entries):
+            tier = self.tier_of_number[entry.tier]
+            if (entries is None or entry in entries) and may_hold(self.constants(entry)):
+                codes = self.tier_codes(i)
+                size = row_group_rows(self.layout, tier)
+                for start in range(0, entry.rows, size):
+                    stop = min(start + size, entry.rows)
+                    rows = self._rows_of(tier, start, codes[start:stop], columns)
+                    states = partial(self.states_in, entry, start, None)
+                    yield Batch(rows, before + start, states)
+            before += entry.rows
+
+    def _rows_of(
+        self, tier: Any, start: int, codes: NDArray[np.uint8], columns: Collection[str] | None
+    ) -> pa.Table:
+        stop, fields = start + len(codes), self.layout.tier_fields(tier)
+        found: dict[str, Any] = {k: np.full(len(codes), v, np.int32) for k, v in fields.items()}
+        found |= self.layout.state_rows(tier, start, stop)
+        found["best"] = names_column((codes & 15).astype(np.int8), self.layout.best_names)
+        found["to_act"] = self.layout.acting_rows(tier, start, stop)
+        return as_table({k: v for k, v in found.items() if columns is None or k in columns})
 
     def margin_class(self, state: Ints) -> str:
         """The class of the margin of one state (fields,), in points; "" where none is stored."""

@@ -316,6 +316,14 @@ class Ledger:
         return max(found, key=lambda goal: (goal.files, goal.number), default=None)
 
     @property
+    def stores(self) -> str:
+        """What it holds of the full table: payoffs, decisions with those of a few tiers, or both."""
+        parts = {goal.part for goal in self.goals} & {TIERS, DECISIONS}
+        if DECISIONS not in parts:
+            return "payoffs"
+        return "payoffs and decisions" if TIERS in parts else "decisions"
+
+    @property
     def origin(self) -> Goal | None:
         """The goal by which the table is named: `furthest`, else the one of the last search."""
         return self.furthest or (self.goals[-1] if self.goals else None)
@@ -447,7 +455,7 @@ def solve_command(
     file = file or goal.board_file or "BOARD"
     said = board_command(file, goal.settings, game.board.game, results, words)
     if goal.roots is None:
-        return said
+        return f"{said} --store decisions" if goal.part == DECISIONS else said
     start = goal.roots.start
     said += f" --from {fields(in_order(start[0], game))}"
     said += f" (and {many(len(start) - 1, 'more state')})" if len(start) > 1 else ""

@@ -28,13 +28,14 @@ from luckbase.cluster.table.answer import (
     otherwise,
     stepped,
 )
-from luckbase.cluster.table.ledger import TIERS, Ledger, Origin, origin_of
+from luckbase.cluster.table.ledger import DECISIONS, TIERS, Ledger, Origin, origin_of, solve_command
 from luckbase.cluster.table.parts import PIECE, Part, TierPart, lookup_or_backup, once
 from luckbase.solver.compiled import compile_on
 from luckbase.solver.errors import (
     ClosedTableError,
     CorruptTableError,
     MissingTableError,
+    OptionError,
     StateError,
 )
 from luckbase.solver.game.arrays import Floats, Ints
@@ -278,6 +279,8 @@ class Lookup:
             return None
         if not self.rows:
             return "not solved yet; solve again to go on"
+        if self.decided is not None and self.decided.holds(state.reshape(1, -1))[0]:
+            return "held without its payoffs: this table stores decisions"
         if self.full is None:
             return "not below this table's roots"
         return self.full.layout.why_outside(state) or "not solved yet in this table"
@@ -565,6 +568,45 @@ class Lookup:
             if part.rows:
                 yield from part.draw(max(1, round(count * part.rows / rows)), seed)
 
+    def need_payoffs(self, what: str) -> None:
+        """Raises OptionError where decisions are stored and payoffs of a few tiers alone. what:
+        what needs them."""
+        ledger = self.ledger
+        if ledger is None or ledger.stores != "decisions" or ledger.furthest is None:
+            return
+        goal = replace(ledger.furthest, part=TIERS)
+        raise OptionError(
+            f"{self.where}: stores decisions, and {what} needs the payoffs of every state; run: "
+            f"{solve_command(goal, self.game)}"
+        )
+
+    def follow(
+        self, state: State, max_states: int = MAX_SEARCHED,
+        on_states: Callable[[int], None] = lambda states: None,
+    ) -> Answer:  # fmt: skip
+        """The answer to a state from what the stored decisions lead to, exactly, no action searched
+        for: the payoffs of every action, if what is stored is done from there on.
+
+        on_states: told how many states that is, before they are solved. Raises StateError,
+        SearchLimitError for more than `max_states`.
+        """
+        from luckbase.solver.policy.chain import explore_profile
+
+        game, canonical = self.game, self.game.parse(state)
+        inputs = game.fields.read(state).reshape(1, -1)
+        edges = expand(game, canonical.reshape(1, -1))
+        if edges.terminal[0]:
+            return self.ask(state)
+        self._require(canonical.reshape(1, -1), self.holds(canonical.reshape(1, -1)), StateError)
+        roots, at = np.unique(edges.children, axis=0, return_inverse=True)
+        chain = explore_profile(game, roots, [self.agent().decide] * game.players, max_states)
+        on_states(len(chain.keys))
+        solved = chain.solve()
+        q = evaluate(edges, solved.values[at.reshape(-1)])
+        near, off = (game.tie_tolerance, 0.0), solved.error + game.float64_error
+        found = stepped(game, edges, q, near, np.full(len(at), off), inputs)
+        return answer_at(found, 0, self.origin, game.describe(canonical), "decisions")
+
     def unfinished(self, part: str | None = None) -> list[str]:
         """What is still to be solved of it, or of a part by name, a clause each; none of a table
         that is whole."""
@@ -573,11 +615,12 @@ class Lookup:
         if ledger is None:
             return []
         goal, found = ledger.furthest, []
-        if part in (None, TIERS) and goal is not None and not ledger.is_done(goal):
+        dense = (TIERS, DECISIONS)
+        if part in (None, *dense) and goal is not None and not ledger.is_done(goal):
             are = "is" if goal.files == 1 else "are"
             of = words.many(goal.files, "tier")
-            found.append(f"{len(ledger.of_part(TIERS))} of its {of} {are} solved")
-        searches = [g for g in ledger.goals if g.part != TIERS and part in (None, g.part)]
+            found.append(f"{len(ledger.of_part(goal.part))} of its {of} {are} solved")
+        searches = [g for g in ledger.goals if g.part not in dense and part in (None, g.part)]
         left = sum(not ledger.is_done(g) for g in searches)
         if left:
             of = "1 search" if len(searches) == 1 else f"{len(searches)} searches"

@@ -129,6 +129,11 @@ class Part(ABC):
         self.groups.entries = entries
 
     @property
+    def schema(self) -> Any:
+        """The columns of its rows and their types, of a part with files."""
+        return self.groups.file(0).schema
+
+    @property
     def rows(self) -> int:
         """How many states have a row."""
         return sum(entry.rows for entry in self.entries)

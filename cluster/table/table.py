@@ -227,6 +227,7 @@ class Table(Lookup):
 
         if kind.needs == STATES:
             return
+        self.need_payoffs("a chart")
         again, goal = "", None if self.ledger is None else self.ledger.furthest
         if self.ledger is not None:
             origin = self.ledger.origin or Goal(TIERS, {}, None, 0, "", {})

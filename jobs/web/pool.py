@@ -194,6 +194,7 @@ class TablePool:
 
     def _open(self, entry: TableEntry) -> StoredTable:
         table = open_table(entry.path)
+        table.need_payoffs("the page")
         for part in table.parts:
             part.groups.max_bytes = self.remembered // len(table.parts)
         if not self.says_paths:

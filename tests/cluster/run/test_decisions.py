@@ -7,14 +7,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import luckbase
 from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS
 from luckbase.cluster.table.table import StoredTable, tiers_in_memory
 from luckbase.solver import load_layout
 from luckbase.solver.board.model import Board
+from luckbase.solver.errors import (
+    CorruptTableError,
+    MemoryLimitError,
+    MissingTableError,
+    OptionError,
+)
 from luckbase.solver.game.arrays import Ints
-from tests.places import BOARDS, IN_MEMORY
+from luckbase.solver.games.press_your_luck.tiers import Tier
+from tests.places import BOARDS
 
 FEBRUARY = BOARDS / "press-your-luck" / "1985-02.toml"
 
@@ -60,3 +68,158 @@ def test_every_decision_is_that_of_the_table_of_payoffs(
     low, high = np.array(ends)[classes[choice] - 1], np.array(ends)[classes[choice]]
     assert ((margins[choice] >= low - near) & (margins[choice] < high + near)).all()
     assert len(np.unique(classes)) == 7
+
+
+def test_it_says_what_kind_of_table_it_is_and_grows_into_one_of_payoffs(tmp_path: Path) -> None:
+    board = coarse(2)
+    first = luckbase.solve(board, store="decisions", payoffs_of="spins=1", results=tmp_path)
+    assert {e.part for e in first.ledger.files.values()} == {DECISIONS, RUNS, TIERS}
+    assert {e.tier for e in first.ledger.of_part(TIERS)} < {
+        e.tier for e in first.ledger.of_part(DECISIONS)
+    }
+    (status,) = luckbase.status(str(first.table))
+    assert (status.state, status.stores) == ("complete", "decisions")
+    assert status.tiers == status.tiers_in_all == len(first.ledger.of_part(DECISIONS))
+    assert (
+        luckbase.solve(board, store="decisions", payoffs_of="spins=1", results=tmp_path).shards == 0
+    )
+    states = first.ledger.rows
+    then = luckbase.solve(board, results=tmp_path)
+    assert then.ledger.rows == states
+    (status,) = luckbase.status(str(first.table))
+    assert (status.state, status.stores) == ("complete", "payoffs and decisions")
+
+
+def test_a_question_is_answered_at_once_and_its_payoffs_by_following(
+    solved: StoredTable, every_state: Ints
+) -> None:
+    rng = np.random.default_rng(1)
+    with tiers_in_memory(load_layout(coarse())) as full:
+        for state in rng.choice(every_state, 40):
+            words = solved.game.describe(state)
+            answer, right = solved.ask(words), full.ask(words)
+            assert (answer.best, answer.to_act) == (right.best, right.to_act)
+            followed = solved.follow(words)
+            assert followed.best == right.best
+            assert followed.value == pytest.approx(right.value, abs=1e-7)
+            for action in right.actions:
+                assert followed[action.name] == pytest.approx(action.value, abs=1e-7)
+            if len(answer.actions) < len(right.actions):
+                assert answer.margin_class
+            if answer.value:
+                assert answer.value == pytest.approx(right.value, abs=1e-7)
+
+
+def test_what_needs_payoffs_says_what_it_lacks(solved: StoredTable, tmp_path: Path) -> None:
+    for ask in (
+        lambda: solved.chart(),
+        lambda: solved.diff(solved),
+        lambda: solved.export(tmp_path / "all.csv"),
+        lambda: luckbase.report(solved, 0),
+    ):
+        with pytest.raises(
+            OptionError, match=r"stores decisions, and .* needs the payoffs"
+        ) as found:
+            ask()
+        assert "--store" not in str(found.value)
+    state = {"scores": (0, 1000, 2000), "earned": (0, 1, 1)}
+    with pytest.raises(MissingTableError, match="held without its payoffs"):
+        solved.probe(solved.game.parse(state).reshape(1, -1))
+
+
+def test_it_is_exported_row_by_row(solved: StoredTable, every_state: Ints, tmp_path: Path) -> None:
+    rows = solved.to_arrow("spins=2").read_all()
+    decided = solved.decided
+    assert decided is not None
+    names = decided.stored_best(every_state)
+    spins = every_state[:, 3:9].sum(axis=1)
+    wanted = [name for name, n in zip(names, spins, strict=True) if n == 2]
+    got = [row["best"] for row in rows.to_pylist() if row["part"] == DECISIONS]
+    assert got == wanted
+
+
+def test_verify_solves_tiers_again_and_finds_a_changed_decision(
+    solved: StoredTable, tmp_path: Path
+) -> None:
+    verdict = solved.verify(None)
+    assert verdict.ok
+    assert verdict.residuals is not None
+    assert verdict.residuals.rows == solved.decided.rows  # type: ignore[union-attr]
+    assert solved.verify(1).ok  # a sample of whammy vectors
+    done = luckbase.solve(coarse(2), store="decisions", results=tmp_path)
+    with luckbase.open(done.table) as table:
+        decided = table.decided
+        assert decided is not None
+        right = decided.plan.unpack
+
+        def wrong(tier: Tier, packed: NDArray[np.uint8], block: int) -> NDArray[np.uint8]:
+            codes = right(tier, packed, block).copy()
+            codes[5] ^= 1
+            return codes
+
+        decided.plan.unpack = wrong  # type: ignore[method-assign]
+        assert "have another decision" in table.verify(None).faults[0]
+
+
+def test_a_byte_that_changed_is_refused_and_a_lost_file_made_again(tmp_path: Path) -> None:
+    board = coarse(2)
+    done = luckbase.solve(board, store="decisions", results=tmp_path)
+    entry = done.ledger.of_part(DECISIONS)[3]
+    path, before = done.table / entry.place, (done.table / entry.place).read_bytes()
+    path.write_bytes(before[:4] + bytes([before[4] ^ 1]) + before[5:])
+    with luckbase.open(done.table) as table:
+        part = table.decided
+        assert part is not None
+        with pytest.raises(CorruptTableError, match="is not as luckbase wrote it"):
+            part.tier_codes(3)
+    path.unlink()
+    runs = done.table / done.ledger.of_part(RUNS)[7].place
+    kept = runs.read_bytes()
+    runs.unlink()
+    again = luckbase.solve(board, store="decisions", results=tmp_path)
+    assert len(again.damaged) == 2
+    assert (path.read_bytes(), runs.read_bytes()) == (before, kept)
+
+
+def test_it_goes_on_after_a_stop_with_the_same_bytes(tmp_path: Path) -> None:
+    board = coarse(2)
+    whole = luckbase.solve(board, store="decisions", results=tmp_path / "whole")
+
+    class StopHere(Exception):
+        pass
+
+    def stop(progress: luckbase.Progress) -> None:
+        if progress.shards > 20:
+            raise StopHere
+
+    with pytest.raises(StopHere):
+        luckbase.solve(
+            board, store="decisions", results=tmp_path / "half", on_progress=stop, workers=1
+        )
+    half = luckbase.solve(board, store="decisions", results=tmp_path / "half", workers=1)
+    assert 0 < half.kept < half.rows
+    for entry in whole.ledger.files.values():
+        assert (whole.table / entry.place).read_bytes() == (half.table / entry.place).read_bytes()
+
+
+def test_its_plan_says_rows_and_memory_and_refuses_what_does_not_fit() -> None:
+    board = luckbase.load_board(FEBRUARY, score_unit=500, frontier=12)
+    plan = luckbase.plan(board, store="decisions", memory=20_000_000_000)
+    assert isinstance(plan, luckbase.Planned)
+    assert 8.1e10 < plan.states < 8.3e10
+    assert plan.peak_memory < 20e9
+    small = luckbase.plan(board, store="decisions", memory=2_000_000_000)
+    with pytest.raises(MemoryLimitError):
+        small.check()
+
+
+def test_words_that_are_wrong_are_refused() -> None:
+    with pytest.raises(OptionError, match="store: unknown 'decision'; did you mean 'decisions'"):
+        luckbase.solve(coarse(), store="decision")
+    with pytest.raises(OptionError, match="payoffs_of: all payoffs are stored"):
+        luckbase.solve(coarse(), payoffs_of="spins=1")
+    with pytest.raises(OptionError, match=r"payoffs_of: .*spin"):
+        luckbase.solve(coarse(), store="decisions", payoffs_of="spin=1")
+    pig = luckbase.load_board(BOARDS / "pig" / "tiny.toml")
+    with pytest.raises(OptionError, match="has no order of tiers"):
+        luckbase.solve(pig, store="decisions")
