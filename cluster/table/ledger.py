@@ -317,7 +317,7 @@ class Ledger:
 
     @property
     def stores(self) -> str:
-        """What it holds of the full table: payoffs, decisions with those of a few tiers, or both."""
+        """What it holds of the full table: payoffs; decisions, with some payoffs; or both."""
         parts = {goal.part for goal in self.goals} & {TIERS, DECISIONS}
         if DECISIONS not in parts:
             return "payoffs"

@@ -433,12 +433,15 @@ def face_of(slot: int, payoffs: Floats, spins: int, three: bool, size: int) -> F
     A: (2, nB, f, nC), B: (2, nA, f, nC), C: (2, nB, nA); PAIR: all payoffs of slot A, (nA, K, nC).
     """
     if slot == PAIR:
-        return payoffs.reshape(2, size, -1, size)[0]
+        pair: Floats = payoffs.reshape(2, size, -1, size)[0]
+        return pair
     rows = payoffs.reshape(2, size if three else 1, size, -1, size)
     lost = lost_configurations(spins + 1, three)[slot][0]
     if slot == C:
-        return rows[:, :, :, lost[0], 0]
-    return (rows[:, :, 0] if slot == A else rows[:, 0])[:, :, lost]
+        of_c: Floats = rows[:, :, :, lost[0], 0]
+        return of_c
+    found: Floats = (rows[:, :, 0] if slot == A else rows[:, 0])[:, :, lost]
+    return found
 
 
 def whammy_faces(

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
 import luckbase
+from luckbase.cluster.table.decisions import CLASS_NAMES
 from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS
 from luckbase.cluster.table.table import StoredTable, tiers_in_memory
 from luckbase.solver import load_layout
@@ -223,3 +228,68 @@ def test_words_that_are_wrong_are_refused() -> None:
     pig = luckbase.load_board(BOARDS / "pig" / "tiny.toml")
     with pytest.raises(OptionError, match="has no order of tiers"):
         luckbase.solve(pig, store="decisions")
+
+
+def by_the_page(blocks: bytes, footer_bytes: int, spins: int, n: int) -> dict[tuple[int, ...], str]:
+    """The actions of a tier of three players by (passed A, earned A, …, earned C, scores of A, B,
+    C in units), read as docs/reference/table-format.md says; nothing of ours in it."""
+    about = json.loads(blocks[-footer_bytes:-8])
+    assert int.from_bytes(blocks[-8:-4], "little") == footer_bytes - 8
+    assert blocks[-4:] == b"LBD1"
+    assert sum(about["sizes"]) + footer_bytes == len(blocks)
+    stored, at = b"", 0
+    for size in about["sizes"]:
+        left = min(about["block"], about["codes"] - len(stored))
+        stored += pa.Codec("zstd").decompress(blocks[at : at + size], left, asbytes=True)
+        at += size
+    every = sorted(
+        (c for c in product(range(spins + 1), repeat=6) if sum(c) == spins), reverse=True
+    )
+    found, d = {}, 0
+    for c in every:
+        up = next(c[k : k + 2] for k in (0, 2, 4) if sum(c[k : k + 2]))
+        for b, s in product(range(n), repeat=2):
+            code = 0
+            for a in range(n):
+                if not up[0]:
+                    code ^= stored[((d * n + b) * n + a) * n + s]
+                found[(*c, a, b, s)] = about["actions"][code & 15]
+        d += not up[0]
+    assert d * n**3 == about["codes"]
+    return found
+
+
+def test_blocks_are_what_the_page_on_the_format_says(solved: StoredTable) -> None:
+    decided = solved.decided
+    assert decided is not None
+    for entry in decided.entries[-1], decided.entries[10]:
+        tier = decided.tier_of_number[entry.tier]
+        if 4 in tier.whammies:
+            continue
+        content = (solved.where / entry.place).read_bytes()
+        said = by_the_page(content, entry.footer, tier.spins, 4)
+        states = decided.layout.states_at(tier, np.arange(entry.rows))
+        scores, earned, passed = (states[:, 3 * k : 3 * k + 3].T for k in range(3))
+        columns = [passed[0], earned[0], passed[1], earned[1], passed[2], earned[2], *scores]
+        keys = zip(*(column.tolist() for column in columns), strict=True)
+        assert [said[key] for key in keys] == decided.stored_best(states)
+
+
+def test_runs_answer_in_sql_words(solved: StoredTable) -> None:
+    """Every run of a tier, as a filter of Parquet's columns has it."""
+    name = "runs/spins-2.whammies_1-3.whammies_2-2.whammies_3-3.parquet"
+    entry = solved.ledger.files[name]
+    runs = pq.read_table(solved.where / entry.place).to_pylist()
+    covered = 0
+    for run in runs:
+        up = f"scores_{run['to_act']}"
+        assert run[up] is None
+        assert run["margin_class"] in (None, *CLASS_NAMES[1:])
+        for score in range(run["from"], run["to"] + 1, 1000):
+            state = {
+                name: [{**run, up: score}[f"{name}_{k}"] for k in (1, 2, 3)]
+                for name in ("scores", "earned", "passed", "whammies")
+            }
+            assert solved.ask(state).best == run["best"]
+            covered += 1
+    assert covered == 4**3 * 9  # configurations in which somebody decides: 6 + 2 + 1
