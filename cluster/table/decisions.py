@@ -38,7 +38,7 @@ from luckbase.cluster.table.format import (
     row_group_rows,
     seal_file,
 )
-from luckbase.cluster.table.ledger import DECISIONS, RUNS, FileEntry, Ledger
+from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS, FileEntry, Ledger
 from luckbase.cluster.table.parts import OVER, Batch, MayHold, Rows, TierPart, named
 from luckbase.cluster.table.storage import Storage, forget
 from luckbase.solver.game.arrays import Decisions, Floats, Ints
@@ -221,6 +221,15 @@ class DecisionPart(TierPart):
         self.plan = game.need(DecisionLayout)
         self.action_names = [*self.layout.best_names]
 
+    @property
+    def rows(self) -> int:
+        """Its rows, without those that have payoffs in another part."""
+        return sum(entry.rows for entry in self._alone())
+
+    def _alone(self) -> list[FileEntry]:
+        paid = {entry.tier for entry in self.ledger.of_part(TIERS)}
+        return [entry for entry in self.entries if entry.tier not in paid]
+
     def decode(self, file: Any, number: int, kind: str) -> NDArray[Any]:
         tier = self.tier_of_number[file.entry.tier]
         return self.plan.unpack(tier, file.codes(number), number)
@@ -290,10 +299,10 @@ class DecisionPart(TierPart):
         entries: Sequence[FileEntry] | None = None,
     ) -> Iterator[Batch]:  # fmt: skip
         before = 0
-        for i, entry in enumerate(self.entries):
+        for entry in self._alone() if entries is None else entries:
             tier = self.tier_of_number[entry.tier]
-            if (entries is None or entry in entries) and may_hold(self.constants(entry)):
-                codes = self.tier_codes(i)
+            if may_hold(self.constants(entry)):
+                codes = self.tier_codes(self.entries.index(entry))
                 size = row_group_rows(self.layout, tier)
                 for start in range(0, entry.rows, size):
                     stop = min(start + size, entry.rows)

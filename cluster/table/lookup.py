@@ -449,10 +449,6 @@ class Lookup:
         """Whether a player has a choice at a canonical state (fields,)."""
         return bool(expand(self.game, state.reshape(1, -1)).kinds[0] == DECISION)
 
-    def _chooses(self, state: Ints) -> bool:
-        """Whether a player has a choice at a canonical state (fields,)."""
-        return bool(expand(self.game, state.reshape(1, -1)).kinds[0] == DECISION)
-
     def _decided(self, part: Part, states: Ints, edges: Expanded) -> EveryAction | None:
         """The same in a table of decisions, where the payoffs of some children are not stored; None
         where those of all are."""

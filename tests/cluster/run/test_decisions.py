@@ -61,7 +61,8 @@ def test_every_decision_is_that_of_the_table_of_payoffs(
         decided = solved.decided
         assert decided is not None
         assert decided.stored_best(every_state) == full.stored_best(every_state)
-        assert decided.rows == len(every_state) == full.rows
+        assert solved.rows == solved.ledger.rows == len(every_state) == full.rows
+        assert solved.rows > decided.rows  # the others have payoffs too
         _, margins, _ = full.best_of(every_state)
     codes, there = decided.codes(every_state)
     assert there.all()
@@ -149,7 +150,7 @@ def test_verify_solves_tiers_again_and_finds_a_changed_decision(
     verdict = solved.verify(None)
     assert verdict.ok
     assert verdict.residuals is not None
-    assert verdict.residuals.rows == solved.decided.rows  # type: ignore[union-attr]
+    assert verdict.residuals.rows == solved.rows
     assert solved.verify(1).ok  # a sample of whammy vectors
     done = luckbase.solve(coarse(2), store="decisions", results=tmp_path)
     with luckbase.open(done.table) as table:
