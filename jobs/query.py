@@ -62,7 +62,7 @@ def query(
             terminal.say(f"answered by {opened.origin}")
             return
         state = options.read_fields(fields or [])
-        if opened.decided is not None:
+        if opened.ledger.stores == "decisions":
             _print_decision(opened, state, payoffs, max_states, as_json)
             return
         progress = terminal.search_progress(opened, state, max_states)

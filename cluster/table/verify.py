@@ -303,8 +303,7 @@ def _payoffs_off(table: Lookup, dense: Layout[Any], tier: Any, payoffs: Floats) 
     for entry in (entry for entry in entries if entry.tier == number):
         assert table.full is not None
         for batch in table.full.batches(table.full.columns, entries=[entry]):
-            start = batch.before - sum(e.rows for e in entries[: entries.index(entry)])
-            stop = start + len(batch.rows)
+            start, stop = batch.before, batch.before + len(batch.rows)
             flat = payoffs.reshape(len(dense.kernel_planes(tier)), -1)
             for plane, player in zip(flat, dense.kernel_planes(tier), strict=True):
                 if player >= 0:

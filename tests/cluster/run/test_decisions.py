@@ -101,19 +101,21 @@ def test_a_question_is_answered_at_once_and_its_payoffs_by_following(
 ) -> None:
     rng = np.random.default_rng(1)
     with tiers_in_memory(load_layout(coarse())) as full:
-        for state in rng.choice(every_state, 40):
+        for k, state in enumerate(rng.choice(every_state, 40)):
             words = solved.game.describe(state)
             answer, right = solved.ask(words), full.ask(words)
             assert (answer.best, answer.to_act) == (right.best, right.to_act)
+            if len(answer.actions) < len(right.actions):
+                assert answer.margin_class
+            if answer.value:
+                assert answer.value == pytest.approx(right.value, abs=1e-7)
+            if k % 8:
+                continue
             followed = solved.follow(words)
             assert followed.best == right.best
             assert followed.value == pytest.approx(right.value, abs=1e-7)
             for action in right.actions:
                 assert followed[action.name] == pytest.approx(action.value, abs=1e-7)
-            if len(answer.actions) < len(right.actions):
-                assert answer.margin_class
-            if answer.value:
-                assert answer.value == pytest.approx(right.value, abs=1e-7)
 
 
 def test_what_needs_payoffs_says_what_it_lacks(solved: StoredTable, tmp_path: Path) -> None:
