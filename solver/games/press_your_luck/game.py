@@ -341,7 +341,7 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
     if not whole and any(effect.kind in (LOSES, MAY_LOSE) for effect in effects):
         whole = (
             "has slides that take whammies away, so a tier reads others whole and decisions alone "
-            'can not be kept; expected store = "payoffs"'
+            'cannot be kept; expected store = "payoffs"'
         )
     takes = [*(f"take {effect_name(each, unit)}" for each in effects), "stop"]
     offers = len(others) if any(len(each) > 1 for each, _ in others) else 0
