@@ -179,6 +179,8 @@ def solved(board: Board, start: Any, options: SolveOptions) -> Solved:
         from luckbase.cluster.run.tiers import solve
 
         return solve(board, **options)
+    if read.store == "decisions":
+        raise OptionError(f"{option('store')}: a search stores payoffs; leave it out")
     if read.using is not None:
         options = options.copy()
         options["using"] = table_used(read.using, board, read.folder)
@@ -370,6 +372,9 @@ def _stored(game: Game, roots: Ints, results: Path) -> StoredTable | None:
             return None
         table = open_table(path, named_by_board=True)
     except TableError:  # `status` says so
+        return None
+    if table.ledger.stores == "decisions":
+        table.close()
         return None
     for part in table.parts:
         known = lookup_or_backup(game, part.lookup, roots, game.tie_tolerance)[1]

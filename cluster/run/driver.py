@@ -40,7 +40,6 @@ from luckbase.cluster.table import RUNNING, folder
 from luckbase.cluster.table.folder import HEAD, Commits, commit, compact, read_ledger
 from luckbase.cluster.table.index import INDEX, write_index
 from luckbase.cluster.table.ledger import (
-    TIERS,
     Goal,
     Ledger,
     Roots,
@@ -141,7 +140,7 @@ def solve_table(work: Work[S]) -> S:
         ledger, damaged = _open_ledger(game, table, parts, mine.holder, check=options.check)
         if options.force:
             work.forget(table, ledger)
-        if work.margin and ledger.of_part(TIERS) and not ledger.margin:
+        if work.margin and any(map(ledger.of_part, parts)) and not ledger.margin:
             raise OptionError(
                 f"{option('margin')}: the files of this table have none, and all or none have it; "
                 f"{option('force')} solves the table again"
