@@ -257,9 +257,6 @@ class DecisionPart(TierPart):
         self.groups.each(order, "codes", use)
         return found, files >= 0
 
-    def _best(self, keys: Ints) -> NDArray[np.int16]:
-        raise NotImplementedError
-
     def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         payoffs, over = np.zeros((len(states), self.game.players)), self.keys(states) == OVER
         if over.any():
@@ -280,8 +277,9 @@ class DecisionPart(TierPart):
 
     @property
     def schema(self) -> pa.Schema:
-        names = {name: pa.int32() for name in self.game.columns} | {"best": pa.string()}
-        return pa.schema([*(names | {"to_act": pa.int8()}).items()])
+        constant = self.layout.tier_fields(self.tier_of_number[self.entries[0].tier])
+        names = dict.fromkeys([*constant, *self.game.columns], pa.int32())
+        return pa.schema([*(names | {"best": pa.string(), "to_act": pa.int8()}).items()])
 
     def tier_codes(self, i: int) -> NDArray[np.uint8]:
         """The codes (rows,) of file i."""

@@ -256,7 +256,7 @@ def check_decisions(
     on_rows(0, total)
     for tier, payoffs, noted in decisions_in_order(layout, wanted, margins=margins):
         rows = layout.layout.rows(tier)
-        right, stored = codes_of(table.game, noted), np.zeros(rows, np.uint8)
+        right = codes_of(table.game, noted)
         stored = decided.tier_codes(number_of[layout.layout.tier_number(tier)])
         stored_rows = layout.place(tier, np.arange(rows)) >= 0
         wrong = (stored != right) & (stored_rows | (right & 15 != 0))
