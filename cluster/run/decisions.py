@@ -62,8 +62,8 @@ from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Floats
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.sentences import option
 
-BYTES_A_STATE = 0.045
-"""Of blocks and runs together."""
+BYTES_A_STATE = 0.035
+"""Of blocks and runs together; small tables take more, many spins less."""
 WRITE_NS = 5.0
 """Nanoseconds a state to lay out, compress and flush both, one core."""
 RUN_BYTES = 400 << 20

@@ -7,7 +7,8 @@ compress; a block is one zstd frame. Behind the blocks stands a footer, JSON wit
 its length in 4 bytes and ``LBD1``. The ledger has a check of the footer and of each block, as of a
 Parquet file and its row groups; `docs/reference/table-format.md` says all that a reader needs.
 
-Measured at $500, up to four spins: .0095 bytes a state in blocks, .033 in runs.
+Measured at $500 (1985-02): up to four spins, 850 million states, .0071 bytes a state in blocks and
+.025 in runs; up to eight, 13.2 billion, .0051 and .013.
 """
 
 from __future__ import annotations
