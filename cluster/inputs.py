@@ -38,7 +38,7 @@ from luckbase.solver.game.capabilities import (
     states_to_copy,
 )
 from luckbase.solver.game.game import Game
-from luckbase.solver.sentences import option
+from luckbase.solver.sentences import nearest, on_command_line, option, shorten
 
 if TYPE_CHECKING:
     from luckbase.cluster.play.advise import Following
@@ -150,6 +150,21 @@ def has_full_table(game: Game, on_note: Callable[[str], None] = lambda text: Non
     return True
 
 
+def stores_decisions(board: Board, store: str | None, payoffs_of: str | None = None) -> bool:
+    """Whether decisions are stored, not payoffs, as was said or else as the board's file says.
+    Raises OptionError."""
+    store = store or getattr(getattr(board, "solve", None), "store", None) or "payoffs"
+    if store not in ("payoffs", "decisions"):
+        said = nearest(store, ["payoffs", "decisions"])
+        raise OptionError(f"{option('store')}: unknown '{shorten(store, 30)}'; {said}")
+    if payoffs_of is not None and store == "payoffs":
+        raise OptionError(
+            f"{option('payoffs_of')}: all payoffs are stored; it goes with "
+            f"{option('store')}{on_command_line(' ', '=')}decisions"
+        )
+    return store == "decisions"
+
+
 def solved(board: Board, start: Any, options: SolveOptions) -> Solved:
     """Solve what is missing: of the board's full table, or, where the board has none or `start` or
     `options` ask for a search, of what lies below some states. Raises as `luckbase.solve`."""
@@ -157,9 +172,15 @@ def solved(board: Board, start: Any, options: SolveOptions) -> Solved:
 
     read, game = Options(**options), load_game(board)
     if start is None and not read.searches and has_full_table(game, read.on_note):
+        if stores_decisions(board, read.store, read.payoffs_of):
+            from luckbase.cluster.run import decisions
+
+            return decisions.solve(board, **options)
         from luckbase.cluster.run.tiers import solve
 
         return solve(board, **options)
+    if read.store == "decisions":
+        raise OptionError(f"{option('store')}: a search stores payoffs; leave it out")
     if read.using is not None:
         options = options.copy()
         options["using"] = table_used(read.using, board, read.folder)
@@ -351,6 +372,9 @@ def _stored(game: Game, roots: Ints, results: Path) -> StoredTable | None:
             return None
         table = open_table(path, named_by_board=True)
     except TableError:  # `status` says so
+        return None
+    if table.ledger.stores == "decisions":
+        table.close()
         return None
     for part in table.parts:
         known = lookup_or_backup(game, part.lookup, roots, game.tie_tolerance)[1]

@@ -188,6 +188,7 @@ def _table_rows(of: TableAbout | None) -> Iterable[tuple[str, str]]:
         return
     status = of.status
     size = f"{words.counted(status.states, 'state')}, {words.size(status.bytes)}"
+    size += f" of {status.stores}" * (status.stores != "payoffs")
     yield status.state, f"{size} on disk; each payoff within {of.error_bound:.1e}"
     for why in status.why:
         yield "", why

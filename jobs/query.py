@@ -36,6 +36,9 @@ def query(
     actions: Annotated[
         bool, Help("In a batch, every action's payoffs, the margin, who acts.")
     ] = False,
+    payoffs: Annotated[
+        bool, Help("Of a table of decisions, payoffs from what these lead to.")
+    ] = False,
     max_states: Annotated[
         int, Help("The most states that a search above the table may find.", "N", 1)
     ] = 20_000_000,
@@ -54,11 +57,15 @@ def query(
         raise OptionError("query: give a state as FIELD=VALUE, or states with --batch FILE")
     with options.open_found(table, results, settings, strict) as opened, in_python(batch is None):
         if batch is not None:
+            opened.need_payoffs("a batch")
             columns = {"best": best, "toss_up": best, "actions": actions}
             _answer_batch(opened, batch, out, None if as_json else columns)
             terminal.say(f"answered by {opened.origin}")
             return
         state = options.read_fields(fields or [])
+        if opened.ledger.stores == "decisions":
+            _print_decision(opened, state, payoffs, max_states, as_json)
+            return
         progress = terminal.search_progress(opened, state, max_states)
         there = moves(opened, state, max_states, progress)
         reasons = list(map(str, why(opened, there)))
@@ -69,6 +76,22 @@ def query(
     if defaults:
         terminal.print_to_fit(f"left out, so taken as: {words.fields(defaults)}")
     _print(there.answer, name, reasons)
+
+
+def _print_decision(
+    table: Table, state: dict[str, str], payoffs: bool, max_states: int, as_json: bool
+) -> None:
+    """What a table of decisions says of a state. payoffs: followed where they are not stored."""
+    answer = table.ask(state, max_states)
+    if payoffs and len(answer.actions) < 2:
+        answer = table.follow(
+            state, max_states,
+            lambda n: terminal.say(f"following decisions through {words.many(n, 'state')}"),
+        )  # fmt: skip
+    if as_json:
+        terminal.print_json(answer)
+    else:
+        _print(answer, table.game.payoff_name, [])
 
 
 def _answer_batch(table: Table, batch: str, out: str, columns: dict[str, bool] | None) -> None:
@@ -96,7 +119,8 @@ def _print(answer: Answer, payoff_name: str, reasons: list[str]) -> None:
     if answer.strategies is not None:
         terminal.print_table("", heads, rows, sys.stdout)
         heads, rows = replace(answer, strategies=None).table()
-    terminal.print_table("", [payoff_name, *heads[1:]], rows, sys.stdout)
+    if rows:
+        terminal.print_table("", [payoff_name, *heads[1:]], rows, sys.stdout)
     for sentence in reasons:
         terminal.print_to_fit(sentence)
     print(answer.footline.replace("; ", "\n", 1))

@@ -76,6 +76,7 @@ def _print_status(of: Status) -> None:
         date = "" if of.date is None else f", {of.date[:16].replace('T', ' ')}"
         some = "" if of.tiers == of.tiers_in_all else f"{of.tiers} of "
         files = f", {some}{words.many(of.tiers_in_all, 'tier')}" if of.tiers_in_all else ""
+        files += f" of {of.stores}" * (of.stores != "payoffs")
         below = f", below {words.many(of.roots, 'root')}" if of.roots else ""
         size = f"{words.counted(of.states, 'state')}, {words.size(of.bytes)}"
         print(f"          {size}{date}{files}{below}")

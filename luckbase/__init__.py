@@ -187,6 +187,10 @@ def plan(
     board: Board | str | os.PathLike[str], start: Any = None, *,
     workers: Annotated[int | None, Help("Pieces solved at once; else one a core.", "N", 1)] = None,
     memory: int | None = None, results: str | os.PathLike[str] = "results",
+    store: Annotated[str | None, Help("payoffs, or decisions.", "WHAT")] = None,
+    payoffs_of: Annotated[
+        str | None, Help("Of decisions, tiers that get payoffs too: spins=2, or none.", "WHERE")
+    ] = None,
 ) -> Planned | PlannedSearch:  # fmt: skip
     """What a solve will take: of the full table, by level; of a search, how many states it meets.
 
@@ -198,13 +202,18 @@ def plan(
     what will not fit, `PlannedSearch.check` DiskLimitError. Raises BoardError, OptionError where
     the board has neither, StateError.
     """
-    from luckbase.cluster.inputs import board_of, has_full_table, roots_of
-    from luckbase.cluster.run.tiers import planned
+    from luckbase.cluster.inputs import board_of, has_full_table, roots_of, stores_decisions
     from luckbase.solver import load_game
 
     read, folder = board_of(board), _place(results)
     game = load_game(read)
     if start is None and has_full_table(game):
+        if stores_decisions(read, store, payoffs_of):
+            from luckbase.cluster.run import decisions
+
+            return decisions.planned(read, folder, workers, memory, payoffs_of)
+        from luckbase.cluster.run.tiers import planned
+
         return planned(read, folder, workers, memory)
     from luckbase.cluster.search.plan import planned_search
 

@@ -6,14 +6,14 @@ another objective than the board's, a measurement. `cluster.table.table` makes a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.game.arrays import Decisions, Floats, Ints
-from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.search.bellman import final_payoffs
 
 T = TypeVar("T")
@@ -95,6 +95,37 @@ class InMemory(Generic[T]):
             for player, column in enumerate(columns):
                 found[at, player] = column[rows[at] - start]
         return found
+
+
+def decisions_in_order(
+    layout: DecisionLayout[T], wanted: Iterable[T] | None = None, *, margins: bool = False,
+    stop: Callable[[], bool] = lambda: False,
+) -> Iterator[tuple[T, Floats, Decisions]]:  # fmt: skip
+    """Tiers (all) solved in the order of a `DecisionLayout`: of each its payoffs, as the kernel
+    leaves them, and its decisions; what nobody reads any more is gone when the next one comes."""
+    dense, every = layout.layout, {*layout.tiers()} if wanted is None else {*wanted}
+    order = [tier for tier in layout.tiers() if tier in every]
+    reads = {
+        tier: ({layout.below(tier)} - {None}, {*layout.faces_read(tier)}) for tier in order
+    }  # fmt: skip
+    last = {child: tier for tier in order for of in reads[tier] for child in of}
+    read_as_face = {child for _, faces in reads.values() for child in faces}
+    whole: dict[T, Floats] = {}
+    faces: dict[T, Floats] = {}
+    for tier in order:
+        out, noted = np.empty(dense.shape(tier)), Decisions.blank(dense.rows(tier), margins)
+        below = layout.below(tier)
+        under = None if below is None else whole[below]
+        layout.solve_tier(tier, out, under, faces, stop, noted)
+        yield tier, out, noted
+        if tier in last:
+            whole[tier] = out
+        if tier in read_as_face:
+            faces[tier] = np.empty(layout.face_size(tier))
+            layout.take_face(tier, out, faces[tier])
+        for kept in (whole, faces):
+            for child in [child for child in kept if last[child] == tier]:
+                del kept[child]
 
 
 def _spans(blocks: Ints, most: int) -> Iterable[tuple[int, int]]:

@@ -28,21 +28,28 @@ from luckbase.cluster.batch.requests import (
     relative_path,
     requests_for,
 )
-from luckbase.cluster.inputs import has_full_table, is_job, roots_of, solved
+from luckbase.cluster.inputs import has_full_table, is_job, roots_of, solved, stores_decisions
 from luckbase.cluster.machine import free_disk
+from luckbase.cluster.run import decisions
 from luckbase.cluster.run.driver import complete_ledger, memory_budget
 from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, Solved
-from luckbase.cluster.run.tiers import check_room, make_plan
+from luckbase.cluster.run.tiers import Plan, check_room, make_plan
 from luckbase.cluster.table import find
 from luckbase.cluster.table.entries import LINES
 from luckbase.cluster.table.find import Status, status_of, statuses_of
 from luckbase.cluster.table.folder import damaged_files, read_ledger
-from luckbase.cluster.table.ledger import RESULTS, TIERS, board_command, table_directory
+from luckbase.cluster.table.ledger import (
+    DECISIONS,
+    RESULTS,
+    TIERS,
+    board_command,
+    table_directory,
+)
 from luckbase.cluster.table.place import place_of, storage_at
 from luckbase.solver import load_game
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError, TableError
-from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import ANY_TYPE, AsText, Flat, PythonOnly, Result, Rounded
 from luckbase.solver.sentences import option
@@ -138,18 +145,21 @@ def _plan_full_table(
     request: BoardRequest, game: Game, options: Options, planned: dict[Path, set[str]]
 ) -> Due:
     table = table_directory(options.folder, game)
+    layout, decides = game.need(Layout), stores_decisions(game.board, options.store)
+    part = DECISIONS if decides else TIERS
     first = table not in planned  # else it will have been solved by then
     files = planned.setdefault(table, set())
     if first and not (options.force or options.check):
-        ledger = complete_ledger(game, table, TIERS, margin=options.margin)
+        ledger = complete_ledger(game, table, part, margin=options.margin)
         if ledger is not None:
-            files |= {entry.name for entry in ledger.of_part(TIERS)}
+            files |= {entry.name for entry in ledger.of_part(part)}
             return Due(request, "complete", (), table)
-    layout = game.need(Layout)
-    plan = make_plan(layout, options.slots)
-    state, why, whole = _state(game, table, options, plan.files)
+    plan: Plan = make_plan(layout, options.slots)
+    if decides:
+        plan = decisions.make_plan(game.need(DecisionLayout), options.payoffs_of)
+    state, why, whole = _state(game, table, options, plan.files, part)
     have = files if options.force else files | whole
-    todo = [i for i, name in enumerate(plan.files) if name not in have]
+    todo = [i for i, name in enumerate(plan.files) if name and name not in have]
     files |= {*plan.files, *have}
     if not todo and not (first and state == "damaged"):  # what reaches less far is in it
         why = () if first else ("as another board of this night",)
@@ -162,7 +172,7 @@ def _plan_full_table(
 
 
 def _state(
-    game: Game, table: Path, options: Options, files: Sequence[str]
+    game: Game, table: Path, options: Options, files: Sequence[str], part: str
 ) -> tuple[str, tuple[str, ...], set[str]]:
     """(state in a word, why, those of the full table's files that are there and whole)."""
     storage = storage_at(table)
@@ -174,7 +184,7 @@ def _state(
     except TableError as error:
         return "damaged", (str(error),), set()
     damaged = damaged_files(storage, table, ledger)
-    whole = {entry.name for entry in ledger.of_part(TIERS)} - damaged.keys()
+    whole = {entry.name for entry in ledger.of_part(part)} - damaged.keys()
     if options.force:
         return "again", (f"{option('force')}: all of it again",), whole
     if damaged:
@@ -400,7 +410,8 @@ def _for_request(
         return status
     if not whole or not own.is_dir() or not own.samefile(status.table):
         return status
-    (due,) = plan_boards([replace(request, solve_options={})], None, Options(results=results))
+    as_it_is = Options(results=results, store="decisions" * (status.stores == "decisions") or None)
+    (due,) = plan_boards([replace(request, solve_options={})], None, as_it_is)
     if due.state == "complete":
         return status
     return replace(status, state="partial", why=due.why if due.error is None else (str(due.error),))

@@ -93,6 +93,8 @@ class Prices:
         self.game, self.max_states, self.solve = game, max_states, solve
         path = table_of(game.board, results)
         self.table = None if path is None else open_table(path, named_by_board=True)
+        if self.table is not None:
+            self.table.need_payoffs("advice")
         self.searched: list[Lookup] = []
         self._failed = False
 

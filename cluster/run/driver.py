@@ -41,7 +41,6 @@ from luckbase.cluster.table.entries import digest
 from luckbase.cluster.table.folder import HEAD, Commits, commit, compact, read_ledger
 from luckbase.cluster.table.index import take_index_away, write_index
 from luckbase.cluster.table.ledger import (
-    TIERS,
     Goal,
     Ledger,
     Roots,
@@ -77,6 +76,8 @@ class Work(ABC, Generic[S]):
     """What is to be solved of a table."""
 
     part: str
+    others: tuple[str, ...] = ()
+    """Other parts that it writes to."""
     roots: Roots | None = None
     """Of a search."""
     files: int = 1
@@ -136,10 +137,11 @@ def solve_table(work: Work[S]) -> S:
     work.check_room(table)
     with lock(table, options.on_note) as mine:
         machine.look_from_now()
-        ledger, damaged = _open_ledger(game, table, part, mine, check=options.check)
+        parts = (part, *work.others)
+        ledger, damaged = _open_ledger(game, table, parts, mine, check=options.check)
         if options.force:
             work.forget(table, ledger)
-        if work.margin and ledger.of_part(TIERS) and not ledger.margin:
+        if work.margin and any(map(ledger.of_part, parts)) and not ledger.margin:
             raise OptionError(
                 f"{option('margin')}: the files of this table have none, and all or none have it; "
                 f"{option('force')} solves the table again"
@@ -234,12 +236,12 @@ def _tidy(table: Path, there: Ledger) -> None:
 
 
 def _open_ledger(
-    game: Game, table: Path, part: str, held: Lock, *, check: bool
+    game: Game, table: Path, parts: tuple[str, ...], held: Lock, *, check: bool
 ) -> tuple[Ledger, list[str]]:
-    """The ledger to go on from, and what of the part was damaged and is forgotten, a sentence each.
-    Whatever the ledger does not name is swept away.
+    """The ledger to go on from, and what of these parts was damaged and is forgotten, a sentence
+    each. Whatever the ledger does not name is swept away.
 
-    check: every byte of the part is read, not the sizes only. Raises ForeignTableError where the
+    check: every byte of the parts is read, not the sizes only. Raises ForeignTableError where the
     folder holds a table of other rules.
     """
     storage, head, damaged = storage_at(table), new_head(game), list[str]()
@@ -261,7 +263,7 @@ def _open_ledger(
         damaged += ledger.damage
         ledger.done.clear()
         compact(ledger)
-    mine = replace(ledger, files={e.name: e for e in ledger.of_part(part)})
+    mine = replace(ledger, files={e.name: e for p in parts for e in ledger.of_part(p)})
     bad = (folder.check_bytes if check else folder.damaged_files)(storage, table, mine)
     if bad:
         folder.drop_files(storage, ledger, list(bad))

@@ -38,6 +38,13 @@ class Options:
     workers: Annotated[int | None, Help("Pieces solved at once; else one a core.", "N", 1)] = None
     address: Annotated[str | None, Help("A Ray cluster; local starts one here.", "ADDR")] = None
     margin: Annotated[bool, Help("Store what the second best action would cost.")] = False
+    store: Annotated[
+        str | None, Help("payoffs, or decisions: far less disk, far more spins.", "WHAT")
+    ] = None
+    payoffs_of: Annotated[
+        str | None,
+        Help("With --store decisions, tiers that get payoffs too: spins=2, or none.", "WHERE"),
+    ] = None
     force: Annotated[bool, Help("Solve all of it again.")] = False
     check: Annotated[bool, Help("Read every byte first; solve again what has changed.")] = False
     one_piece: int = ONE_PIECE
@@ -83,6 +90,8 @@ class SolveOptions(TypedDict, total=False):
     workers: int | None
     address: str | None
     margin: bool
+    store: str | None
+    payoffs_of: str | None
     force: bool
     check: bool
     one_piece: int

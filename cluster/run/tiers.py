@@ -160,7 +160,7 @@ def make_plan(layout: Layout[Any], workers: int = 1) -> Plan:
         rows,
         table_bytes=round(rows * BYTES_A_ROW[np.dtype(layout.payoff_type)]),
         # Shards that finish out of turn keep a few more than a run in turn does.
-        kept_bytes=_peak_kept(shards, kept, workers) + 2 * (workers - 1) * largest,
+        kept_bytes=peak_kept(shards, kept, workers) + 2 * (workers - 1) * largest,
         shard_memory=max(shard.memory for shard in shards),
         seconds=seconds + SHARD_SECONDS * len(shards),
     )
@@ -171,7 +171,7 @@ def payoff_bytes(layout: Layout[Any], tier: Any) -> int:
     return 8 * math.prod(layout.shape(tier))
 
 
-def _peak_kept(shards: Sequence[Shard], kept_bytes: Sequence[int], workers: int) -> int:
+def peak_kept(shards: Sequence[Shard], kept_bytes: Sequence[int], workers: int) -> int:
     """The most bytes kept at once, by running the schedule with shards finishing in turn."""
     schedule = Schedule(shards, workers=workers, memory=UNLIMITED)
     running = [i.shard for i in schedule.start() if isinstance(i, Solve)]
@@ -277,15 +277,15 @@ def check_room(
 
 def solve(board: Board, **options: Unpack[SolveOptions]) -> SolvedTiers:
     """Solve what is missing of the board's full table. Raises as `driver.solve_table`."""
-    return solve_table(_FullTable(load_layout(board), Options(**options)))
+    return solve_table(FullTable(load_layout(board), Options(**options)))
 
 
-class _FullTable(Work[SolvedTiers]):
+class FullTable(Work[SolvedTiers]):
     part = TIERS
 
-    def __init__(self, layout: Layout[Any], options: Options) -> None:
+    def __init__(self, layout: Layout[Any], options: Options, plan: Plan | None = None) -> None:
         super().__init__(layout.game, options)
-        self.layout, self.plan = layout, make_plan(layout, options.slots)
+        self.layout, self.plan = layout, plan or make_plan(layout, options.slots)
         self.files, self.margin = len(self.plan.files), options.margin
         self.budget, self.compile_seconds = memory_budget(options), 0.0
 
@@ -323,7 +323,7 @@ class _FullTable(Work[SolvedTiers]):
         if is_new(goal, ledger):
             commit(ledger, goal)
         if not self.is_there(ledger):
-            report = replace(_Run(self, report).solve(), compile_seconds=self.compile_seconds)
+            report = replace(TierRun(self, report).solve(), compile_seconds=self.compile_seconds)
         if goal.ask not in ledger.done:
             commit(ledger, Done(goal.ask, len(plan.files), plan.rows))
         for other in ledger.goals:  # which a lost file or --force undid, and all is there again
@@ -334,8 +334,8 @@ class _FullTable(Work[SolvedTiers]):
         return report
 
 
-class _Run(Run[SolvedTiers]):
-    def __init__(self, work: _FullTable, report: SolvedTiers) -> None:
+class TierRun(Run[SolvedTiers]):
+    def __init__(self, work: FullTable, report: SolvedTiers) -> None:
         super().__init__(work.game, report, work.options, work.budget)
         self.layout, self.plan = work.layout, work.plan
         self.tiers = work.layout.tiers()
@@ -366,9 +366,14 @@ class _Run(Run[SolvedTiers]):
             plan.shards, workers=self.workers.slots, memory=self.memory, committed=committed,
             stored=committed if exact else (),
         )  # fmt: skip
-        self.shards_total = self.shards + len(schedule.waiting)
-        self.rows_total = self.progress().rows + sum(plan.shards[i].rows for i in schedule.waiting)
+        self.note_waiting(schedule)
         return schedule
+
+    def note_waiting(self, schedule: Schedule) -> None:
+        """How much there is to do."""
+        shards, waiting = self.plan.shards, schedule.waiting
+        self.shards_total = self.shards + len(waiting)
+        self.rows_total = self.progress().rows + sum(shards[i].rows for i in waiting)
 
     def progress(self) -> Progress:
         done = self.rows + self.again + self.read
@@ -477,13 +482,13 @@ class SolveTier:
             tiers[i]: writable(read).reshape(layout.shape(tiers[i]))
             for i, read in zip(self.reads, payoffs, strict=True)
         }
-        own = _buffer("payoffs", part_shape(layout, tier, self.part)) if out is None else out
+        own = buffer("payoffs", part_shape(layout, tier, self.part)) if out is None else out
         decisions = None
         if self.commit:
-            best, margin = _buffer("best", (last - first,), np.int8), None
+            best, margin = buffer("best", (last - first,), np.int8), None
             best.fill(-1)
             if self.margin:
-                margin = _buffer("margin", (last - first,))
+                margin = buffer("margin", (last - first,))
                 margin.fill(np.nan)
             decisions = Decisions(best, margin)
         error = layout.solve_tier(tier, own, below.__getitem__, stop, self.part, decisions)
@@ -531,7 +536,7 @@ def part_shape(layout: Layout[Any], tier: Any, part: int) -> tuple[int, ...]:
 _own = threading.local()
 
 
-def _buffer(name: str, shape: tuple[int, ...], kind: Any = np.float64) -> NDArray[Any]:
+def buffer(name: str, shape: tuple[int, ...], kind: Any = np.float64) -> NDArray[Any]:
     """This worker's buffer, the size it needs; touching fresh memory costs more than the kernel."""
     needed = math.prod(shape)
     buffer: NDArray[Any] | None = getattr(_own, name, None)

@@ -222,6 +222,8 @@ class Receipt:
     solve_seconds: float
     file: FileReceipt | None = None
     """None where none was wanted."""
+    more: dict[str, FileReceipt] = field(default_factory=dict)
+    """Other files, by name, which are in their places."""
     tally: dict[str, float] = field(default_factory=dict)
     """What the game counted."""
     process: str = field(default_factory=process_name)

@@ -73,7 +73,7 @@ class Bid(Result):
         return "" if _sure(self.least, self.most) else f"{self.least:z.4f} – {self.most:z.4f}"
 
 
-Source = Literal["table", "search"]
+Source = Literal["table", "search", "decisions"]
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,7 @@ class Answer(Result):
     error: float = 0.0
     source: Source = "table"
     strategies: IfAny[tuple[tuple[Bid, ...], ...]] = None
+    margin_class: IfAny[str] = None
     given: PythonOnly[dict[str, Any]] = field(default_factory=dict, compare=False)
 
     def __getitem__(self, action: str) -> tuple[float, ...]:
@@ -136,6 +137,9 @@ class Answer(Result):
             return f"both choose at once; an optimal strategy of each{other}"
         if self.to_act is None:
             return "nobody chooses here" if self.error else "the game is over"
+        if self.best and self.margin_class is not None:
+            by = f", by {self.margin_class} points" if self.margin_class else ""
+            return f"player {self.to_act} is up; best: {self.best}{by}"
         if len(self.actions) < 2:
             return f"player {self.to_act} is up and must {self.best}" if self.best else ""
         toss = "  (a toss-up)" if self.toss_up else ""
@@ -145,8 +149,9 @@ class Answer(Result):
     @property
     def footline(self) -> str:
         """How good the numbers are and what answered, in a line."""
-        each = words.within(self.error, "each ")
-        return f"{each}, from the {self.source}; answered by {self.origin}"
+        each = words.within(self.error, "each ") if self.value else "no payoffs are stored"
+        source = "stored decisions" if self.source == "decisions" else self.source
+        return f"{each}, from the {source}; answered by {self.origin}"
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """As text: the heads of the columns, and rows: the payoffs of the state and of each action;
@@ -161,6 +166,7 @@ class Answer(Result):
             return ["", "chance", "in any optimal one"], rows
         every = [("this state", self.value)]
         every += [(action.name, action.value) for action in self.actions]
+        every = [(name, value) for name, value in every if value]
         heads = ["", *(f"player {i + 1}" for i in range(len(self.value)))]
         return heads, [[name, *(f"{x:z.7f}" for x in value)] for name, value in every]
 
@@ -339,11 +345,31 @@ def nothing_known(n: int, players: int) -> EveryAction:
     )  # fmt: skip
 
 
+def best_alone(edges: Expanded, rows: Rows, error: float) -> EveryAction:
+    """Of n expanded states, rows of a part without the payoffs of their children: the best action
+    alone, worth as much as the state; NaN where not even that is stored."""
+    acts = (edges.actors >= 0) & ~edges.terminal
+    known = acts & (rows.best >= 0)
+    values, n = np.asarray(rows.values, np.float64), len(acts)
+    return EveryAction(
+        np.concatenate([[0], np.cumsum(known)]), tuple(rows.labels),
+        rows.best[known].astype(np.int64), q=values[known], values=values,
+        to_act=np.where(acts, edges.actors + 1, 0), best=np.where(known, 0, -1),
+        margins=np.full(n, np.nan), ties=np.zeros(n, bool),
+        errors=np.where(edges.terminal | np.isnan(values[:, 0]), 0.0, error), bids=no_bids(n),
+    )  # fmt: skip
+
+
+def _paid(payoffs: Floats) -> tuple[float, ...]:
+    """The payoffs (players,) of an answer; none where they are not known."""
+    return () if np.isnan(payoffs).any() else tuple(payoffs.tolist())
+
+
 def answer_at(
     found: EveryAction, x: int, origin: Origin, state: dict[str, Any], source: Source = "table"
 ) -> Answer:
     """The answer to state x of many, whose fields are `state`."""
-    bids, value = found.bids, tuple(found.values[x].tolist())
+    bids, value = found.bids, _paid(found.values[x])
     toss_up, error = bool(found.ties[x]), float(found.errors[x])
     if bids.first[x + 1] > bids.first[x]:  # actions are player 1's
         rows = [found.choices(x, player).tolist() for player in (0, 1)]
@@ -365,9 +391,9 @@ def answer_at(
         )  # fmt: skip
     actor, best = int(found.to_act[x]) - 1, int(found.best[x])
     here = slice(int(found.first[x]), int(found.first[x + 1]))
-    q, named = found.q[here].tolist(), found.named[here].tolist()
+    q, named = found.q[here], found.named[here].tolist()
     order = sorted(range(len(q)), key=lambda k: (k != best, -q[k][actor], k))
-    actions = tuple(Action(found.names[named[k]], tuple(q[k])) for k in order)
+    actions = tuple(Action(found.names[named[k]], _paid(q[k])) for k in order)
     margin = float(found.margins[x])
     return Answer(
         origin, state, actor + 1 or None, value, actions, actions[0].name if best >= 0 else None,

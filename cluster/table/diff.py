@@ -93,6 +93,8 @@ def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Co
     start, sample, tolerance = options.get("start"), options.get("sample"), options.get("tolerance")
     out, tell = options.get("out"), options.get("on_rows", nobody)
     some = options.get("reachable", False) or start is not None
+    for table in (first, second):
+        table.need_payoffs("a comparison")
     _check(first, second, sample is not None and some)
     slack = first.precision + second.precision + 1e-9 if tolerance is None else tolerance
     rows, unknown = [pairs.rows_of(table) for table in (first, second)], 0

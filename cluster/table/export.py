@@ -65,7 +65,7 @@ def schema_of(table: Lookup) -> pa.Schema:
     """The columns of all parts and their types."""
     types: dict[str, Any] = {}
     for part in table.parts:
-        for column in part.groups.file(0).schema if part.entries else ():
+        for column in part.schema if part.entries else ():
             kind = pa.string() if pa.types.is_dictionary(column.type) else column.type
             before = types.setdefault(column.name, kind)
             if before != kind:
@@ -80,6 +80,8 @@ def reader(
     """The rows that are wanted (`cluster.table.table.Table.to_arrow`). on_rows: told how many rows
     are behind us, and of how many. says_part: with the column ``part`` where no columns are said.
     """
+    if actions and table.ledger is not None and table.ledger.stores == "decisions":
+        table.need_payoffs(on_command_line("export without --no-actions", "actions=True"))
     stored, listed = schema_of(table), listed_actions(table.game)
     in_words = isinstance(where, str) or (isinstance(where, Sequence) and len(where) > 0)
     gather = actions and not listed
@@ -369,6 +371,7 @@ def _all_rows(table: Lookup, kind: str, out: str, where: Any, options: ExportOpt
             else ("give --out NAME, and leave conditions and --columns out")
         )
         raise OptionError(f"{option('format')}: {kind}: has all rows and columns; {said}")
+    table.need_payoffs(kind)
     if kind == DELTA:
         from luckbase.cluster.table.other_formats import write_commit
 

@@ -27,7 +27,6 @@ from luckbase.cluster.table.folder import (
     read_ledger,
 )
 from luckbase.cluster.table.ledger import (
-    TIERS,
     Goal,
     Head,
     Ledger,
@@ -256,7 +255,8 @@ class Status(Result):
     state: complete, partial, stale or damaged; refused of a table whose game is not known here; of
     a board that has no table missing, of one that cannot be read refused: then `table` is its
     file. options: not at the game's defaults.
-    title: of the board, where its file is still there. tiers: files of the full table, of
+    title: of the board, where its file is still there. stores: payoffs, decisions, or both
+    (`Ledger.stores`). tiers: files of the full table, of
     `tiers_in_all`. roots: of searches. date: when something was committed to it last, in ISO 8601;
     None where nothing was. why: sentences, with what would help.
     error: the bound on a payoff's. running: what a solve that runs says of itself
@@ -276,6 +276,7 @@ class Status(Result):
     running: dict[str, Any] | None = None
     title: PythonOnly[str] = ""
     date: str | None = None
+    stores: str = "payoffs"
 
     def _repr_html_(self) -> str:
         """The status in a notebook."""
@@ -330,10 +331,10 @@ def status_of(path: Path) -> Status:
     state, why = _state(ledger, stale, bad, results_of(path))
     return Status(
         str(path), state, shown | ({"margin": True} if ledger.margin else {}),
-        len(ledger.of_part(TIERS)), 0 if goal is None else goal.files,
+        0 if goal is None else len(ledger.of_part(goal.part)), 0 if goal is None else goal.files,
         len({json.dumps(start) for g in ledger.goals if g.roots for start in g.roots.start}),
         ledger.rows, ledger.bytes, ledger.error(), tuple(why), running(path), title_of(ledger),
-        _changed_at(path),
+        _changed_at(path), ledger.stores,
     )  # fmt: skip
 
 

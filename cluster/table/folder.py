@@ -24,6 +24,8 @@ from luckbase.cluster.table import FORMAT, OnRows, nobody
 from luckbase.cluster.table.entries import LINES, Entries, is_entry, seal, unseal
 from luckbase.cluster.table.index import INDEX, footers_of, parts_of, read_index
 from luckbase.cluster.table.ledger import (
+    DECISIONS,
+    RUNS,
     SEARCH,
     SHARDS,
     TIERS,
@@ -299,7 +301,8 @@ def needed_shards(ledger: Ledger, ask: str) -> list[ShardEntry]:
 
 def files_there(storage: Storage) -> dict[str, int]:
     """What stands in the folders of the parts, with sizes, whether the ledger names it or not."""
-    return {**storage.list(f"{TIERS}/"), **storage.list(SEARCH)}
+    dense = [storage.list(f"{part}/") for part in (TIERS, DECISIONS, RUNS)]
+    return {name: size for part in (*dense, storage.list(SEARCH)) for name, size in part.items()}
 
 
 def damaged_files(storage: Storage, where: Path, ledger: Ledger) -> dict[str, str]:
@@ -323,11 +326,11 @@ def check_bytes(
     """The files that are not as they were written, by name: every byte of all of them is read.
     on_rows: told how many rows lie in those that were read, and in all."""
     from luckbase.cluster.machine import cores
-    from luckbase.cluster.table.format import SealedFile  # brings pyarrow
+    from luckbase.cluster.table.decisions import opened  # brings pyarrow
 
     def check(entry: FileEntry) -> str | None:
         try:
-            with closing(SealedFile(storage, where, entry)) as file:
+            with closing(opened(storage, where, entry)) as file:
                 for group in file.ahead(range(file.groups)):
                     file.check(group)
         except CorruptTableError as error:
@@ -382,8 +385,8 @@ def sweep(storage: Storage, where: Path, ledger: Ledger) -> list[str]:
     shards = ledger.shards.values()
     committed = {entry.place for entry in ledger.files.values()}
     committed |= {place for shard in shards for place in (shard.place, shard.ask_place)}
-    there = dict[str, Stored]()
-    for folder in (f"{TIERS}/", SEARCH, SHARDS, LINES, f"{HEAD}."):
+    there, parts = dict[str, Stored](), (TIERS, DECISIONS, RUNS, SEARCH)
+    for folder in (*(f"{part}/" for part in parts[:3]), SEARCH, SHARDS, LINES, f"{HEAD}."):
         there |= storage.details(folder)
     now = max((stored.put_at for name, stored in there.items() if is_entry(name)), default=0.0)
     entries_of(ledger).check()  # so all of this is older than what a later driver puts
@@ -391,7 +394,7 @@ def sweep(storage: Storage, where: Path, ledger: Ledger) -> list[str]:
         if name in committed or is_entry(name):
             continue
         # A file of the table that is there already need not be put: who finds it takes it.
-        spare = not name.startswith((TIERS, SEARCH)) or now - stored.put_at > ORPHAN_SECONDS
+        spare = not name.startswith(parts) or now - stored.put_at > ORPHAN_SECONDS
         if spare or name.endswith(".part"):
             storage.delete(name)
     return lost

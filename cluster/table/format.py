@@ -194,7 +194,8 @@ def put_file(storage: Storage, name: str, file: FileReceipt) -> FileReceipt:
     if storage.put_if_absent(name, file.path):
         return replace(file, at=name)
     own = hashlib.sha256(file.checks.encode()).hexdigest()[:12]
-    at = f"{name.removesuffix('.parquet')}.{own}.parquet"
+    stem, _, ending = name.rpartition(".")
+    at = f"{stem}.{own}.{ending}"
     if not storage.put_if_absent(at, file.path):
         raise CorruptTableError(f"{at}: is not as luckbase wrote it; remove it, then again")
     return replace(file, at=at)
@@ -266,23 +267,32 @@ class SealedFile:
         self.known: dict[Span, bytes] = {}
         """Bytes that were read and will be asked for."""
         self._checks = entry.check_list()
+        self._open(about, raw)
+        if len(self._checks) != len(self._starts):
+            raise self._changed("its footer")
+
+    def _footer(self, raw: bytes | None) -> bytes:
+        """Its footer, checked; raw: if it was read before."""
+        raw = raw or self._read(self.entry.bytes - self.entry.footer, self.entry.bytes)
+        if _check(raw) != self._checks[0]:
+            raise self._changed("its footer")
+        return raw
+
+    def _open(self, about: Any, raw: bytes | None) -> None:
+        """Say `about`, and where its row groups begin and the last one ends."""
+        entry = self.entry
         # As large as the file and empty: only what was checked is put there, at its place.
         private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         self._space = mmap.mmap(-1, entry.bytes, flags=private)
         try:
             if about is None:
-                raw = raw or self._read(entry.bytes - entry.footer, entry.bytes)
-                if _check(raw) != self._checks[0]:
-                    raise self._changed("its footer")
-                about = pq.read_metadata(pa.BufferReader(raw))
+                about = pq.read_metadata(pa.BufferReader(self._footer(raw)))
             source = pa.BufferReader(pa.py_buffer(self._space))
             self._file = pq.ParquetFile(source, metadata=about, read_dictionary=["best"])
         except (OSError, pa.ArrowException) as error:
             raise self._changed(_line(error)) from None
         self.about = about
         self._starts = [*group_starts(about), entry.bytes - entry.footer]
-        if len(self._checks) != len(self._starts):
-            raise self._changed("its footer")
 
     def _read(self, start: int, stop: int) -> bytes:
         if (content := self.known.get((start, stop))) is not None:
@@ -301,7 +311,7 @@ class SealedFile:
     @property
     def groups(self) -> int:
         """How many row groups there are."""
-        return int(self.about.num_row_groups)
+        return len(self._starts) - 1
 
     def bytes_of(self, group: int) -> Span:
         """Where the bytes of a row group begin and end."""
@@ -410,12 +420,13 @@ class RowGroups:
 
     def __init__(
         self, storage: Storage, where: Path, entries: list[FileEntry],
-        decode: Callable[[SealedFile, int, str], Any], footers: Mapping[str, bytes] = {},
+        decode: Callable[[Any, int, str], Any], footers: Mapping[str, bytes] = {},
+        sealed: type[SealedFile] = SealedFile,
     ) -> None:  # fmt: skip
         """decode(file, number, kind): a row group in the form that answers a kind of question, an
         array or a mapping of some. footers: of files, by name, that were read already."""
         self.storage, self.where, self.entries, self.decode = storage, where, entries, decode
-        self.footers = footers
+        self.footers, self.sealed = footers, sealed
         self.max_bytes, self.bytes = CACHED_BYTES, 0
         self._files: dict[int, SealedFile] = {}
         self._groups: OrderedDict[tuple[int, int, str], Any] = OrderedDict()
@@ -436,7 +447,7 @@ class RowGroups:
 
     def opened(self, entry: FileEntry) -> SealedFile:
         """A file, by its footer where that was read already."""
-        return SealedFile(self.storage, self.where, entry, raw=self.footers.get(entry.name))
+        return self.sealed(self.storage, self.where, entry, raw=self.footers.get(entry.name))
 
     @contextmanager
     def passing(self, entry: FileEntry) -> Iterator[SealedFile]:
@@ -473,7 +484,7 @@ class RowGroups:
 
     def reopen(self, i: int) -> SealedFile:
         """File number i once more, for a thread of its own."""
-        found = SealedFile(self.storage, self.where, self.entries[i], self.file(i).about)
+        found = self.sealed(self.storage, self.where, self.entries[i], self.file(i).about)
         found.known = dict(self.file(i).known)
         return found
 

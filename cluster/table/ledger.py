@@ -56,11 +56,17 @@ if TYPE_CHECKING:
 TIERS, SEARCH = "tiers", "search"
 """The parts that grow; a search that ends at another table has a part of its own,
 ``search-<id>``."""
+DECISIONS, RUNS = "decisions", "runs"
+"""The parts of a table of decisions: blocks (`cluster.table.decisions`), and the same as runs along
+a score, in Parquet for others. A few of its tiers have their payoffs as well, in `TIERS`."""
 SHARDS = "shards/"
 """Where shards lie in the table while a search runs."""
 KEY_SHIFT = 40
 """Row i of a tier has the key tier << 40 | i."""
-_NAME = re.compile(r"(tiers|search|search-[0-9a-f]{1,32})/[A-Za-z0-9_.-]{1,200}\.parquet")
+_NAME = re.compile(
+    r"((tiers|runs|search|search-[0-9a-f]{1,32})/[A-Za-z0-9_.-]{1,200}\.parquet"
+    r"|decisions/[A-Za-z0-9_.-]{1,200}\.blocks)"
+)
 _SHARD = re.compile(r"[0-9a-f]{1,64}-[0-9]{1,12}-[0-9]{1,12}(\.[0-9]{1,12}){0,20}")
 Raw = bytes  # an entry has a field `bytes`
 
@@ -311,9 +317,18 @@ class Ledger:
 
     @property
     def furthest(self) -> Goal | None:
-        """The goal of the full table that reaches furthest; None where there is none."""
-        found = [goal for goal in self.goals if goal.part == TIERS]
+        """The goal of the full table, of its payoffs or of its decisions, that reaches furthest;
+        None where there is none."""
+        found = [goal for goal in self.goals if goal.part in (TIERS, DECISIONS)]
         return max(found, key=lambda goal: (goal.files, goal.number), default=None)
+
+    @property
+    def stores(self) -> str:
+        """What it holds of the full table: payoffs; decisions, with some payoffs; or both."""
+        parts = {goal.part for goal in self.goals} & {TIERS, DECISIONS}
+        if DECISIONS not in parts:
+            return "payoffs"
+        return "payoffs and decisions" if TIERS in parts else "decisions"
 
     @property
     def origin(self) -> Goal | None:
@@ -333,7 +348,9 @@ class Ledger:
     @property
     def rows(self) -> int:
         """States in the table so far."""
-        return sum(entry.rows for entry in self.files.values())
+        every = self.files.values()
+        paid = {entry.tier for entry in every if entry.part == TIERS}
+        return sum(e.rows for e in every if e.part != DECISIONS or e.tier not in paid)
 
     @property
     def bytes(self) -> int:
@@ -445,7 +462,7 @@ def solve_command(
     file = file or goal.board_file or "BOARD"
     said = board_command(file, goal.settings, game.board.game, results, words)
     if goal.roots is None:
-        return said
+        return f"{said} --store decisions" if goal.part == DECISIONS else said
     start = goal.roots.start
     said += f" --from {fields(in_order(start[0], game))}"
     said += f" (and {many(len(start) - 1, 'more state')})" if len(start) > 1 else ""

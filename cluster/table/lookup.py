@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,25 +22,27 @@ from luckbase.cluster.table.answer import (
     EveryAction,
     actions_of_part,
     answer_at,
+    best_alone,
     joined,
     nothing_known,
     otherwise,
     stepped,
 )
-from luckbase.cluster.table.ledger import TIERS, Ledger, Origin, origin_of
+from luckbase.cluster.table.ledger import DECISIONS, TIERS, Ledger, Origin, origin_of, solve_command
 from luckbase.cluster.table.parts import PIECE, Part, TierPart, lookup_or_backup, once
 from luckbase.solver.compiled import compile_on
 from luckbase.solver.errors import (
     ClosedTableError,
     CorruptTableError,
     MissingTableError,
+    OptionError,
     StateError,
 )
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import simplify
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.rules import SIMULTANEOUS
+from luckbase.solver.game.rules import DECISION, SIMULTANEOUS
 from luckbase.solver.policy.agents import Policy
 from luckbase.solver.search.bellman import (
     ActionValues,
@@ -52,6 +54,9 @@ from luckbase.solver.search.bellman import (
 )
 from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.search.keys import Keys, unpack_all
+
+if TYPE_CHECKING:
+    from luckbase.cluster.table.decisions import DecisionPart
 
 D = TypeVar("D")
 
@@ -186,6 +191,11 @@ class Lookup:
         """Rows of all parts."""
         return sum(part.rows for part in self.parts)
 
+    @property
+    def decided(self) -> DecisionPart | None:
+        """The part that holds decisions without payoffs."""
+        return next((cast("DecisionPart", part) for part in self.parts if not part.paid), None)
+
     # --- payoffs -----------------------------------------------------------------------------
 
     def owners(self, states: Ints) -> Ints:
@@ -203,6 +213,12 @@ class Lookup:
         """(n,) whether some part holds each canonical state; not where it is over."""
         held: NDArray[np.bool_] = self.owners(states) >= 0
         return held
+
+    def pays(self, states: Ints) -> NDArray[np.bool_]:
+        """(n,) whether some part holds the payoffs of each canonical state, as `holds`."""
+        paid = np.array([*(part.paid for part in self.parts), False])
+        found: NDArray[np.bool_] = paid[self.owners(states)]
+        return found
 
     def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         """The payoffs (n, players), float64, of canonical states (n, fields), and of which states
@@ -263,6 +279,8 @@ class Lookup:
             return None
         if not self.rows:
             return "not solved yet; solve again to go on"
+        if self.decided is not None and self.decided.holds(state.reshape(1, -1))[0]:
+            return "held without its payoffs: this table stores decisions"
         if self.full is None:
             return "not below this table's roots"
         return self.full.layout.why_outside(state) or "not solved yet in this table"
@@ -341,7 +359,12 @@ class Lookup:
             # Both may choose where the payoffs alone are there, and no strategies.
             edges = expand(game, state) if edges is None else edges
             there = edges.kinds != SIMULTANEOUS
-        return answer_at(found, 0, self.origin, game.describe(state)) if there[0] else None
+        if not there[0]:
+            return None
+        answer, decided = answer_at(found, 0, self.origin, game.describe(state)), self.decided
+        if decided is not None and len(answer.actions) == 1 and self._chooses(state[0]):
+            answer = replace(answer, margin_class=decided.margin_class(state[0]))
+        return answer
 
     def as_given(self, answer: Answer, state: Ints, inputs: Ints) -> Answer:
         """The answer to a canonical state (1, fields) with what was given otherwise; inputs: as
@@ -440,6 +463,8 @@ class Lookup:
         """The same of states that a part holds: with the strategies where both choose at once and
         their children are there."""
         edges = expand(self.game, states) if edges is None else edges
+        if self.decided is not None and (found := self._decided(part, states, edges)) is not None:
+            return found
         found = actions_of_part(part, states, edges, payoffs=payoffs)
         both = np.flatnonzero(edges.kinds == SIMULTANEOUS)
         if not len(both):
@@ -448,6 +473,24 @@ class Lookup:
         kept = np.flatnonzero(known)
         others = np.setdiff1d(np.arange(len(states)), both[kept])
         return joined([(others, found.only(others)), (both[kept], met.only(kept))])
+
+    def _chooses(self, state: Ints) -> bool:
+        """Whether a player has a choice at a canonical state (fields,)."""
+        return bool(expand(self.game, state.reshape(1, -1)).kinds[0] == DECISION)
+
+    def _decided(self, part: Part, states: Ints, edges: Expanded) -> EveryAction | None:
+        """The same in a table of decisions, where the payoffs of some children are not stored; None
+        where those of all are."""
+        there = part.paid & part.lookup(edges.children)[1]
+        whole = np.logical_and.reduceat(there, edges.first[:-1]) | edges.terminal
+        if part.paid and whole.all():
+            return None
+        less, more = np.flatnonzero(~whole), np.flatnonzero(whole)
+        rows = part.stored(states[less])
+        pieces = [(less, best_alone(expand(self.game, states[less]), rows, part.error))]
+        if len(more):
+            pieces.append((more, actions_of_part(part, states[more])))
+        return joined(pieces)
 
     @property
     def states_at_once(self) -> int:
@@ -550,6 +593,45 @@ class Lookup:
             if part.rows:
                 yield from part.draw(max(1, round(count * part.rows / rows)), seed)
 
+    def need_payoffs(self, what: str) -> None:
+        """Raises OptionError where decisions are stored and payoffs of a few tiers alone. what:
+        what needs them."""
+        ledger = self.ledger
+        if ledger is None or ledger.stores != "decisions" or ledger.furthest is None:
+            return
+        goal = replace(ledger.furthest, part=TIERS)
+        raise OptionError(
+            f"{self.where}: stores decisions, and {what} needs the payoffs of every state; run: "
+            f"{solve_command(goal, self.game)}"
+        )
+
+    def follow(
+        self, state: State, max_states: int = MAX_SEARCHED,
+        on_states: Callable[[int], None] = lambda states: None,
+    ) -> Answer:  # fmt: skip
+        """The answer to a state from what the stored decisions lead to, exactly, no action searched
+        for: the payoffs of every action, if what is stored is done from there on.
+
+        on_states: told how many states that is, before they are solved. Raises StateError,
+        SearchLimitError for more than `max_states`.
+        """
+        from luckbase.solver.policy.chain import explore_profile
+
+        game, canonical = self.game, self.game.parse(state)
+        inputs = game.fields.read(state).reshape(1, -1)
+        edges = expand(game, canonical.reshape(1, -1))
+        if edges.terminal[0]:
+            return self.ask(state)
+        self._require(canonical.reshape(1, -1), self.holds(canonical.reshape(1, -1)), StateError)
+        roots, at = np.unique(edges.children, axis=0, return_inverse=True)
+        chain = explore_profile(game, roots, [self.agent().decide] * game.players, max_states)
+        on_states(len(chain.keys))
+        solved = chain.solve()
+        q = evaluate(edges, solved.values[at.reshape(-1)])
+        near, off = (game.tie_tolerance, 0.0), solved.error + game.float64_error
+        found = stepped(game, edges, q, near, np.full(len(at), off), inputs)
+        return answer_at(found, 0, self.origin, game.describe(canonical), "decisions")
+
     def unfinished(self, part: str | None = None) -> list[str]:
         """What is still to be solved of it, or of a part by name, a clause each; none of a table
         that is whole."""
@@ -558,11 +640,12 @@ class Lookup:
         if ledger is None:
             return []
         goal, found = ledger.furthest, []
-        if part in (None, TIERS) and goal is not None and not ledger.is_done(goal):
+        dense = (TIERS, DECISIONS)
+        if part in (None, *dense) and goal is not None and not ledger.is_done(goal):
             are = "is" if goal.files == 1 else "are"
             of = words.many(goal.files, "tier")
-            found.append(f"{len(ledger.of_part(TIERS))} of its {of} {are} solved")
-        searches = [g for g in ledger.goals if g.part != TIERS and part in (None, g.part)]
+            found.append(f"{len(ledger.of_part(goal.part))} of its {of} {are} solved")
+        searches = [g for g in ledger.goals if g.part not in dense and part in (None, g.part)]
         left = sum(not ledger.is_done(g) for g in searches)
         if left:
             of = "1 search" if len(searches) == 1 else f"{len(searches)} searches"
@@ -577,6 +660,7 @@ def known_below(
     through another such: keys (k,) and payoffs (k, players)."""
     from luckbase.solver.search.explore import KNOWN, explore  # compiles the search
 
-    found = explore(table.game, roots, known=table.holds, max_states=max_states, on_level=on_level)
+    held = table.pays if isinstance(table, Lookup) else table.holds
+    found = explore(table.game, roots, known=held, max_states=max_states, on_level=on_level)
     keys = np.ascontiguousarray(found.keys[found.kinds == KNOWN])
     return keys, table.lookup(unpack_all(table.game.strides, keys))[0]

@@ -95,6 +95,8 @@ class Part(ABC):
 
     dense = False
     """Whether it is the full table, or as much of it as is solved."""
+    paid = True
+    """Whether it has payoffs, not decisions alone."""
     needed: Sequence[str] = ()
     """Columns by which a row's state is known."""
 
@@ -124,6 +126,11 @@ class Part(ABC):
     @entries.setter
     def entries(self, entries: list[FileEntry]) -> None:
         self.groups.entries = entries
+
+    @property
+    def schema(self) -> Any:
+        """The columns of its rows and their types, of a part with files."""
+        return self.groups.file(0).schema
 
     @property
     def rows(self) -> int:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from luckbase.cluster.table import OnRows, nobody
+from luckbase.cluster.table.decisions import opened
 from luckbase.cluster.table.folder import (
     HEAD,
     begin,
@@ -22,7 +23,6 @@ from luckbase.cluster.table.folder import (
     read_ledger,
     write_head,
 )
-from luckbase.cluster.table.format import SealedFile
 from luckbase.cluster.table.index import take_index_away, write_index
 from luckbase.cluster.table.ledger import FileEntry, Ledger
 from luckbase.cluster.table.place import storage_at
@@ -129,7 +129,7 @@ def _check_place(target: Storage, to: Path, ledger: Ledger) -> None:
 def _why_wrong(content: bytes, where: Path, entry: FileEntry) -> str | None:
     """Why bytes are not those of a file; None where they are, to the last."""
     try:
-        with closing(SealedFile(Memory({entry.place: content}), where, entry)) as file:
+        with closing(opened(Memory({entry.place: content}), where, entry)) as file:
             for group in range(file.groups):
                 file.check(group)
     except CorruptTableError as error:

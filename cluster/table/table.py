@@ -27,6 +27,8 @@ from luckbase.cluster.table import FORMAT, OnRows, nobody
 from luckbase.cluster.table.find import results_of, why_stale
 from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.ledger import (
+    DECISIONS,
+    RUNS,
     SEARCH,
     TIERS,
     Goal,
@@ -225,6 +227,7 @@ class Table(Lookup):
 
         if kind.needs == STATES:
             return
+        self.need_payoffs("a chart")
         again, goal = "", None if self.ledger is None else self.ledger.furthest
         if self.ledger is not None:
             origin = self.ledger.origin or Goal(TIERS, {}, None, 0, "", {})
@@ -264,6 +267,10 @@ def _part_kind(name: str) -> type[Part]:
     """What holds the rows of a part of this name."""
     if name == TIERS:
         return TierPart
+    if name == DECISIONS:
+        from luckbase.cluster.table.decisions import DecisionPart
+
+        return DecisionPart
     from luckbase.cluster.table.keyed import KeyPart
 
     return KeyPart
@@ -280,7 +287,7 @@ class StoredTable(Table):
         goal = ledger.furthest
         board = as_its_file_begins(ledger.board({} if goal is None else goal.reach), ledger.origin)
         game = load_game(board)
-        names, storage = ledger.part_names(), storage_at(path)
+        names, storage = [n for n in ledger.part_names() if n != RUNS], storage_at(path)
         parts = [_part_kind(name)(storage, path, ledger, name, game) for name in names]
         super().__init__(game, parts, path)
 

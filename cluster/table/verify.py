@@ -15,13 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import numpy as np
 from pydantic import Field, WrapSerializer
 
 from luckbase.cluster import words
 from luckbase.cluster.table import OnRows, nobody
+from luckbase.cluster.table.decisions import DecisionPart, codes_of, file_names
 from luckbase.cluster.table.folder import check_bytes, files_there, read_ledger
 from luckbase.cluster.table.format import (
     SealedFile,
@@ -35,7 +36,9 @@ from luckbase.cluster.table.parts import Part, TierPart
 from luckbase.cluster.table.place import storage_at
 from luckbase.cluster.words import many
 from luckbase.solver import load_layout
-from luckbase.solver.game.arrays import Ints
+from luckbase.solver.dense import decisions_in_order
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.result import Flat, PythonOnly, Result
 from luckbase.solver.search.bellman import most_residual
 from luckbase.solver.sentences import html_facts
@@ -95,7 +98,15 @@ def verify(table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = n
     how far it is with the one, then with the other."""
     faults, files = check_files(table, on_rows), () if table.ledger is None else table.ledger.files
     residuals = None
-    if not faults and table.rows:
+    if not faults and table.ledger is not None and table.ledger.stores == "decisions":
+        residuals = check_decisions(table, sample, seed, on_rows)
+        if residuals.faults:
+            faults.append(
+                f"{residuals.faults} of {many(residuals.rows, 'row')} have another decision, or "
+                f"payoff, than their tiers solved again; the worst, {residuals.worst:.2e} off, is "
+                f"{residuals.state}"
+            )
+    elif not faults and table.rows:
         residuals = check_residuals(table, sample, seed, on_rows)
         if residuals.faults:
             faults.append(
@@ -117,7 +128,7 @@ def check_files(table: Lookup, on_rows: OnRows = nobody) -> list[str]:
         for entry in part.entries:
             if entry.name not in bad:
                 faults += _check_entry(part, entry)
-        if isinstance(part, TierPart):
+        if isinstance(part, TierPart) and part.paid:
             missing = _files_of_goals(ledger) - {entry.name for entry in part.entries}
             faults += [
                 f"{table.where / name}: is not in the ledger, which says complete"
@@ -148,6 +159,8 @@ def _files_of_goals(ledger: Ledger) -> set[str]:
 
 def _check_entry(part: Part, entry: FileEntry) -> list[str]:
     """Whether a file's rows and keys are those that its tier, or its own keys, ask for."""
+    if not part.paid:
+        return _check_blocks(cast("DecisionPart", part), entry)
     file = SealedFile(part.groups.storage, part.where, entry)
     rows = int(file.about.num_rows)
     wrong = [] if rows == entry.rows else [f"has {many(rows, 'row')}, the ledger says {entry.rows}"]
@@ -163,6 +176,18 @@ def _check_entry(part: Part, entry: FileEntry) -> list[str]:
             wrong.append("its keys do not ascend")
     file.close()
     return [f"{file.path}: {why}" for why in wrong]
+
+
+def _check_blocks(part: DecisionPart, entry: FileEntry) -> list[str]:
+    tier = part.tier_of_number.get(entry.tier)
+    if tier is None:
+        return [f"{part.where / entry.place}: is of a tier that this board does not have"]
+    file, rows = part.groups.opened(entry), part.layout.rows(tier)
+    said = (entry.rows, entry.row_group_rows, (entry.first_key, entry.last_key), file.groups)
+    right = rows, part.plan.block_rows(tier), key_range(entry.tier, rows), part.plan.blocks(tier)
+    same = said == right and entry.name == file_names(part.plan, tier)[0]
+    why = "its rows, keys or blocks are not those of its tier"
+    return [] if same else [f"{part.where / entry.place}: {why}"]
 
 
 def _check_tier(part: TierPart, entry: FileEntry) -> list[str]:
@@ -204,6 +229,88 @@ def check_residuals(
         done += len(states)
         on_rows(done, total)
     return Residuals(done, max(worst, 0.0), bound, summed / max(done, 1), where, faults)
+
+
+ROWS_A_SAMPLE = 1000
+"""Rows of a table of decisions that are solved again for each row of a sample: a row alone can not
+be, and a tier is solved a thousand times as fast as rows are looked up."""
+
+
+def check_decisions(
+    table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = nobody
+) -> Residuals:
+    """Tiers of a table of decisions solved again, and held to what is stored: decisions, margins'
+    classes and what payoffs there are. All (None), or those that a sample of the highest tiers
+    leads to, as many as there are about so many rows of.
+
+    A row is a fault where it has another code, or its payoff is further off than its file says.
+    """
+    decided = table.decided
+    assert decided is not None
+    layout, margins = decided.plan, bool(table.ledger and table.ledger.margin)
+    wanted = None if sample is None else _sampled_tiers(layout, sample * ROWS_A_SAMPLE, seed)
+    tiers = layout.tiers() if wanted is None else wanted
+    total, done, faults, worst, summed = sum(map(layout.layout.rows, tiers)), 0, 0, 0.0, 0.0
+    where: dict[str, Any] = {}
+    number_of = {entry.tier: i for i, entry in enumerate(decided.entries)}
+    on_rows(0, total)
+    for tier, payoffs, noted in decisions_in_order(layout, wanted, margins=margins):
+        rows = layout.layout.rows(tier)
+        right = codes_of(table.game, noted)
+        stored = decided.tier_codes(number_of[layout.layout.tier_number(tier)])
+        stored_rows = layout.place(tier, np.arange(rows)) >= 0
+        wrong = (stored != right) & (stored_rows | (right & 15 != 0))
+        off = _payoffs_off(table, layout.layout, tier, payoffs)
+        wrong |= off > table.error
+        at = int(np.argmax(wrong)) if wrong.any() else int(np.argmax(off))
+        if not where or wrong.any() or off[at] > worst:
+            where = table.game.describe(layout.layout.states_at(tier, np.array([at]))[0])
+        worst, summed = max(worst, float(off.max())), summed + float(off.sum())
+        faults, done = faults + int(wrong.sum()), done + rows
+        on_rows(done, total)
+    return Residuals(done, worst, table.error, summed / max(done, 1), where, faults)
+
+
+def _sampled_tiers(layout: DecisionLayout[Any], rows: int, seed: int) -> set[Any]:
+    """Tiers with all that they lead to, drawn among those of the highest number of spins until
+    there are so many rows; at least the smallest of these."""
+    dense, order = layout.layout, [*layout.tiers()]
+
+    def closure(tier: Any) -> set[Any]:
+        found, stack = {tier}, [tier]
+        while stack:
+            new = {*dense.children(stack.pop())} - found
+            found |= new
+            stack += new
+        return found
+
+    last = {next(iter(dense.tier_fields(tier).values()), 0) for tier in order}
+    top = [t for t in order if next(iter(dense.tier_fields(t).values()), 0) == max(last)]
+    found: set[Any] = set()
+    for k in np.random.default_rng(seed).permutation(len(top)).tolist():
+        more = found | closure(top[k])
+        if sum(map(dense.rows, more)) <= rows:
+            found = more
+    if found:
+        return found
+    return min((closure(tier) for tier in top), key=lambda of: sum(map(dense.rows, of)))
+
+
+def _payoffs_off(table: Lookup, dense: Layout[Any], tier: Any, payoffs: Floats) -> Floats:
+    """(rows,) how far the stored payoffs of a tier are off; 0 where none are stored."""
+    entries = [] if table.full is None else table.full.entries
+    found, number = np.zeros(dense.rows(tier)), dense.tier_number(tier)
+    for entry in (entry for entry in entries if entry.tier == number):
+        assert table.full is not None
+        for batch in table.full.batches(table.full.columns, entries=[entry]):
+            start, stop = batch.before, batch.before + len(batch.rows)
+            flat = payoffs.reshape(len(dense.kernel_planes(tier)), -1)
+            for plane, player in zip(flat, dense.kernel_planes(tier), strict=True):
+                if player >= 0:
+                    column = numbers_of(batch.rows.column(table.full.columns[player]))
+                    off = np.abs(column - plane[start:stop])
+                    found[start:stop] = np.maximum(found[start:stop], off)
+    return found
 
 
 def _pieces(table: Lookup, sample: int | None, seed: int) -> Iterator[tuple[Part, Ints]]:

@@ -232,6 +232,7 @@ class TablePool:
         """The table, opened, and how it and its board stood at the latest when it was."""
         stood = _stamp(entry.path)
         table = open_table(entry.path)
+        table.need_payoffs("the page")
         file = next((goal.board_file for goal in table.ledger.goals[::-1] if goal.board_file), None)
         self._boards[entry.id] = Path(file) if file else None
         stamp = stood, _changed(self._boards.get(entry.id))  # before the board is read

@@ -106,6 +106,7 @@ def report_on(of: Table, sample: int | None = 10_000, *, verify: bool = True) ->
     matplotlib; what `verify` finds wrong stands in the report.
     """
     need("report", "matplotlib", extra="report")
+    of.need_payoffs("a report")
     verdict = of.verify(sample) if verify else None
     summary, questions, (charts, why_none) = (
         find.summary_of(of),

@@ -198,6 +198,79 @@ class Layout(TierKernel[T], Capability):
         return iter(())
 
 
+class DecisionLayout(Capability, ABC, Generic[T]):
+    """How a full table is solved of which the decisions alone are kept: in an order in which few
+    payoffs are in memory, and how decisions are laid out in blocks and in runs.
+
+    Of a tier one other reads all payoffs, `below`, and others read its *face*, a few of them in a
+    flat array. Stored are only the rows in which somebody decides, a code each: an index into
+    `Layout.best_names` and, in the four bits above, the class of the margin, 0 for none.
+    """
+
+    missing: ClassVar[str] = (
+        'has no order of tiers in which decisions alone can be kept; expected store = "payoffs"'
+    )
+
+    def __init__(self, game: Game) -> None:
+        self.layout: Layout[T] = game.need(Layout)
+
+    @abstractmethod
+    def tiers(self) -> Sequence[T]:
+        """Every tier of the full table, children first."""
+
+    @abstractmethod
+    def below(self, tier: T) -> T | None:
+        """The tier that a tier reads whole; None for none."""
+
+    @abstractmethod
+    def faces_read(self, tier: T) -> Sequence[T]:
+        """The tiers whose faces a tier reads."""
+
+    @abstractmethod
+    def face_size(self, tier: T) -> int:
+        """How many payoffs the face of a tier has."""
+
+    @abstractmethod
+    def take_face(self, tier: T, payoffs: Floats, out: Floats) -> None:
+        """Copy the face of a tier from its payoffs."""
+
+    @abstractmethod
+    def solve_tier(
+        self, tier: T, out: Floats, below: Floats | None, faces: Mapping[T, Floats],
+        stop: Callable[[], bool], decisions: Decisions,
+    ) -> None:  # fmt: skip
+        """As `Layout.solve_tier`, from the payoffs of `below` and the faces of `faces_read`."""
+
+    @abstractmethod
+    def block_rows(self, tier: T) -> int:
+        """Codes of every block of a tier but the last."""
+
+    @abstractmethod
+    def blocks(self, tier: T) -> int:
+        """How many blocks a tier has; none where nobody decides."""
+
+    @abstractmethod
+    def pack(self, tier: T, codes: NDArray[np.uint8], block: int) -> NDArray[np.uint8]:
+        """A block, to be compressed, of the codes (rows,) of a tier."""
+
+    @abstractmethod
+    def unpack(self, tier: T, packed: NDArray[np.uint8], block: int) -> NDArray[np.uint8]:
+        """The codes of a block; the inverse of `pack`."""
+
+    @abstractmethod
+    def place(self, tier: T, rows: Ints) -> Ints:
+        """(n,) where the codes of rows (n,) stand, counted through all blocks; -1 where nobody has
+        a choice, and the action is the first."""
+
+    @abstractmethod
+    def runs(
+        self, tier: T, codes: NDArray[np.uint8]
+    ) -> Iterator[dict[str, NDArray[np.integer[Any]]]]:
+        """The codes as runs along the score of who decides, a group of columns after the other:
+        the state's fields but that score and what is constant, ``to_act``, ``from``, ``to``, in
+        people's units; last ``code``."""
+
+
 @dataclass(frozen=True)
 class Agents(Capability):
     """Players by name: an `Agent`, or a `solver.policy.evaluate.Policy`, which is asked about many

@@ -210,6 +210,14 @@ class Solve(Section):
         "bytes.",
     )
 
+    # What of a table is kept, not what it says: no part of the rules.
+    store: Literal["payoffs", "decisions"] = Field(
+        default="payoffs",
+        exclude=True,
+        description="What a table keeps of each state: its payoffs, or its best action, in a "
+        "hundredth of the bytes.",
+    )
+
     @field_validator("outcomes", mode="before")
     @classmethod
     def _outcomes_are_all_or_so_many(cls, written: object) -> object:

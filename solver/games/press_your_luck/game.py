@@ -56,6 +56,7 @@ from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
     Counted,
+    DecisionLayout,
     Drawing,
     Follow,
     Layout,
@@ -336,6 +337,12 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
     win = float({"win": 1, "money": 0}.get(options.objective, options.win_value or 0))
     most_paid = win + money * board.solve.score_cap
     refused = no_tiers(board, grows)
+    whole = refused
+    if not whole and any(effect.kind in (LOSES, MAY_LOSE) for effect in effects):
+        whole = (
+            "has slides that take whammies away, so a tier reads others whole and decisions alone "
+            'cannot be kept; expected store = "payoffs"'
+        )
     takes = [*(f"take {effect_name(each, unit)}" for each in effects), "stop"]
     offers = len(others) if any(len(each) > 1 for each, _ in others) else 0
     return Rules(
@@ -353,6 +360,7 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
         payoff_name="expected dollars" if money else "",
         capabilities={
             Layout: Unavailable(refused) if refused else f"{HERE}.layout:Planes",
+            DecisionLayout: Unavailable(whole) if whole else f"{HERE}.decisions:PlaneDecisions",
             Agents: Agents(AGENTS),
             Charts: f"{HERE}.charts:LuckCharts",
             SearchHints: SearchHints(level=None if grows else level_of(players)),

@@ -167,13 +167,26 @@ class Planes(Layout[Tier]):
         part: int = 0,
         decisions: Decisions | None = None,
     ) -> float:
-        three, options = self._three(tier), self.board.rules
-
         def child(wanted: Tier) -> Floats:
             if wanted.spins == 0:
                 return tiers.terminal(self._three(wanted), self.size)
             return fetch(wanted)
 
+        def face(wanted: Tier, slot: int) -> Floats:
+            three = self._three(wanted)
+            return tiers.face_of(slot, child(wanted), wanted.spins, three, self.size)
+
+        return self.fill_tier(tier, out, child, face, stop, decisions)
+
+    def fill_tier(
+        self, tier: Tier, out: Floats, child: Callable[[Tier], Floats],
+        face: Callable[[Tier, int], Floats], stop: Callable[[], bool],
+        decisions: Decisions | None = None,
+    ) -> float:  # fmt: skip
+        """As `solve_tier`. child: the payoffs of the tier of a spin less, where a slide takes
+        whammies away those of others too; face: of all others, as `tiers.face_of`; both also of
+        0 spins."""
+        three, options = self._three(tier), self.board.rules
         below = child(self.whammies.tier(tier.spins - 1, tier.whammies))
         slots = tier.slots(self.most)
         spin_cap = options.spin_cap or tier.spins
@@ -188,7 +201,7 @@ class Planes(Layout[Tier]):
             choices = less, np.array(has_whammy, np.int64), make_choosing(outcomes, self.cap)
         passing = np.array(slots, np.int8) + np.int8(1)  # to player i is i + 1
         kernel = (
-            out, below, tiers.whammy_faces(tier, self.whammies, self.size, child),
+            out, below, tiers.whammy_faces(tier, self.whammies, self.size, face),
             (three, options.third_place_spins, options.tied_pass == "passer"),
             tiers.moves_of(tier.spins, three), tiers.make_taps(outcomes, self.cap),
             choices, tiers.make_caps(tier.spins, three, choices is not None),

@@ -139,6 +139,26 @@ def depth_first(frontier: int, whammies: Whammies) -> tuple[Tier, ...]:
     return tuple(order)
 
 
+@lru_cache(maxsize=8)
+def by_whammies(frontier: int, whammies: Whammies) -> tuple[Tier, ...]:
+    """All tiers, each after its children: one whammy vector after another up through all spins, so
+    that of a tier only the one of a spin more reads more than a face (`face_of`)."""
+    order: dict[Tier, None] = {}
+    met: set[tuple[int, ...]] = set()
+
+    def visit(vector: tuple[int, ...]) -> None:
+        inside = [player for player, w in enumerate(vector) if w < whammies.most]
+        if vector in met or len(inside) < 2:
+            return
+        met.add(vector)
+        for player in inside:
+            visit(tuple(w + (i == player) for i, w in enumerate(vector)))
+        order.update(dict.fromkeys(whammies.tier(t, vector) for t in range(1, frontier + 1)))
+
+    visit((0,) * whammies.players)
+    return tuple(order)
+
+
 # --- configurations ------------------------------------------------------------------------------
 
 
@@ -392,12 +412,44 @@ def terminal(three: bool, size: int) -> Floats:
     return np.stack([(a == best) / winners, (b == best) / winners])
 
 
+PAIR = 3
+"""Beside the slots: what of a tier of two players one of three reads, where a third one is out."""
+
+
+@cache
+def lost_configurations(spins: int, three: bool) -> tuple[tuple[Ints, Ints], ...]:
+    """By slot, where it is up: the configurations of `spins` - 1 spins that a whammy leads to,
+    ascending, and which of them it is from each of the configurations of `spins`."""
+    moves = moves_of(spins, three)
+    ends = moves.regions[::2]
+    ups = (moves.whammy[ends[slot] : ends[slot + 1]] for slot in (A, B, C))
+    return tuple(np.unique(up, return_inverse=True) for up in ups)
+
+
+def face_of(slot: int, payoffs: Floats, spins: int, three: bool, size: int) -> Floats:
+    """What tiers of other whammies read of one of `spins` spins: a slot's score is 0, and the
+    configurations (f) are those of `lost_configurations`.
+
+    A: (2, nB, f, nC), B: (2, nA, f, nC), C: (2, nB, nA); PAIR: all payoffs of slot A, (nA, K, nC).
+    """
+    if slot == PAIR:
+        pair: Floats = payoffs.reshape(2, size, -1, size)[0]
+        return pair
+    rows = payoffs.reshape(2, size if three else 1, size, -1, size)
+    lost = lost_configurations(spins + 1, three)[slot][0]
+    if slot == C:
+        of_c: Floats = rows[:, :, :, lost[0], 0]
+        return of_c
+    found: Floats = (rows[:, :, 0] if slot == A else rows[:, 0])[:, :, lost]
+    return found
+
+
 def whammy_faces(
-    tier: Tier, whammies: Whammies, size: int, fetch: Callable[[Tier], Floats]
+    tier: Tier, whammies: Whammies, size: int, face: Callable[[Tier, int], Floats]
 ) -> tuple[Floats, Floats, Floats]:
     """WA, WB, WC of the kernel: the payoffs after a whammy of the slot up, by configuration.
 
-    `fetch(tier)` gives a child's payoffs, also for 0 spins; `size` is cap + 1.
+    `face(tier, slot)` gives a child's, as `face_of`, also for 0 spins; `size` is cap + 1.
     """
     slots = tier.slots(whammies.most)
     three = slots[B] >= 0
@@ -406,31 +458,22 @@ def whammy_faces(
     wa = np.zeros((2, n_b, starts[B], size))
     wb = np.zeros((2, size, starts[C] - starts[B], size))
     wc = np.zeros((2, n_b, size))
-    for slot in (A, B, C) if three else (A, C):
+    for slot, faces in ((A, wa), (B, wb), (C, wc)) if three else ((A, wa), (C, wc)):
         after = whammies.after(tier, slots[slot], 1)
         first, last = starts[slot : slot + 2]
         if after[slots[slot]] < whammies.most:
-            below = fetch(whammies.tier(tier.spins - 1, after))
-            rows = below.reshape(2, n_b, size, -1, size)
-            if slot == A:
-                wa[:] = rows[:, :, 0][:, :, moves.whammy[first:last]]
-            elif slot == B:
-                wb[:] = rows[:, 0][:, :, moves.whammy[first:last]]
-            else:
-                wc[:] = rows[:, :, :, moves.whammy[first], 0]
+            found = face(whammies.tier(tier.spins - 1, after), slot)
+            of = lost_configurations(tier.spins, three)[slot][1]
+            faces[:] = found if slot == C else found[:, :, of]
         elif not three:
             wc[0] = 1.0  # C out: A is the last one in; A out leaves wa = 0
         elif slot == C:
-            wc[0] = fetch(whammies.tier(0, after))[0, 0].T
+            wc[0] = face(whammies.tier(0, after), PAIR)[:, 0].T
             wc[1] = 1.0 - wc[0]
         else:
             for k, spins in enumerate(moves.configurations[first:last].tolist()):
                 rest = [n for i, n in enumerate(spins) if i // 2 != slot]
                 pair, left = (*rest[:2], 0, 0, *rest[2:]), sum(rest)
-                two = fetch(whammies.tier(left, after))
-                face = two.reshape(2, size, -1, size)[0, :, configurations(left, False)[pair]]
-                if slot == A:
-                    wa[1, :, k] = face
-                else:
-                    wb[0, :, k] = face
+                two = face(whammies.tier(left, after), PAIR)
+                faces[int(slot == A), :, k] = two[:, configurations(left, False)[pair]]
     return wa.reshape(2, n_b, -1), wb.reshape(2, size, -1), wc

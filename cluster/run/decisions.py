@@ -1,0 +1,359 @@
+"""A table of decisions: what its solve will take, and its solve.
+
+A shard is a tier, in the order of the game's `DecisionLayout`. What others than the next tier up
+read of it, its face, is a shard of its own, which reads the tier and writes nothing: so `Schedule`
+lets a tier go once the next one is solved and its face is taken, and after a stop solves again what
+is still read. Where several tiers at once have no room in memory they go one by one, each on all
+cores.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+import pyarrow as pa
+
+from luckbase.cluster.machine import PROCESS_BYTES, cores, memory_to_use
+from luckbase.cluster.run import tiers as full
+from luckbase.cluster.run.driver import is_new, memory_budget, solve_table
+from luckbase.cluster.run.options import Options, SolveOptions
+from luckbase.cluster.run.progress import SolvedTiers
+from luckbase.cluster.run.schedule import Schedule, Shard, Solve
+from luckbase.cluster.run.worker import (
+    PayoffPlace,
+    Receipt,
+    Sent,
+    Stop,
+    TableLocation,
+    Task,
+    writable,
+)
+from luckbase.cluster.table.columns import parse_where
+from luckbase.cluster.table.decisions import codes_of, file_names, write_blocks, write_runs
+from luckbase.cluster.table.folder import commit, drop_files
+from luckbase.cluster.table.format import (
+    FileReceipt,
+    file_entry,
+    key_range,
+    part_name,
+    put_file,
+    write_tier,
+)
+from luckbase.cluster.table.ledger import (
+    DECISIONS,
+    RUNS,
+    TIERS,
+    Done,
+    Goal,
+    Ledger,
+    table_directory,
+)
+from luckbase.cluster.table.place import storage_at
+from luckbase.solver import load_game
+from luckbase.solver.board.model import Board
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Floats
+from luckbase.solver.game.capabilities import DecisionLayout, Layout
+from luckbase.solver.sentences import option
+
+BYTES_A_STATE = 0.035
+"""Of blocks and runs together; small tables take more, many spins less."""
+WRITE_NS = 5.0
+"""Nanoseconds a state to lay out, compress and flush both, one core."""
+RUN_BYTES = 400 << 20
+"""While runs are made."""
+PAYOFF_BYTES = 1 << 30
+"""Levels of which payoffs are stored where nothing is said are smaller."""
+
+
+@dataclass(frozen=True)
+class DecisionPlan(full.Plan):
+    """What a solve will do; tiers and their faces are shards. names: of the files of each."""
+
+    names: tuple[tuple[str, ...], ...] = ()
+    tier_of: tuple[int, ...] = ()
+    """The index of the tier of each shard; a face's has no names."""
+
+    def missing(self, table: Path) -> list[int]:
+        storage = storage_at(table)
+        there = {name for part in (TIERS, DECISIONS, RUNS) for name in storage.list(f"{part}/")}
+        return [i for i, names in enumerate(self.names) if not there.issuperset(names)]
+
+
+def make_plan(layout: DecisionLayout[Any], payoffs_of: str | None = None) -> DecisionPlan:
+    """The plan of the decisions of a game's full table, one tier at a time."""
+    dense, order = layout.layout, layout.tiers()
+    paid = _paid_tiers(layout, payoffs_of)
+    readers: dict[Any, int] = {}
+    for tier in order:
+        for child in layout.faces_read(tier):
+            readers[child] = readers.get(child, 0) + 1
+    shards: list[Shard] = []
+    names: list[tuple[str, ...]] = []
+    tier_of: list[int] = []
+    kept: list[int] = []
+    whole: dict[Any, int] = {}
+    face: dict[Any, int] = {}
+    for i, tier in enumerate(order):
+        below, rows, size = layout.below(tier), dense.rows(tier), full.payoff_bytes(dense, tier)
+        children = [whole[below]] if below is not None else []
+        children += [face[child] for child in layout.faces_read(tier)]
+        whole[tier] = len(shards)
+        own = size + rows + rows // 4 + RUN_BYTES * min(1, rows // (1 << 20))
+        shards.append(Shard(len(shards), dense.tier_name(tier), tuple(children), rows, own))
+        files = file_names(layout, tier)
+        names.append((*files, part_name(dense, tier, 0)) if tier in paid else files)
+        tier_of.append(i)
+        kept.append(size)
+        if tier in readers:
+            face[tier] = len(shards)
+            size = 8 * layout.face_size(tier)
+            name = f"{dense.tier_name(tier)}, its face"
+            shards.append(Shard(len(shards), name, (whole[tier],), 0, size))
+            names.append(())
+            tier_of.append(i)
+            kept.append(size)
+    rows = sum(shard.rows for shard in shards)
+    bytes_a_row = full.BYTES_A_ROW[np.dtype(dense.payoff_type)]
+    table_bytes = BYTES_A_STATE * rows + bytes_a_row * sum(map(dense.rows, paid))
+    seconds = sum(map(dense.tier_seconds, order)) + rows * WRITE_NS * 1e-9
+    seconds += full.WRITE_NS * 1e-9 * sum(map(dense.rows, paid))
+    return DecisionPlan(
+        tuple(shards), tuple(files[0] if files else "" for files in names),
+        tuple((i, 0) for i in tier_of), rows, round(table_bytes),
+        full.peak_kept(shards, kept, 1), max(shard.memory for shard in shards),
+        seconds + full.SHARD_SECONDS * len(order), tuple(names), tuple(tier_of),
+    )  # fmt: skip
+
+
+def _paid_tiers(layout: DecisionLayout[Any], payoffs_of: str | None) -> set[Any]:
+    """The tiers that get payoffs too: those that are named; else the lowest and the highest level,
+    each if it is small. A level: tiers with the same first constant. Raises OptionError."""
+    dense, order = layout.layout, layout.tiers()
+    if payoffs_of == "none":
+        return set()
+    fields = {tier: dense.tier_fields(tier) for tier in order}
+    if payoffs_of is not None:
+        schema = pa.schema([(name, pa.int32()) for name in fields[order[0]]])
+        try:
+            where = parse_where(dense.game, payoffs_of, schema)
+        except OptionError as error:
+            raise OptionError(f"{option('payoffs_of')}: {error}") from None
+        return {t for t, of in fields.items() if where.may_hold({k: (v, v) for k, v in of.items()})}
+    level = {tier: next(iter(of.values()), 0) for tier, of in fields.items()}
+    found = set()
+    for end in {min(level.values()), max(level.values())}:
+        of = {tier for tier in order if level[tier] == end}
+        bytes_a_row = full.BYTES_A_ROW[np.dtype(dense.payoff_type)]
+        if bytes_a_row * sum(map(dense.rows, of)) < PAYOFF_BYTES:
+            found |= of
+    return found
+
+
+def planned(
+    board: Board, results: Path, workers: int | None = None, memory: int | None = None,
+    payoffs_of: str | None = None,
+) -> full.Planned:  # fmt: skip
+    """The plan of a board's table of decisions. Raises OptionError where it can have none."""
+    layout = load_game(board).need(DecisionLayout)
+    dense, plan, order = layout.layout, make_plan(layout, payoffs_of), layout.tiers()
+    levels: dict[Any, list[int]] = {}
+    for shard, i in zip(plan.shards, plan.tier_of, strict=True):
+        level = levels.setdefault(next(iter(dense.tier_fields(order[i]).items())), [0, 0, 0])
+        level[0] += shard.rows > 0
+        level[1] += shard.rows
+        level[2] = max(level[2], shard.memory)
+    listed = (full.Level(f"{name} {v}".strip(), *of) for (name, v), of in sorted(levels.items()))
+    budget, count = memory_to_use() if memory is None else memory, workers or cores()
+    side = slots_for(plan, budget, count)
+    peak = sum(sorted((s.memory for s in plan.shards), reverse=True)[:side])
+    return full.Planned(
+        board.name, len(order), sum(s.rows > 0 for s in plan.shards), plan.rows, plan.table_bytes,
+        plan.kept_bytes, peak + side * plan.kept_bytes + PROCESS_BYTES, plan.seconds / count,
+        count, tuple(listed), plan, table_directory(results.absolute(), layout.layout.game),
+        budget, dense.smaller,
+    )  # fmt: skip
+
+
+def slots_for(plan: full.Plan, memory: int, count: int) -> int:
+    """How many tiers are solved at once: as many as have room with all that each keeps, else one on
+    all cores."""
+    return count if count * (plan.shard_memory + plan.kept_bytes) <= memory // 2 else 1
+
+
+def solve(board: Board, **options: Unpack[SolveOptions]) -> SolvedTiers:
+    """Solve what is missing of the board's decisions. Raises as `driver.solve_table`."""
+    return solve_table(_Decisions(load_game(board).need(DecisionLayout), Options(**options)))
+
+
+class _Decisions(full.FullTable):
+    part = DECISIONS
+    others = (RUNS, TIERS)
+
+    def __init__(self, layout: DecisionLayout[Any], options: Options) -> None:
+        if options.address is not None:
+            raise OptionError(
+                f"{option('address')}: decisions are solved on one machine yet; leave it out"
+            )
+        plan, budget = make_plan(layout, options.payoffs_of), memory_budget(options)
+        self.threads = options.slots
+        options = replace(options, workers=slots_for(plan, budget, options.slots))
+        super().__init__(layout.layout, options, plan)
+        self.decisions, self.names = layout, {name for of in plan.names for name in of}
+        self.files = len(layout.tiers())
+
+    def is_there(self, ledger: Ledger) -> bool:
+        return ledger.files.keys() >= self.names
+
+    def report(self, table: Path, ledger: Ledger, goal: Goal) -> SolvedTiers:
+        found = super().report(table, ledger, goal)
+        names = [name for name in self.plan.files if name]
+        return replace(found, kept=sum(ledger.files[n].rows for n in names if n in ledger.files))
+
+    def forget(self, table: Path, ledger: Ledger) -> None:
+        every = [e.name for part in (DECISIONS, RUNS, TIERS) for e in ledger.of_part(part)]
+        anew = self.margin and not ledger.margin
+        drop_files(storage_at(table), ledger, [n for n in every if anew or n in self.names])
+
+    def solve(self, report: SolvedTiers) -> SolvedTiers:
+        ledger, goal = report.ledger, report.goal
+        if is_new(goal, ledger):
+            commit(ledger, goal)
+        if not self.is_there(ledger):
+            report = replace(_Run(self, report).solve(), compile_seconds=self.compile_seconds)
+        if goal.ask not in ledger.done:
+            commit(ledger, Done(goal.ask, self.files, self.plan.rows))
+        return report
+
+
+class _Run(full.TierRun):
+    """One run; what is kept has the index of its shard, not of its tier."""
+
+    plan: DecisionPlan
+
+    def __init__(self, work: _Decisions, report: SolvedTiers) -> None:
+        super().__init__(work, report)
+        self.decisions, self.tiers = work.decisions, work.decisions.tiers()
+        self.threads = max(1, work.threads // self.options.slots)
+
+    def make_schedule(self) -> Schedule:
+        plan, there = self.plan, self.ledger.files.keys()
+        committed = {i for i, names in enumerate(plan.names) if there >= {*names}}
+        schedule = Schedule(
+            plan.shards, workers=self.workers.slots, memory=self.memory, committed=committed
+        )
+        self.note_waiting(schedule)
+        return schedule
+
+    def drop(self, shards: list[int]) -> None:
+        for shard in shards:
+            self.workers.drop(shard)
+
+    def task(self, step: Solve) -> Task:
+        shard = self.plan.shards[step.shard]
+        tier = self.tiers[self.plan.tier_of[step.shard]]
+        names, face = self.plan.names[step.shard], not self.plan.names[step.shard]
+        there = self.ledger.files
+        job = SolveDecisions(
+            board=self.game.board, location=self.location, shard=step.shard,
+            tier=self.plan.tier_of[step.shard], face=face, keep=step.keep,
+            names=tuple(n for n in names if n not in there) if step.commit else (),
+            margin=self.ledger.margin, threads=self.threads,
+        )  # fmt: skip
+        shape = (self.decisions.face_size(tier),) if face else self.layout.shape(tier)
+        keep = PayoffPlace(step.shard, shape, (0, shape[0])) if step.keep else None
+        return Task(step.shard, job, shard.memory, shard.children, keep)
+
+    def commit(self, receipt: Receipt) -> None:
+        tier = self.tiers[self.plan.tier_of[receipt.shard]]
+        number, rows = self.layout.tier_number(tier), self.layout.rows(tier)
+        for name, file in receipt.more.items():
+            part = name.partition("/")[0]
+            keys = (0, 0) if part == RUNS else key_range(number, rows)
+            seconds = receipt.solve_seconds if part == DECISIONS else 0.0
+            self.commits.add(file_entry(name, part, number, keys, file, seconds))
+
+
+@dataclass(frozen=True)
+class SolveDecisions:
+    """One shard of a table of decisions, as a job: a tier, or the face of one."""
+
+    board: Board
+    location: TableLocation
+    shard: int
+    tier: int
+    """Its index in the order of the decisions."""
+    face: bool
+    keep: bool
+    """Whether its payoffs are kept."""
+    names: tuple[str, ...]
+    """Its files that are wanted."""
+    margin: bool
+    threads: int
+
+    @cached_property
+    def layout(self) -> DecisionLayout[Any]:
+        """The game's decisions."""
+        return load_game(self.board).need(DecisionLayout)
+
+    @property
+    def place(self) -> str:
+        """The name of its file in the table."""
+        return file_names(self.layout, self.layout.tiers()[self.tier])[0]
+
+    def compile(self) -> None:
+        """Compile, or load, what it needs."""
+        self.layout.layout.compile()
+
+    def run(
+        self, payoffs: Sequence[Floats], sent: Sent, out: Floats | None, stop: Stop
+    ) -> Iterator[Any]:
+        """Solve the shard; yields as `Job.run`. payoffs: of a face, of its tier; of a tier, of the
+        one below, if there is one, and of the faces."""
+        layout, started = self.layout, time.perf_counter()
+        tier = layout.tiers()[self.tier]
+        if self.face:
+            assert out is not None
+            layout.take_face(tier, payoffs[0], out)
+            yield out
+            yield Receipt(shard=self.shard, solve_seconds=time.perf_counter() - started), None
+            return
+        dense, below = layout.layout, layout.below(tier)
+        dense.threads = self.threads
+        read = [*map(writable, payoffs)]
+        under = None if below is None else read.pop(0)
+        faces = dict(zip(layout.faces_read(tier), read, strict=True))
+        own = full.buffer("payoffs", dense.shape(tier)) if out is None else out
+        best = full.buffer("best", (dense.rows(tier),), np.int8)
+        margin = full.buffer("margin", best.shape) if self.margin and self.names else None
+        if margin is not None:
+            margin.fill(np.nan)
+        decisions = Decisions(best, margin)
+        layout.solve_tier(tier, own, under, faces, stop, decisions)
+        seconds = time.perf_counter() - started
+        yield own if self.keep else None
+        more = self._write(tier, own, decisions) if self.names else {}
+        file = next(iter(more.values()), None)
+        yield Receipt(shard=self.shard, solve_seconds=seconds, file=file, more=more), None
+
+    def _write(self, tier: Any, payoffs: Floats, decisions: Decisions) -> dict[str, FileReceipt]:
+        """Its files, in their places."""
+        layout, found = self.layout, {}
+        codes = codes_of(layout.layout.game, decisions)
+        with self.location.storage() as storage:
+            for name in self.names:
+                if name.startswith(f"{DECISIONS}/"):
+                    file = write_blocks(storage, layout, tier, codes)
+                elif name.startswith(f"{RUNS}/"):
+                    file = write_runs(storage, layout, tier, codes, self.margin)
+                else:
+                    dense: Layout[Any] = layout.layout
+                    file = write_tier(storage, dense, tier, payoffs, decisions, FLOAT64_ERROR)
+                found[name] = put_file(storage, name, file)
+        return found

@@ -1,0 +1,298 @@
+"""A table of decisions: what it says is what the table of payoffs says, and what it lacks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from numpy.typing import NDArray
+
+import luckbase
+from luckbase.cluster.table.decisions import CLASS_NAMES
+from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS
+from luckbase.cluster.table.table import StoredTable, tiers_in_memory
+from luckbase.solver import load_layout
+from luckbase.solver.board.model import Board
+from luckbase.solver.errors import (
+    CorruptTableError,
+    MemoryLimitError,
+    MissingTableError,
+    OptionError,
+)
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.games.press_your_luck.tiers import Tier
+from tests.places import BOARDS
+
+FEBRUARY = BOARDS / "press-your-luck" / "1985-02.toml"
+
+
+def coarse(frontier: int = 3) -> Board:
+    """A board of which a solve takes a second."""
+    return luckbase.load_board(FEBRUARY, score_unit=1000, score_cap=3000, frontier=frontier)
+
+
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoredTable]:
+    """The coarse board's decisions, with margins; open."""
+    folder = tmp_path_factory.mktemp("decisions")
+    done = luckbase.solve(coarse(), store="decisions", margin=True, results=folder)
+    with luckbase.open(done.table) as table:
+        yield table
+
+
+@pytest.fixture(scope="module")
+def every_state() -> Ints:
+    """All states of it."""
+    with tiers_in_memory(load_layout(coarse())) as full:
+        return np.concatenate([states for part in full.parts for states in part.all_states()])
+
+
+def test_every_decision_is_that_of_the_table_of_payoffs(
+    solved: StoredTable, every_state: Ints
+) -> None:
+    with tiers_in_memory(load_layout(coarse())) as full:
+        assert solved.stored_best(every_state) == full.stored_best(every_state)
+        decided = solved.decided
+        assert decided is not None
+        assert decided.stored_best(every_state) == full.stored_best(every_state)
+        assert solved.rows == solved.ledger.rows == len(every_state) == full.rows
+        assert solved.rows > decided.rows  # the others have payoffs too
+        _, margins, _ = full.best_of(every_state)
+    codes, there = decided.codes(every_state)
+    assert there.all()
+    ends = [0.0, 0.001, 0.005, 0.01, 0.02, 0.05, 1.1]
+    classes = codes >> 4
+    assert (np.isnan(margins) == (classes == 0)).all()
+    choice = classes > 0
+    near = 1e-6  # the margins of `full` are from rounded payoffs
+    low, high = np.array(ends)[classes[choice] - 1], np.array(ends)[classes[choice]]
+    assert ((margins[choice] >= low - near) & (margins[choice] < high + near)).all()
+    assert len(np.unique(classes)) == 7
+
+
+def test_it_says_what_kind_of_table_it_is_and_grows_into_one_of_payoffs(tmp_path: Path) -> None:
+    board = coarse(2)
+    first = luckbase.solve(board, store="decisions", payoffs_of="spins=1", results=tmp_path)
+    assert {e.part for e in first.ledger.files.values()} == {DECISIONS, RUNS, TIERS}
+    assert {e.tier for e in first.ledger.of_part(TIERS)} < {
+        e.tier for e in first.ledger.of_part(DECISIONS)
+    }
+    (status,) = luckbase.status(str(first.table))
+    assert (status.state, status.stores) == ("complete", "decisions")
+    assert status.tiers == status.tiers_in_all == len(first.ledger.of_part(DECISIONS))
+    assert (
+        luckbase.solve(board, store="decisions", payoffs_of="spins=1", results=tmp_path).shards == 0
+    )
+    states = first.ledger.rows
+    then = luckbase.solve(board, results=tmp_path)
+    assert then.ledger.rows == states
+    (status,) = luckbase.status(str(first.table))
+    assert (status.state, status.stores) == ("complete", "payoffs and decisions")
+
+
+def test_a_question_is_answered_at_once_and_its_payoffs_by_following(
+    solved: StoredTable, every_state: Ints
+) -> None:
+    rng = np.random.default_rng(1)
+    with tiers_in_memory(load_layout(coarse())) as full:
+        for k, state in enumerate(rng.choice(every_state, 40)):
+            words = solved.game.describe(state)
+            answer, right = solved.ask(words), full.ask(words)
+            assert (answer.best, answer.to_act) == (right.best, right.to_act)
+            if len(answer.actions) < len(right.actions):
+                assert answer.margin_class
+            if answer.value:
+                assert answer.value == pytest.approx(right.value, abs=1e-7)
+            if k % 8:
+                continue
+            followed = solved.follow(words)
+            assert followed.best == right.best
+            assert followed.value == pytest.approx(right.value, abs=1e-7)
+            for action in right.actions:
+                assert followed[action.name] == pytest.approx(action.value, abs=1e-7)
+
+
+def test_what_needs_payoffs_says_what_it_lacks(solved: StoredTable, tmp_path: Path) -> None:
+    for ask in (
+        lambda: solved.chart(),
+        lambda: solved.diff(solved),
+        lambda: solved.export(tmp_path / "all.csv"),
+        lambda: luckbase.report(solved, 0),
+    ):
+        with pytest.raises(
+            OptionError, match=r"stores decisions, and .* needs the payoffs"
+        ) as found:
+            ask()
+        assert "--store" not in str(found.value)
+    state = {"scores": (0, 1000, 2000), "earned": (0, 1, 1)}
+    with pytest.raises(MissingTableError, match="held without its payoffs"):
+        solved.probe(solved.game.parse(state).reshape(1, -1))
+
+
+def test_it_is_exported_row_by_row(solved: StoredTable, every_state: Ints, tmp_path: Path) -> None:
+    rows = solved.to_arrow("spins=2").read_all()
+    decided = solved.decided
+    assert decided is not None
+    names = decided.stored_best(every_state)
+    spins = every_state[:, 3:9].sum(axis=1)
+    wanted = [name for name, n in zip(names, spins, strict=True) if n == 2]
+    got = [row["best"] for row in rows.to_pylist() if row["part"] == DECISIONS]
+    assert got == wanted
+
+
+def test_verify_solves_tiers_again_and_finds_a_changed_decision(
+    solved: StoredTable, tmp_path: Path
+) -> None:
+    verdict = solved.verify(None)
+    assert verdict.ok
+    assert verdict.residuals is not None
+    assert verdict.residuals.rows == solved.rows
+    assert solved.verify(1).ok  # a sample of whammy vectors
+    done = luckbase.solve(coarse(2), store="decisions", results=tmp_path)
+    with luckbase.open(done.table) as table:
+        decided = table.decided
+        assert decided is not None
+        right = decided.plan.unpack
+
+        def wrong(tier: Tier, packed: NDArray[np.uint8], block: int) -> NDArray[np.uint8]:
+            codes = right(tier, packed, block).copy()
+            codes[5] ^= 1
+            return codes
+
+        decided.plan.unpack = wrong  # type: ignore[method-assign]
+        assert "have another decision" in table.verify(None).faults[0]
+
+
+def test_a_byte_that_changed_is_refused_and_a_lost_file_made_again(tmp_path: Path) -> None:
+    board = coarse(2)
+    done = luckbase.solve(board, store="decisions", results=tmp_path)
+    entry = done.ledger.of_part(DECISIONS)[3]
+    path, before = done.table / entry.place, (done.table / entry.place).read_bytes()
+    path.write_bytes(before[:4] + bytes([before[4] ^ 1]) + before[5:])
+    with luckbase.open(done.table) as table:
+        part = table.decided
+        assert part is not None
+        with pytest.raises(CorruptTableError, match="is not as luckbase wrote it"):
+            part.tier_codes(3)
+    path.unlink()
+    runs = done.table / done.ledger.of_part(RUNS)[7].place
+    kept = runs.read_bytes()
+    runs.unlink()
+    again = luckbase.solve(board, store="decisions", results=tmp_path)
+    assert len(again.damaged) == 2
+    assert (path.read_bytes(), runs.read_bytes()) == (before, kept)
+
+
+def test_it_goes_on_after_a_stop_with_the_same_bytes(tmp_path: Path) -> None:
+    board = coarse(2)
+    whole = luckbase.solve(board, store="decisions", results=tmp_path / "whole")
+
+    class StopHere(Exception):
+        pass
+
+    def stop(progress: luckbase.Progress) -> None:
+        if progress.shards > 20:
+            raise StopHere
+
+    with pytest.raises(StopHere):
+        luckbase.solve(
+            board, store="decisions", results=tmp_path / "half", on_progress=stop, workers=1
+        )
+    half = luckbase.solve(board, store="decisions", results=tmp_path / "half", workers=1)
+    assert 0 < half.kept < half.rows
+    for entry in whole.ledger.files.values():
+        assert (whole.table / entry.place).read_bytes() == (half.table / entry.place).read_bytes()
+
+
+def test_its_plan_says_rows_and_memory_and_refuses_what_does_not_fit() -> None:
+    board = luckbase.load_board(FEBRUARY, score_unit=500, frontier=12)
+    plan = luckbase.plan(board, store="decisions", memory=20_000_000_000)
+    assert isinstance(plan, luckbase.Planned)
+    assert 8.1e10 < plan.states < 8.3e10
+    assert plan.peak_memory < 20e9
+    small = luckbase.plan(board, store="decisions", memory=2_000_000_000)
+    with pytest.raises(MemoryLimitError):
+        small.check()
+
+
+def test_words_that_are_wrong_are_refused() -> None:
+    with pytest.raises(OptionError, match="store: unknown 'decision'; did you mean 'decisions'"):
+        luckbase.solve(coarse(), store="decision")
+    with pytest.raises(OptionError, match="payoffs_of: all payoffs are stored"):
+        luckbase.solve(coarse(), payoffs_of="spins=1")
+    with pytest.raises(OptionError, match=r"payoffs_of: .*spin"):
+        luckbase.solve(coarse(), store="decisions", payoffs_of="spin=1")
+    pig = luckbase.load_board(BOARDS / "pig" / "tiny.toml")
+    with pytest.raises(OptionError, match="has no order of tiers"):
+        luckbase.solve(pig, store="decisions")
+
+
+def by_the_page(blocks: bytes, footer_bytes: int, spins: int, n: int) -> dict[tuple[int, ...], str]:
+    """The actions of a tier of three players by (passed A, earned A, …, earned C, scores of A, B,
+    C in units), read as docs/reference/table-format.md says; nothing of ours in it."""
+    about = json.loads(blocks[-footer_bytes:-8])
+    assert int.from_bytes(blocks[-8:-4], "little") == footer_bytes - 8
+    assert blocks[-4:] == b"LBD1"
+    assert sum(about["sizes"]) + footer_bytes == len(blocks)
+    stored, at = b"", 0
+    for size in about["sizes"]:
+        left = min(about["block"], about["codes"] - len(stored))
+        stored += pa.Codec("zstd").decompress(blocks[at : at + size], left, asbytes=True)
+        at += size
+    every = sorted(
+        (c for c in product(range(spins + 1), repeat=6) if sum(c) == spins), reverse=True
+    )
+    found, d = {}, 0
+    for c in every:
+        up = next(c[k : k + 2] for k in (0, 2, 4) if sum(c[k : k + 2]))
+        for b, s in product(range(n), repeat=2):
+            code = 0
+            for a in range(n):
+                if not up[0]:
+                    code ^= stored[((d * n + b) * n + a) * n + s]
+                found[(*c, a, b, s)] = about["actions"][code & 15]
+        d += not up[0]
+    assert d * n**3 == about["codes"]
+    return found
+
+
+def test_blocks_are_what_the_page_on_the_format_says(solved: StoredTable) -> None:
+    decided = solved.decided
+    assert decided is not None
+    for entry in decided.entries[-1], decided.entries[10]:
+        tier = decided.tier_of_number[entry.tier]
+        if 4 in tier.whammies:
+            continue
+        content = (solved.where / entry.place).read_bytes()
+        said = by_the_page(content, entry.footer, tier.spins, 4)
+        states = decided.layout.states_at(tier, np.arange(entry.rows))
+        scores, earned, passed = (states[:, 3 * k : 3 * k + 3].T for k in range(3))
+        columns = [passed[0], earned[0], passed[1], earned[1], passed[2], earned[2], *scores]
+        keys = zip(*(column.tolist() for column in columns), strict=True)
+        assert [said[key] for key in keys] == decided.stored_best(states)
+
+
+def test_runs_answer_in_sql_words(solved: StoredTable) -> None:
+    """Every run of a tier, as a filter of Parquet's columns has it."""
+    name = "runs/spins-2.whammies_1-3.whammies_2-2.whammies_3-3.parquet"
+    entry = solved.ledger.files[name]
+    runs = pq.read_table(solved.where / entry.place).to_pylist()
+    covered = 0
+    for run in runs:
+        up = f"scores_{run['to_act']}"
+        assert run[up] is None
+        assert run["margin_class"] in (None, *CLASS_NAMES[1:])
+        for score in range(run["from"], run["to"] + 1, 1000):
+            state = {
+                name: [{**run, up: score}[f"{name}_{k}"] for k in (1, 2, 3)]
+                for name in ("scores", "earned", "passed", "whammies")
+            }
+            assert solved.ask(state).best == run["best"]
+            covered += 1
+    assert covered == 4**3 * 9  # configurations in which somebody decides: 6 + 2 + 1

@@ -1,0 +1,147 @@
+"""Solved for its decisions alone: the same bits as the full table, and what is laid out of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from luckbase import load_board
+from luckbase.solver import load_game, load_layout
+from luckbase.solver.dense import InMemory
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game.arrays import Decisions
+from luckbase.solver.game.capabilities import DecisionLayout
+from luckbase.solver.games.press_your_luck import tiers
+from luckbase.solver.games.press_your_luck.decisions import PlaneDecisions
+from luckbase.solver.games.press_your_luck.tiers import Tier
+from tests.places import BOARDS
+
+TINY = BOARDS / "press-your-luck" / "tiny.toml"
+FEBRUARY = BOARDS / "press-your-luck" / "1985-02.toml"
+COARSE = {"score_unit": 1000, "score_cap": 5000, "frontier": 4}
+
+
+def decisions_of(path: Any, **options: Any) -> PlaneDecisions:
+    """A board's layout of decisions."""
+    found = load_game(load_board(path, **options)).need(DecisionLayout)
+    assert isinstance(found, PlaneDecisions)
+    return found
+
+
+def one_by_one(of: PlaneDecisions) -> dict[Tier, tuple[Any, Any]]:
+    """(payoffs, best) of all tiers in the order of the whammies. What a tier reads is filled with
+    NaN once nobody is to read it any more: the one below when its faces were taken and all of a
+    spin more are solved."""
+    order = of.tiers()
+    solved: dict[Tier, tuple[Any, Any]] = {}
+    faces: dict[Tier, Any] = {}
+    for tier in order:
+        out = np.full(of.layout.shape(tier), np.nan)
+        decided = Decisions.blank(of.layout.rows(tier))
+        below = of.below(tier)
+        of.solve_tier(
+            tier, out, None if below is None else solved[below][0],
+            {child: faces[child] for child in of.faces_read(tier)}, lambda: False, decided,
+        )  # fmt: skip
+        solved[tier] = out, decided.best
+        faces[tier] = np.full(of.face_size(tier), np.nan)
+        of.take_face(tier, out, faces[tier])
+    return solved
+
+
+@pytest.mark.parametrize(
+    ("path", "options"),
+    [
+        (TINY, {}),
+        (FEBRUARY, COARSE),
+        (TINY, {"players": 2, "frontier": 4}),
+        pytest.param(FEBRUARY, {**COARSE, "choices": "best"}, marks=pytest.mark.slow),
+    ],
+)
+def test_every_payoff_and_decision_has_the_same_bits_as_in_the_full_table(
+    path: Any, options: dict[str, Any]
+) -> None:
+    of = decisions_of(path, **options)
+    full = InMemory(load_layout(load_board(path, **options)), best=True)
+    found = one_by_one(of)
+    assert found.keys() == full.payoffs.keys()
+    for tier, (payoffs, best) in found.items():
+        assert payoffs.tobytes() == full.payoffs[tier].tobytes()
+        assert best.tobytes() == full.best[tier].tobytes()
+
+
+def test_one_vector_after_another_goes_up() -> None:
+    of = decisions_of(FEBRUARY, **COARSE)
+    order = of.tiers()
+    assert sorted(order) == sorted(of.layout.tiers())
+    place = {tier: i for i, tier in enumerate(order)}
+    for tier in order:
+        below, faces = of.below(tier), of.faces_read(tier)
+        assert {below, *faces} - {None} == set(of.layout.children(tier))
+        assert all(place[child] < place[tier] for child in of.layout.children(tier))
+        if tier.spins > 3:  # whammies that count: the tier of a spin less comes right before
+            assert below is not None
+            assert place[below] == place[tier] - 1
+
+
+def test_a_face_has_what_a_whammy_leads_to_and_no_more() -> None:
+    for spins in range(1, 6):
+        for slot, (lost, _) in enumerate(tiers.lost_configurations(spins, True)):
+            table = np.array([*tiers.configurations(spins - 1, True)])[lost]
+            assert not table[:, 2 * slot + 1].any()  # passed spins of whoever was up are earned
+            assert not table[:, : 2 * slot].any()  # whoever comes before has none
+    count = [len(lost) for lost, _ in tiers.lost_configurations(12, True)]
+    assert count == [1365, 78, 1]  # C(15, 4), C(13, 2), one
+
+
+def test_blocks_come_back_and_rows_are_found_in_them() -> None:
+    of = decisions_of(FEBRUARY, **COARSE)
+    rng = np.random.default_rng(0)
+    for tier in of.tiers()[-9:] + of.tiers()[:3]:
+        rows = of.layout.rows(tier)
+        codes = rng.integers(0, 64, rows).astype(np.uint8)
+        blocks = [of.unpack(tier, of.pack(tier, codes, k), k) for k in range(of.blocks(tier))]
+        assert all(len(block) == of.block_rows(tier) for block in blocks[:-1])
+        at = of.place(tier, np.arange(rows))
+        decides = at >= 0
+        assert np.array_equal(np.concatenate(blocks)[at[decides]], codes[decides])
+        states = of.layout.states_at(tier, np.flatnonzero(~decides))
+        acting = of.layout.acting_rows(tier, 0, rows)[~decides].astype(int) - 1
+        passed = states[:, 2 * of.layout.game.players : 3 * of.layout.game.players]
+        assert (passed[np.arange(len(acting)), acting] > 0).all()  # who has them must play them
+
+
+def test_runs_say_the_code_of_every_row_in_which_somebody_decides() -> None:
+    of = decisions_of(FEBRUARY, **{**COARSE, "score_cap": 3000, "frontier": 2})
+    unit = of.layout.unit
+    rng = np.random.default_rng(0)
+    for tier in (of.tiers()[-1], of.tiers()[0], of.tiers()[-20]):
+        rows = of.layout.rows(tier)
+        codes = rng.integers(0, 2, rows).astype(np.uint8)
+        found = np.full(rows, 99)
+        for runs in of.runs(tier, codes):
+            for i in range(len(runs["code"])):
+                run = {name: int(column[i]) for name, column in runs.items()}
+                up = f"scores_{run['to_act']}"
+                assert run[up] == -1
+                for score in range(run["from"], run["to"] + 1, unit):
+                    words = {"scores": [], "earned": [], "passed": []}
+                    for name, values in words.items():
+                        values += [
+                            score if f"{name}_{p}" == up else run[f"{name}_{p}"] for p in (1, 2, 3)
+                        ]
+                    state = of.layout.game.parse({**words, "whammies": list(tier.whammies)})
+                    (row,) = of.layout.locate(state.reshape(1, -1))[1]
+                    assert found[row] == 99
+                    found[row] = run["code"]
+        decides = of.place(tier, np.arange(rows)) >= 0
+        assert np.array_equal(found[decides], codes[decides])
+        assert (found[~decides] == 99).all()
+
+
+def test_a_board_whose_slides_take_whammies_away_is_refused() -> None:
+    board = BOARDS / "press-your-luck" / "1985-02-double.toml"
+    with pytest.raises(OptionError, match="slides that take whammies away"):
+        decisions_of(board)
