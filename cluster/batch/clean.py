@@ -52,6 +52,8 @@ from luckbase.solver.sentences import option, setting
 
 FOLDERS = {
     "tiers": ("*.parquet", "*.part"),
+    "decisions": ("*.blocks", "*.part"),
+    "runs": ("*.parquet", "*.part"),
     "search": ("*.parquet", "*.part"),
     "search-*": ("*.parquet", "*.part"),
     "shards": ("*.arrow", "*.asks", "*.part"),

@@ -52,6 +52,7 @@ from luckbase.cluster.table.ledger import (
     Done,
     Goal,
     Ledger,
+    marked,
     table_directory,
 )
 from luckbase.cluster.table.place import storage_at
@@ -355,5 +356,5 @@ class SolveDecisions:
                 else:
                     dense: Layout[Any] = layout.layout
                     file = write_tier(storage, dense, tier, payoffs, decisions, FLOAT64_ERROR)
-                found[name] = put_file(storage, name, file)
+                found[name] = put_file(storage, marked(name, self.location.mark), file)
         return found

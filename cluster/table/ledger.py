@@ -234,7 +234,8 @@ class ShardEntry:
 
 def marked(name: str, mark: str) -> str:
     """The name under which a driver puts a file of this name (`Entries.mark`)."""
-    return f"{name.removesuffix('.parquet')}{mark}.parquet"
+    stem, _, ending = name.rpartition(".")
+    return f"{stem}{mark}.{ending}"
 
 
 def stage_name(place: str, sha256: str) -> str:
