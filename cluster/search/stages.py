@@ -217,6 +217,8 @@ class StageSearch(Run[SolvedSearch]):
             del self.ledger.shards[one.name]
             self.met, self.shards_met = self.met - one.rows, self.shards_met - 1
         folder.compact(self.ledger)  # else what it says may count at the next reading
+        for one in entries:  # what is found again may get another name (`Entries.mark`)
+            self.storage.delete(one.ask_place)
 
     def _check_limit(self) -> None:
         met, most = sum(one.rows for one in self.found), self.options.max_states

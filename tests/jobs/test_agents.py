@@ -98,7 +98,6 @@ def test_a_board_without_a_full_table_is_searched(command: Command) -> None:
     ("board", "option", "said"),
     [
         ("goofspiel/points.toml", "keep_cards=true", "they change no payoff; expected false\n"),
-        ("pig/tiny.toml", "first_roll_forced=false", "for ever"),
     ],
 )
 def test_a_board_that_no_search_can_do_is_refused_at_once(

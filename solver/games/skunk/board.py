@@ -50,8 +50,8 @@ class Rules(Section):
     count: Literal["faces", "rolls"] = option("faces", help=COUNT)
     must_roll: bool = option(
         True,
-        help="A turn begins with a roll; without it two players could pass for ever, and the board "
-        "is not solved.",
+        help="A turn begins with a roll; without it two players could pass for ever: there is no "
+        "full table, and the board is searched.",
     )
     count_rolls: bool = option(False, help=COUNT_ROLLS)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -74,7 +75,9 @@ def same(solved: Solved, staged: Solved) -> bool:
     assert not storage.list("shards/")
     assert not list(Path(tempfile.gettempdir()).glob("luckbase-*-*"))
     return files_of(staged.table) == {
-        name: storage.read(name) for name in storage.list() if name.endswith(".parquet")
+        re.sub(r"\.fence-\d+", "", name): storage.read(name)
+        for name in storage.list()
+        if name.endswith(".parquet")
     }
 
 

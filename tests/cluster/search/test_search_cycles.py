@@ -13,7 +13,6 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.verify import check_files, check_residuals
-from luckbase.solver.errors import StateError
 from luckbase.solver.game.capabilities import plain, simplify
 from luckbase.solver.policy.evaluate import evaluate_profile
 from luckbase.solver.search.game_graph import Graph
@@ -82,15 +81,17 @@ def test_cycles_under_fixed_agents_are_solved_too() -> None:
     assert both.sum() == pytest.approx(1, abs=1e-10)
 
 
-def test_a_cycle_that_may_never_end_is_refused_naming_a_state() -> None:
-    game = solver.load_game(solver.load_board(BOARDS / "pig/race.toml", goal=10))
-    start = game.start()
-    assert start is not None
-    passing = solver.load_game(
-        solver.load_board(BOARDS / "skunk/seed.toml", goal=10, must_roll=False)
-    )
-    with pytest.raises(StateError, match=r"mine=.* lies on a cycle that the players can keep up"):
-        Graph(passing).solve(start[None])
+def test_two_who_may_pass_for_ever_and_should_not_are_solved() -> None:
+    """To roll is better than to pass at once, so the payoff is the one where they must."""
+    found = []
+    for must in (True, False):
+        board = solver.load_board(BOARDS / "skunk/seed.toml", goal=10, must_roll=must)
+        graph, start = Graph(solver.load_game(board)), solver.load_game(board).start()
+        assert start is not None
+        graph.solve(start[None])
+        [at] = np.flatnonzero((graph.states(np.arange(graph.count)) == start).all(axis=1))
+        found.append(graph.values[at])
+    assert found[0] == pytest.approx(found[1], abs=1e-10)
 
 
 def test_choices_on_a_cycle_of_three_players_are_solved_where_they_settle() -> None:

@@ -305,9 +305,10 @@ def test_every_public_method_is_among_those_that_say_so() -> None:
     """Or of those that say what is known without a file, or are for the rooms above."""
     public = {name for name in dir(luckbase.Table) if not name.startswith("_")}
     inner = {
-        "action_values", "best_of", "check_chart", "check_open", "draw", "errors", "every_action",
-        "holds", "lookup", "lookup_or_backup", "missing", "of_part", "owners", "search",
-        "probe_or_backup", "stored_best", "why_outside",
+        "action_values", "as_given", "best_of", "check_chart", "check_open", "decided", "draw",
+        "errors", "every_action", "follow", "holds", "known_answer", "lookup", "lookup_or_backup",
+        "missing", "need_payoffs", "of_part", "owners", "pays", "search", "probe_or_backup",
+        "stored_best", "why_outside",
     }  # fmt: skip
     said = {
         "close", "fields", "full", "game", "identity", "ledger", "origin", "parts", "played_by",
