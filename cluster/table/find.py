@@ -405,9 +405,10 @@ class Question:
         return ", ".join(f"{bid.name} {bid.chance:.0%}" for bid in likely[:3] if bid.chance > 0.005)
 
     def payoff_of(self, name: str) -> str:
-        """The payoff of an action to the player to act, or a dash where he does not have it."""
+        """The payoff of an action to the player to act, or a dash where they do not have it or it is
+        not stored."""
         for action in self.answer.actions:
-            if action.name == name and self.answer.to_act is not None:
+            if action.name == name and action.value and self.answer.to_act is not None:
                 return f"{action.value[self.answer.to_act - 1]:z.4f}"
         return "–"
 

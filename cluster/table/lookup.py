@@ -216,6 +216,8 @@ class Lookup:
 
     def pays(self, states: Ints) -> NDArray[np.bool_]:
         """(n,) whether some part holds the payoffs of each canonical state, as `holds`."""
+        if self.decided is None:
+            return self.holds(states)
         paid = np.array([*(part.paid for part in self.parts), False])
         found: NDArray[np.bool_] = paid[self.owners(states)]
         return found

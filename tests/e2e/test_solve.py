@@ -326,15 +326,15 @@ def test_a_killed_ray_worker_costs_a_retry_and_no_state(
     """The first receipt names its worker's process, which is killed there and then; of a cluster
     that the solve itself starts and ends."""
     killed: list[str] = []
-    real = tiers._Run.commit
+    real = tiers.TierRun.commit
 
-    def commit(self: tiers._Run, receipt: Receipt) -> None:
+    def commit(self: tiers.TierRun, receipt: Receipt) -> None:
         real(self, receipt)
         if len(killed) < 2 and receipt.process not in killed:
             killed.append(receipt.process)
             os.kill(int(receipt.process.split()[1]), signal.SIGKILL)
 
-    monkeypatch.setattr(tiers._Run, "commit", commit)
+    monkeypatch.setattr(tiers.TierRun, "commit", commit)
     solved = _solve_with_ray(tmp_path, monkeypatch)
     assert killed and solved.ray
     assert files(solved.table) == files(undisturbed)

@@ -52,15 +52,15 @@ def test_a_table_that_was_begun_and_one_that_lost_files_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, results = put(tmp_path / "a.toml", press()), tmp_path / "results"
-    true, left = tiers._Run.commit, [3]
+    true, left = tiers.TierRun.commit, [3]
 
-    def stop_after_three(self: tiers._Run, receipt: object) -> None:
+    def stop_after_three(self: tiers.TierRun, receipt: object) -> None:
         left[0] -= 1
         if left[0] < 0:
             raise KeyboardInterrupt
         true(self, receipt)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(tiers._Run, "commit", stop_after_three)
+    monkeypatch.setattr(tiers.TierRun, "commit", stop_after_three)
     with pytest.raises(KeyboardInterrupt):
         luckbase.solve_all(file, results=results, workers=1)
     monkeypatch.undo()

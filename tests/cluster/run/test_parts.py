@@ -70,15 +70,15 @@ def test_a_stopped_solve_in_parts_goes_on_to_the_same_bytes(
 ) -> None:
     board = solver.load_board(POINTS, cards=7)
     once = cluster.solve(board, results=tmp_path / "once").table
-    commit, done = tiers._Run.commit, [0]
+    commit, done = tiers.TierRun.commit, [0]
 
-    def stop_after(self: tiers._Run, receipt: object) -> None:
+    def stop_after(self: tiers.TierRun, receipt: object) -> None:
         commit(self, receipt)  # type: ignore[arg-type]
         done[0] += 1
         if done[0] % 5 == 0:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(tiers._Run, "commit", stop_after)
+    monkeypatch.setattr(tiers.TierRun, "commit", stop_after)
     runs = 0
     while True:
         runs += 1
