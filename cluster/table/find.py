@@ -405,8 +405,8 @@ class Question:
         return ", ".join(f"{bid.name} {bid.chance:.0%}" for bid in likely[:3] if bid.chance > 0.005)
 
     def payoff_of(self, name: str) -> str:
-        """The payoff of an action to the player to act, or a dash where they do not have it or it is
-        not stored."""
+        """The payoff of an action to the player to act, or a dash where there is none, or none is
+        stored."""
         for action in self.answer.actions:
             if action.name == name and action.value and self.answer.to_act is not None:
                 return f"{action.value[self.answer.to_act - 1]:z.4f}"
