@@ -39,7 +39,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from luckbase.cluster.table.answer import EveryAction
 from luckbase.cluster.table.format import nullable
@@ -195,6 +194,8 @@ class Condition:
 
     def expression(self) -> Any:
         """As pyarrow has it."""
+        import pyarrow.compute as pc
+
         field, value = pc.field(self.column), pa.scalar(self.value, self.kind)
         if self.other is not None:
             field, value = (pc.field(name).cast(self.kind, safe=False) for name in self.columns)

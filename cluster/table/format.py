@@ -54,7 +54,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -566,13 +565,21 @@ def numbers_of(column: Any, missing: float = np.nan) -> NDArray[Any]:
     written to where they are the column's own memory."""
     parts = []
     for chunk in [column] if isinstance(column, pa.Array) else column.chunks:
-        if chunk.null_count:
-            instead = np.full(1, missing, chunk.type.to_pandas_dtype())
-            chunk = pc.coalesce(chunk, column_of(instead)[0])
-        parts.append(np.from_dlpack(chunk))
+        parts.append(_filled(chunk, missing) if chunk.null_count else np.from_dlpack(chunk))
     if len(parts) == 1:
         return parts[0]
     return np.concatenate(parts) if parts else np.empty(0, column.type.to_pandas_dtype())
+
+
+def _filled(chunk: pa.Array, missing: float) -> NDArray[Any]:
+    """The numbers of a chunk with nulls. (`pyarrow.compute` takes a tenth of a query to import.)"""
+    there, content = chunk.buffers()
+    plain = pa.Array.from_buffers(chunk.type, len(chunk), [None, content], offset=chunk.offset)
+    stop = chunk.offset + len(chunk)
+    bits = np.unpackbits(np.frombuffer(there, np.uint8), count=stop, bitorder="little")
+    found = np.from_dlpack(plain).copy()
+    found[bits[chunk.offset :] == 0] = missing
+    return found
 
 
 def number_rows(read: Any, names: Sequence[str]) -> NDArray[Any]:
