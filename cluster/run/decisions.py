@@ -91,10 +91,7 @@ def make_plan(layout: DecisionLayout[Any], payoffs_of: str | None = None) -> Dec
     """The plan of the decisions of a game's full table, one tier at a time."""
     dense, order = layout.layout, layout.tiers()
     paid = _paid_tiers(layout, payoffs_of)
-    readers: dict[Any, int] = {}
-    for tier in order:
-        for child in layout.faces_read(tier):
-            readers[child] = readers.get(child, 0) + 1
+    faced = {child for tier in order for child in layout.faces_read(tier)}
     shards: list[Shard] = []
     names: list[tuple[str, ...]] = []
     tier_of: list[int] = []
@@ -112,7 +109,7 @@ def make_plan(layout: DecisionLayout[Any], payoffs_of: str | None = None) -> Dec
         names.append((*files, part_name(dense, tier, 0)) if tier in paid else files)
         tier_of.append(i)
         kept.append(size)
-        if tier in readers:
+        if tier in faced:
             face[tier] = len(shards)
             size = 8 * layout.face_size(tier)
             name = f"{dense.tier_name(tier)}, its face"

@@ -35,13 +35,14 @@ from luckbase.cluster.table.format import (
     about_file,
     as_table,
     column_of,
+    flush_and_seal,
     names_column,
     row_group_rows,
-    seal_file,
+    tier_stem,
 )
 from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS, FileEntry, Ledger
 from luckbase.cluster.table.parts import OVER, Batch, MayHold, Rows, TierPart, named
-from luckbase.cluster.table.storage import Storage, forget
+from luckbase.cluster.table.storage import Storage
 from luckbase.solver.game.arrays import Decisions, Floats, Ints
 from luckbase.solver.game.capabilities import DecisionLayout
 from luckbase.solver.game.game import Game
@@ -59,14 +60,9 @@ RUN_ROWS = 1 << 18
 """Runs of a row group of Parquet."""
 
 
-def tier_stem(layout: DecisionLayout[Any], tier: Any) -> str:
-    """The name of a tier's files without folder and ending."""
-    return ".".join(f"{k}-{v}" for k, v in layout.layout.tier_fields(tier).items()) or "all"
-
-
 def file_names(layout: DecisionLayout[Any], tier: Any) -> tuple[str, str]:
     """The names of a tier's blocks and runs."""
-    stem = tier_stem(layout, tier)
+    stem = tier_stem(layout.layout, tier)
     return f"{DECISIONS}/{stem}.blocks", f"{RUNS}/{stem}.parquet"
 
 
@@ -103,7 +99,7 @@ def write_blocks(
             checks.append(hashlib.sha256(content).digest()[:8])
             sizes.append(file.write(content))
         about = {
-            "format": 1, "game": dense.game.board.game, "tier": tier_stem(layout, tier),
+            "format": 1, "game": dense.game.board.game, "tier": tier_stem(dense, tier),
             "actions": [*dense.best_names], "classes": [*CLASSES], "codes": count,
             "block": layout.block_rows(tier), "sizes": sizes,
         }  # fmt: skip
@@ -162,15 +158,12 @@ def write_runs(
             batch = _run_table(runs, constant, dense.best_names, margins)
             if writer is None:
                 writer = _run_writer(path, batch.schema)
-                writer.add_key_value_metadata(about_file(dense.game, tier_stem(layout, tier), 0.0))
+                writer.add_key_value_metadata(about_file(dense.game, tier_stem(dense, tier), 0.0))
             writer.write_table(batch.cast(writer.schema), row_group_size=RUN_ROWS)
     finally:
         if writer is not None:
             writer.close()
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-    length, footer, checks = seal_file(path)
-    forget(path)
+    length, footer, checks = flush_and_seal(path)
     return FileReceipt(path, 0, 1, length, footer, checks, 0.0, time.perf_counter() - started)
 
 

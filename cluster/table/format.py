@@ -92,14 +92,18 @@ class FileReceipt:
     error: float
     seconds: float
     at: str = ""
-    """Where it was put, if not under its name (`put_file`)."""
+    """Where it was put (`put_file`)."""
+
+
+def tier_stem(layout: Layout[Any], tier: Any) -> str:
+    """The name of a tier's files without folder and ending."""
+    return ".".join(f"{name}-{value}" for name, value in layout.tier_fields(tier).items()) or "all"
 
 
 def part_name(layout: Layout[Any], tier: Any, part: int) -> str:
     """The name of the file of a part of a tier (module docstring)."""
-    said = ".".join(f"{name}-{value}" for name, value in layout.tier_fields(tier).items()) or "all"
     number = "" if len(layout.parts(tier)) == 1 else f".{part:03d}"
-    return f"{TIERS}/{said}{number}.parquet"
+    return f"{TIERS}/{tier_stem(layout, tier)}{number}.parquet"
 
 
 def row_group_rows(layout: Layout[Any], tier: Any) -> int:
@@ -169,10 +173,7 @@ def write_file(
             writer.write(columns(start, min(start + group, rows)))
     finally:
         writer.close()
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-    length, footer, checks = seal_file(path, writer.starts)
-    forget(path)  # written far faster than read: more memory for it, each time, costs a fifth
+    length, footer, checks = flush_and_seal(path, writer.starts)
     seconds = time.perf_counter() - started
     return FileReceipt(path, rows, group, length, footer, checks, error, seconds)
 
@@ -251,6 +252,15 @@ def seal_file(path: Path, starts: Sequence[int] = ()) -> tuple[int, int, str]:
                 digest.update(os.pread(handle, min(_READ, stop - at), at))
             checks.append(digest.digest()[:8])
     return size, footer, base64.b64encode(b"".join(checks)).decode()
+
+
+def flush_and_seal(path: Path, starts: Sequence[int] = ()) -> tuple[int, int, str]:
+    """`seal_file` of a file that was just written: it is on the disk then, and read back."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+    sealed = seal_file(path, starts)
+    forget(path)  # written far faster than read: more memory for it, each time, costs a fifth
+    return sealed
 
 
 class SealedFile:

@@ -156,9 +156,14 @@ class Chunk:
     """In pieces: behind the first stands the column's path, behind the second its place."""
 
 
+def footer_start(file: bytes) -> int:
+    """Where the footer of a file begins, behind which stand its length and a mark, 8 bytes."""
+    return len(file) - 8 - int.from_bytes(file[-8:-4], "little")
+
+
 def make_chunk(column: Any, file: bytes) -> Chunk:
     """The only chunk of a file that holds `column` and nothing else."""
-    end = len(file) - 8 - int.from_bytes(file[-8:-4], "little")
+    end = footer_start(file)
     [([raw], sums, _)] = row_groups(file[end:-8])
     outer = {number: begin for number, begin, _ in fields(raw, 0)}
     at = {number: (begin, stop) for number, begin, stop in fields(raw, outer[METADATA])}
@@ -245,8 +250,7 @@ class Writer:
                 group += bytes([head]) + integer(value)
             groups.append(group + b"\x00")
         empty = self._coded(self._schema)
-        end = len(empty) - 8
-        raw = empty[end - int.from_bytes(empty[end : end + 4], "little") : end]
+        raw = empty[footer_start(empty) : -8]
         ends = {number: end for number, _, end in fields(raw, 0)}
         return b"".join((
             raw[: ends[2]], b"\x16", integer(rows), b"\x19", list_of(groups), raw[ends[GROUPS] :],
