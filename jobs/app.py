@@ -163,6 +163,10 @@ def run(arguments: list[str]) -> int:
     """Run one command; returns the exit code. Errors of ours end as one sentence on stderr."""
     try:
         with process.signals(), process.watch_compiling(), sentences.command_line():
+            if arguments[:1] == ["query"] and "://" in "".join(arguments[1:2]):
+                from luckbase.cluster.table.index import read_ahead
+
+                read_ahead(arguments[1])  # before anything heavy is imported
             result = app(arguments, prog_name="luckbase", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0

@@ -15,10 +15,12 @@ import hashlib
 import json
 import zlib
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from threading import Thread
 from typing import TYPE_CHECKING
 
+from luckbase.cluster.table.place import place_of, storage_at
 from luckbase.cluster.table.storage import PARALLEL, Storage
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ INDEX = "index.luckbase"
 _FIRST = b"luckbase index 1\n"
 MAX_FOOTERS = 64 << 20
 """Bytes of footers that an index has; those of a larger table are read when they are needed."""
+_ahead: dict[str, Future[bytes | None]] = {}
 
 
 def index_of(head: bytes, ledger: Ledger, footers: Mapping[str, bytes]) -> bytes:
@@ -109,11 +112,32 @@ def footers_of(ledger: Ledger, content: bytes) -> dict[str, bytes]:
     return found
 
 
+def read_ahead(name: str) -> None:
+    """Have the index of the table at a URI read while luckbase is still imported: a request takes
+    as long as a tenth of that. The next `read_index` of it waits for the answer, or raises what it
+    met."""
+    place = place_of(name)
+    answer = _ahead[str(place)] = Future[bytes | None]()
+
+    def read() -> None:
+        try:
+            answer.set_result(_read(storage_at(place)))
+        except BaseException as error:
+            answer.set_exception(error)
+
+    Thread(target=read, daemon=True).start()
+
+
 def read_index(storage: Storage) -> bytes | None:
     """The index of the table there; None where there is none, and of a folder. Of a table that is
     being changed it has no head."""
     if not storage.anywhere:
         return None
+    ahead = _ahead.pop(storage.where, None)
+    return _read(storage) if ahead is None else ahead.result()
+
+
+def _read(storage: Storage) -> bytes | None:
     try:
         return storage.read(INDEX)
     except FileNotFoundError:

@@ -48,6 +48,8 @@ class Storage(ABC):
 
     anywhere = False
     """Whether every machine sees it by its name; each request takes a while."""
+    where = ""
+    """Its URI, where it has one."""
     lists = True
     """Whether it says what it has."""
 

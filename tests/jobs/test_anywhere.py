@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +22,7 @@ import pytest
 
 import luckbase
 from luckbase.cluster.table.folder import read_ledger
-from luckbase.cluster.table.index import INDEX
+from luckbase.cluster.table.index import INDEX, read_ahead
 from luckbase.cluster.table.place import Place, place_of, storage_at
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import StoredTable, open_table
@@ -131,6 +132,27 @@ def test_a_fresh_process_answers_in_at_most_four_requests(
     assert said.items() >= local.ask(STATE).as_json().items()
     assert 2 <= len(proxy.requests) <= 4
     assert [method for method, *_ in proxy.requests] == ["GET"] * len(proxy.requests)
+
+
+def test_the_index_is_read_while_the_command_line_is_imported(
+    uri: str, proxy: Proxy, local: StoredTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_ahead(uri)
+    end = time.monotonic() + 20
+    while not proxy.requests and time.monotonic() < end:
+        time.sleep(0.01)
+    with open_table(uri):
+        assert len(proxy.requests) == 1
+    with open_table(uri):  # what was read once is not taken for what is there now
+        assert len(proxy.requests) == 2
+    read_ahead(f"{uri}-not")
+    with pytest.raises(MissingTableError, match="no table here"):
+        open_table(f"{uri}-not")
+    names = list[str]()
+    monkeypatch.setattr("luckbase.cluster.table.index.read_ahead", names.append)
+    assert run(["query", uri, *WORDS]) == 0
+    assert run(["query", str(local.path), *WORDS]) == 0
+    assert names == [uri]
 
 
 def test_no_row_group_and_no_footer_is_read_twice(
