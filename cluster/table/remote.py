@@ -18,14 +18,11 @@ import os
 import re
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from configparser import ConfigParser, Error
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -308,6 +305,10 @@ def _pauses() -> Iterator[float]:
 def _date_of(endpoint: str | None) -> str:
     """What a server takes for the time, as ISO 8601, by the date of any answer; "" where it does
     not say."""
+    import urllib.error  # and ssl and email: not for every question
+    import urllib.request
+    from email.utils import parsedate_to_datetime
+
     try:
         request = urllib.request.Request(endpoint or "", method="HEAD")
         with urllib.request.urlopen(request, timeout=5) as answer:
