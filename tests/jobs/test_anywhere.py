@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import duckdb_extension_httpfs
 import numpy as np
 import polars
 import pytest
@@ -289,18 +290,29 @@ def test_a_server_serves_what_lies_in_a_store(memory: str, local: StoredTable) -
     assert answer["value"] == list(local.ask(STATE).value), answer
 
 
-def test_polars_and_duckdb_read_a_published_table(uri: str, bucket: str, seaweed: Seaweed) -> None:
+def test_polars_and_duckdb_read_a_published_table(
+    uri: str, seaweed: Seaweed, site: Path, server: WebServer, local: StoredTable
+) -> None:
     keys = {
         "aws_access_key_id": "luck", "aws_secret_access_key": "base",
         "aws_endpoint_url": seaweed.endpoint, "aws_region": "us-east-1", "aws_allow_http": "true",
     }  # fmt: skip
     frame = polars.scan_parquet(f"{uri}/tiers/*.parquet", storage_options=keys)
     mean = frame.filter(polars.col("to_act") == 2).select(polars.col("payoff_2").mean()).collect()
+    database = duckdb.connect()
+    (extension,) = Path(duckdb_extension_httpfs.__path__[0]).glob("extensions/*/*.duckdb_extension")
+    database.load_extension(str(extension))
+    database.execute(
+        "create secret (type s3, key_id 'luck', secret 'base', region 'us-east-1', url_style "
+        f"'path', use_ssl false, endpoint '{seaweed.endpoint.removeprefix('http://')}')"
+    )
+    files = [f"{server.address}/t/{name}" for name in local.ledger.files]
     with open_table(uri) as found:
         rows = found.to_arrow()
-        sql = "select avg(payoff_2) from rows where to_act = 2"
-        assert duckdb.sql(sql).fetchall()[0][0] == pytest.approx(mean.item())
         assert rows is not None
+        for source in ("rows", f"'{uri}/tiers/*.parquet'", f"read_parquet({files})"):
+            sql = f"select avg(payoff_2) from {source} where to_act = 2"
+            assert database.sql(sql).fetchall()[0][0] == pytest.approx(mean.item())
 
 
 # --- published -----------------------------------------------------------------------------------
