@@ -1,5 +1,6 @@
 """``python -m luckbase`` and ``luckbase``: the command line."""
 
+import gc
 import os
 import signal
 from types import FrameType
@@ -7,6 +8,7 @@ from types import FrameType
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
+    gc.set_threshold(50_000)  # what is imported stays: to look through it takes 20 ms of a question
     mine = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else it is ignored
     if mine:
         signal.signal(signal.SIGINT, _leave)
