@@ -511,6 +511,11 @@ class RowGroups:
         while self.bytes > self.max_bytes and len(self._groups) > 1:
             self.bytes -= size_of(self._groups.popitem(last=False)[1])
 
+    def _mean_bytes(self, i: int) -> float:
+        """Of a row group of file i, as it is stored."""
+        entry = self.entries[i]
+        return entry.bytes * min(1.0, entry.row_group_rows / max(1, entry.rows))
+
     def each(
         self, wanted: Sequence[tuple[int, int]], kind: str, use: Callable[[int, Any], None]
     ) -> None:
@@ -518,7 +523,8 @@ class RowGroups:
         not remembered on all cores, and where they have no room together none is remembered."""
         missing = [k for k, key in enumerate(wanted) if (*key, kind) not in self._groups]
         later = missing[1:] if len(missing) > GROUPS_A_JOB else []
-        self.fetch(wanted[k] for k in (missing[:1] if later else missing))
+        few = sum(self._mean_bytes(wanted[k][0]) for k in missing) <= MAX_FETCHED
+        self.fetch(wanted[k] for k in (missing if few else missing[:1]))
         for k in sorted({*range(len(wanted))} - {*later}):
             i, number = wanted[k]
             use(k, self.get(i, number, kind))
