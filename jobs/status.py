@@ -166,8 +166,8 @@ def verify(
         )
     if not ledger.complete:
         left = sum(not ledger.is_done(goal) for goal in ledger.goals)
-        solves = words.many(len(ledger.goals), "solve")
-        print(f"the table is partial: {left} of its {solves} did not end")
+        solves = f"{left} of its {len(ledger.goals)} solves" if ledger.goals[1:] else "its solve"
+        print(f"the table is partial: {solves} did not end")
     return 0
 
 

@@ -94,3 +94,13 @@ def test_another_frontier_alone_is_no_difference(
     assert code == 0 and said["only"] == [0, far - near] and "not whole" not in err
     code, said, _ = diff(capsys, tables["partial"], tables["partial"])
     assert code == 0 and said["only"] == [0, 0] and said["unfinished"][0]
+
+
+def test_a_first_solve_that_was_stopped_at_once_did_not_end(
+    tables: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "table.json").write_bytes(Path(tables["partial"], "table.json").read_bytes())
+    assert run(["verify", str(tmp_path)]) == 0
+    assert "the table is partial: its solve did not end" in capsys.readouterr().out
+    assert run(["verify", tables["partial"]]) == 0
+    assert "the table is partial: its solve did not end" in capsys.readouterr().out
