@@ -24,6 +24,8 @@ with its own peers.
 * ``far``: a coarse table of many spins against searches on the fine board.
 * ``seats``: what each seat of Press Your Luck is worth at the start of round 2, with coarse tables
   of up to 12 spins; 13 GB of disk.
+* ``roofline``: what the kernel and a search need of memory and arithmetic, beside what loops get
+  that do nothing else.
 * ``replay``: times of shards through the real schedule, on 16, 128 and 1,024 cores.
 * ``web``: what ``luckbase serve`` answers in a second, on one core and by a process a core.
 * ``page``: bytes, requests and time of the page's first views, on a slowed processor.
@@ -61,6 +63,7 @@ from tests.bench.page import page_suite
 from tests.bench.peers import peers_suite
 from tests.bench.remote import remote_suite
 from tests.bench.search import search_suite
+from tests.bench.roofline import roofline_suite
 from tests.bench.seats import seats_suite
 from tests.bench.timing import best_of
 from tests.bench.web import web_suite
@@ -75,7 +78,7 @@ if TYPE_CHECKING:
 SUITES = (
     "kernel", "solve", "store", "probe", "batch", "diff", "search", "ledger", "compile",
     "workers", "replay", "web", "page", "coarsen", "remote", "far", "peers",
-    "seats", "choosing", "openspiel",
+    "seats", "choosing", "openspiel", "roofline",
 )  # fmt: skip
 ABOUT = "Time the kernel, whole solves, the store and the probe, side by side with peers."
 BOARD = BOARDS / "press-your-luck/1985-02.toml"
@@ -111,6 +114,7 @@ def main(words: Sequence[str] | None = None) -> None:
         "workers": workers_suite, "replay": replay_suite, "web": web_suite, "page": page_suite,
         "coarsen": coarsen_suite, "far": far_suite, "remote": remote_suite, "seats": seats_suite,
         "choosing": choosing_suite, "openspiel": openspiel_suite,
+        "roofline": roofline_suite,
         "peers": partial(
             peers_suite, python=asked.python, pressorpass=asked.pressorpass, syzygy=asked.syzygy
         ),
