@@ -62,8 +62,8 @@ from tests.bench.openspiel import openspiel_suite
 from tests.bench.page import page_suite
 from tests.bench.peers import peers_suite
 from tests.bench.remote import remote_suite
-from tests.bench.search import search_suite
 from tests.bench.roofline import roofline_suite
+from tests.bench.search import search_suite
 from tests.bench.seats import seats_suite
 from tests.bench.timing import best_of
 from tests.bench.web import web_suite

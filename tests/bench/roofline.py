@@ -48,9 +48,12 @@ def roofline_suite(board: Path, results: Path) -> None:
              "of it")  # fmt: skip
     title = f"Kernel, ns a state; {rates['GB/s']:.1f} GB/s, {rates['ns a multiply-add']:.3f} ns"
     terminal.print_table(f"{title} a multiply-add", heads, rows, sys.stdout)
-    heads = ("search", "states", "edges", "rules", "ns a read", "reads", "floor", "search", "of it")
-    searches = list(_searches(board, results))
-    terminal.print_table("Search, ns a state", heads, searches, sys.stdout)
+    terminal.print_table(
+        "Search, ns a state",
+        ("search", "states", "edges", "rules", "ns a read", "reads", "floor", "search", "of it"),
+        list(_searches(board, results)),
+        sys.stdout,
+    )
 
 
 def processor(work: Callable[[], object]) -> float:
