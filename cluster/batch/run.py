@@ -157,10 +157,12 @@ def _plan_full_table(
     plan: Plan = make_plan(layout, options.slots)
     if decides:
         plan = decisions.make_plan(game.need(DecisionLayout), options.payoffs_of)
-    state, why, whole = _state(game, table, options, plan.files, part)
+    names = sorted(name for name in plan.names if name.startswith(f"{part}/"))
+    state, why, whole = _state(game, table, options, names, part)
     have = files if options.force else files | whole
-    todo = [i for i, name in enumerate(plan.files) if name and name not in have]
-    files |= {*plan.files, *have}
+    left = set(names) - have
+    todo = [i for i, of_shard in enumerate(plan.files) if left.intersection(of_shard)]
+    files |= {*names, *have}
     if not todo and not (first and state == "damaged"):  # what reaches less far is in it
         why = () if first else ("as another board of this night",)
         return Due(request, "complete", why, table)

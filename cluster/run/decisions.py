@@ -21,10 +21,10 @@ import pyarrow as pa
 
 from luckbase.cluster.machine import PROCESS_BYTES, cores, memory_to_use
 from luckbase.cluster.run import tiers as full
-from luckbase.cluster.run.driver import is_new, memory_budget, solve_table
+from luckbase.cluster.run.driver import memory_budget, solve_table
 from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import SolvedTiers
-from luckbase.cluster.run.schedule import Schedule, Shard, Solve
+from luckbase.cluster.run.schedule import Shard, Solve
 from luckbase.cluster.run.worker import (
     PayoffPlace,
     Receipt,
@@ -36,21 +36,19 @@ from luckbase.cluster.run.worker import (
 )
 from luckbase.cluster.table.columns import parse_where
 from luckbase.cluster.table.decisions import codes_of, file_names, write_blocks, write_runs
-from luckbase.cluster.table.folder import commit, drop_files
+from luckbase.cluster.table.folder import drop_files
 from luckbase.cluster.table.format import (
     FileReceipt,
     file_entry,
     key_range,
-    part_name,
     put_file,
+    tier_files,
     write_tier,
 )
 from luckbase.cluster.table.ledger import (
     DECISIONS,
     RUNS,
     TIERS,
-    Done,
-    Goal,
     Ledger,
     marked,
     table_directory,
@@ -75,16 +73,10 @@ PAYOFF_BYTES = 1 << 30
 
 @dataclass(frozen=True)
 class DecisionPlan(full.Plan):
-    """What a solve will do; tiers and their faces are shards. names: of the files of each."""
+    """What a solve will do; tiers and their faces are shards."""
 
-    names: tuple[tuple[str, ...], ...] = ()
     tier_of: tuple[int, ...] = ()
-    """The index of the tier of each shard; a face's has no names."""
-
-    def missing(self, table: Path) -> list[int]:
-        storage = storage_at(table)
-        there = {name for part in (TIERS, DECISIONS, RUNS) for name in storage.list(f"{part}/")}
-        return [i for i, names in enumerate(self.names) if not there.issuperset(names)]
+    """The index of the tier of each shard; a face's has no files."""
 
 
 def make_plan(layout: DecisionLayout[Any], payoffs_of: str | None = None) -> DecisionPlan:
@@ -106,7 +98,7 @@ def make_plan(layout: DecisionLayout[Any], payoffs_of: str | None = None) -> Dec
         own = size + rows + rows // 4 + RUN_BYTES * min(1, rows // (1 << 20))
         shards.append(Shard(len(shards), dense.tier_name(tier), tuple(children), rows, own))
         files = file_names(layout, tier)
-        names.append((*files, part_name(dense, tier, 0)) if tier in paid else files)
+        names.append((*files, *(f.name for f in tier_files(dense, tier) if tier in paid)))
         tier_of.append(i)
         kept.append(size)
         if tier in faced:
@@ -123,10 +115,9 @@ def make_plan(layout: DecisionLayout[Any], payoffs_of: str | None = None) -> Dec
     seconds = sum(map(dense.tier_seconds, order)) + rows * WRITE_NS * 1e-9
     seconds += full.WRITE_NS * 1e-9 * sum(map(dense.rows, paid))
     return DecisionPlan(
-        tuple(shards), tuple(files[0] if files else "" for files in names),
-        tuple((i, 0) for i in tier_of), rows, round(table_bytes),
+        tuple(shards), tuple(names), tuple((i, 0) for i in tier_of), rows, round(table_bytes),
         full.peak_kept(shards, kept, 1), max(shard.memory for shard in shards),
-        seconds + full.SHARD_SECONDS * len(order), tuple(names), tuple(tier_of),
+        seconds + full.SHARD_SECONDS * len(order), tuple(tier_of),
     )  # fmt: skip
 
 
@@ -203,31 +194,18 @@ class _Decisions(full.FullTable):
         self.threads = options.slots
         options = replace(options, workers=slots_for(plan, budget, options.slots))
         super().__init__(layout.layout, options, plan)
-        self.decisions, self.names = layout, {name for of in plan.names for name in of}
-        self.files = len(layout.tiers())
+        self.decisions, self.files = layout, len(layout.tiers())
 
-    def is_there(self, ledger: Ledger) -> bool:
-        return ledger.files.keys() >= self.names
-
-    def report(self, table: Path, ledger: Ledger, goal: Goal) -> SolvedTiers:
-        found = super().report(table, ledger, goal)
-        names = [name for name in self.plan.files if name]
-        return replace(found, kept=sum(ledger.files[n].rows for n in names if n in ledger.files))
+    def there(self, ledger: Ledger) -> set[int]:
+        return {i for i, names in enumerate(self.plan.files) if ledger.files.keys() >= {*names}}
 
     def forget(self, table: Path, ledger: Ledger) -> None:
         every = [e.name for part in (DECISIONS, RUNS, TIERS) for e in ledger.of_part(part)]
-        anew = self.margin and not ledger.margin
-        drop_files(storage_at(table), ledger, [n for n in every if anew or n in self.names])
+        anew, wanted = self.margin and not ledger.margin, self.plan.names
+        drop_files(storage_at(table), ledger, [n for n in every if anew or n in wanted])
 
-    def solve(self, report: SolvedTiers) -> SolvedTiers:
-        ledger, goal = report.ledger, report.goal
-        if is_new(goal, ledger):
-            commit(ledger, goal)
-        if not self.is_there(ledger):
-            report = replace(_Run(self, report).solve(), compile_seconds=self.compile_seconds)
-        if goal.ask not in ledger.done:
-            commit(ledger, Done(goal.ask, self.files, self.plan.rows))
-        return report
+    def run(self, report: SolvedTiers) -> full.TierRun:
+        return _Run(self, report)
 
 
 class _Run(full.TierRun):
@@ -238,16 +216,7 @@ class _Run(full.TierRun):
     def __init__(self, work: _Decisions, report: SolvedTiers) -> None:
         super().__init__(work, report)
         self.decisions, self.tiers = work.decisions, work.decisions.tiers()
-        self.threads = max(1, work.threads // self.options.slots)
-
-    def make_schedule(self) -> Schedule:
-        plan, there = self.plan, self.ledger.files.keys()
-        committed = {i for i, names in enumerate(plan.names) if there >= {*names}}
-        schedule = Schedule(
-            plan.shards, workers=self.workers.slots, memory=self.memory, committed=committed
-        )
-        self.note_waiting(schedule)
-        return schedule
+        self.threads, self.exact = max(1, work.threads // self.options.slots), False
 
     def drop(self, shards: list[int]) -> None:
         for shard in shards:
@@ -256,7 +225,7 @@ class _Run(full.TierRun):
     def task(self, step: Solve) -> Task:
         shard = self.plan.shards[step.shard]
         tier = self.tiers[self.plan.tier_of[step.shard]]
-        names, face = self.plan.names[step.shard], not self.plan.names[step.shard]
+        names, face = self.plan.files[step.shard], not self.plan.files[step.shard]
         there = self.ledger.files
         job = SolveDecisions(
             board=self.game.board, location=self.location, shard=step.shard,
@@ -271,11 +240,13 @@ class _Run(full.TierRun):
     def commit(self, receipt: Receipt) -> None:
         tier = self.tiers[self.plan.tier_of[receipt.shard]]
         number, rows = self.layout.tier_number(tier), self.layout.rows(tier)
-        for name, file in receipt.more.items():
+        keys = {file.name: file.keys(number) for file in tier_files(self.layout, tier)}
+        for name, file in receipt.files.items():
             part = name.partition("/")[0]
-            keys = (0, 0) if part == RUNS else key_range(number, rows)
+            every = (0, 0) if part == RUNS else key_range(number, rows)
             seconds = receipt.solve_seconds if part == DECISIONS else 0.0
-            self.commits.add(file_entry(name, part, number, keys, file, seconds))
+            of_file = keys.get(name, every)
+            self.commits.add(file_entry(name, part, number, of_file, file, seconds))
 
 
 @dataclass(frozen=True)
@@ -299,11 +270,6 @@ class SolveDecisions:
     def layout(self) -> DecisionLayout[Any]:
         """The game's decisions."""
         return load_game(self.board).need(DecisionLayout)
-
-    @property
-    def place(self) -> str:
-        """The name of its file in the table."""
-        return file_names(self.layout, self.layout.tiers()[self.tier])[0]
 
     def compile(self) -> None:
         """Compile, or load, what it needs."""
@@ -336,13 +302,14 @@ class SolveDecisions:
         layout.solve_tier(tier, own, under, faces, stop, decisions)
         seconds = time.perf_counter() - started
         yield own if self.keep else None
-        more = self._write(tier, own, decisions) if self.names else {}
-        file = next(iter(more.values()), None)
-        yield Receipt(shard=self.shard, solve_seconds=seconds, file=file, more=more), None
+        files = self._write(tier, own, decisions) if self.names else {}
+        yield Receipt(shard=self.shard, solve_seconds=seconds, files=files), None
 
     def _write(self, tier: Any, payoffs: Floats, decisions: Decisions) -> dict[str, FileReceipt]:
         """Its files, in their places."""
         layout, found = self.layout, {}
+        dense: Layout[Any] = layout.layout
+        of_tier = {file.name: file for file in tier_files(dense, tier)}
         codes = codes_of(layout.layout.game, decisions)
         with self.location.storage() as storage:
             for name in self.names:
@@ -351,7 +318,8 @@ class SolveDecisions:
                 elif name.startswith(f"{RUNS}/"):
                     file = write_runs(storage, layout, tier, codes, self.margin)
                 else:
-                    dense: Layout[Any] = layout.layout
-                    file = write_tier(storage, dense, tier, payoffs, decisions, FLOAT64_ERROR)
+                    file = write_tier(
+                        storage, dense, tier, of_tier[name], payoffs, decisions, FLOAT64_ERROR
+                    )
                 found[name] = put_file(storage, marked(name, self.location.mark), file)
         return found

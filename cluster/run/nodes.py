@@ -260,7 +260,7 @@ _ready: set[type] = set()
 
 def run(needed: Requirements, content: bytes, sent: tuple[str, ...], *given: Any) -> Iterator[Any]:
     """Do a pickled job. sent: the names of the files whose bytes are given first; then come
-    payoffs. Yields what declines it or None, the payoffs, the receipt, the bytes of the file:
+    payoffs. Yields what declines it or None, the payoffs, the receipt, the bytes of the files:
     always four, for Ray may ask another machine for one of them again."""
     import ray
 
@@ -284,9 +284,9 @@ def run(needed: Requirements, content: bytes, sent: tuple[str, ...], *given: Any
         return
     yield None
     yield payoffs
-    receipt, content_of_file = next(steps)
+    receipt, content_of_files = next(steps)
     yield replace(receipt, node=node)
-    yield content_of_file
+    yield content_of_files
 
 
 def _decline(declined: Declined) -> Iterator[Any]:

@@ -1,7 +1,7 @@
 """Workers that Ray places: of a cluster that is joined, or of a Ray that is started here.
 
-A task yields its payoffs, then its receipt and the bytes of its file, as objects of their own:
-others read the payoffs while the file, which takes longer, is still written. They take them as
+A task yields its payoffs, then its receipt and the bytes of its files, as objects of their own:
+others read the payoffs while the files, which take longer, are still written. They take them as
 references: Ray's object store carries payoffs from node to node, spills them to each node's disk
 and makes lost ones again from the tasks that made them. A tier in parts is put together once, by a
 task. So no node needs to see the table; where one does, its files go there. A stage file lies on
@@ -236,16 +236,15 @@ class RayWorkers:
         return None
 
     def _finished(self, running: _Running, receipt: Any) -> Any:
-        """The receipt of a task, its file in its place in the table; None where its bytes were lost
-        with their machine, and the shard is solved again."""
+        """The receipt of a task, its files in their places in the table; None where their bytes
+        were lost with their machine, and the shard is solved again."""
         if receipt.sent:
             content = self._get(next(running.results))
             if content is None:  # made again on a machine that shares the folder
                 self._submit(running)
                 return None
-            place, there = running.task.job.place, storage_at(self._location.table)
-            self.bytes_here += len(content)
-            receipt = receipt.arrived(there, place, there.written(place, content))
+            self.bytes_here += sum(map(len, content.values()))
+            receipt = receipt.arrived(storage_at(self._location.table), content)
         if receipt.node in self.nodes.there:
             self.nodes.there[receipt.node].shards += 1
         if receipt.stage_file:

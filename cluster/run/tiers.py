@@ -14,6 +14,7 @@ import math
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -44,15 +45,16 @@ from luckbase.cluster.run.worker import (
     Task,
     writable,
 )
-from luckbase.cluster.table.folder import commit, drop_files
+from luckbase.cluster.table.folder import commit, drop_files, files_there
 from luckbase.cluster.table.format import (
+    FileReceipt,
     SealedFile,
+    TierFile,
     file_entry,
-    key_range,
     numbers_of,
-    part_name,
     payoff_columns,
     row_group_rows,
+    tier_files,
     write_tier,
 )
 from luckbase.cluster.table.ledger import (
@@ -61,8 +63,8 @@ from luckbase.cluster.table.ledger import (
     FileEntry,
     Goal,
     Ledger,
-    marked,
     origin_of,
+    row_spans,
     table_directory,
 )
 from luckbase.cluster.table.place import storage_at
@@ -72,6 +74,7 @@ from luckbase.solver.board.model import Board
 from luckbase.solver.errors import MemoryLimitError
 from luckbase.solver.game.arrays import Decisions, Floats, Ints
 from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.game import Stopped
 from luckbase.solver.result import PythonOnly, Result, Rounded
 
 WRITE_NS = 82.0
@@ -92,8 +95,8 @@ class Plan:
 
     shards: tuple[Shard, ...]
     """One a part of a tier, children first."""
-    files: tuple[str, ...]
-    """Their names in the table."""
+    files: tuple[tuple[str, ...], ...]
+    """The names in the table of those of each."""
     parts: tuple[tuple[int, int], ...]
     """(index of the tier, part) of each."""
     rows: int
@@ -115,8 +118,13 @@ class Plan:
 
     def missing(self, table: Path) -> list[int]:
         """The shards whose files are not in the table's folder."""
-        there = storage_at(table).list(f"{TIERS}/")
-        return [i for i, name in enumerate(self.files) if name not in there]
+        there = files_there(storage_at(table)).keys()
+        return [i for i, names in enumerate(self.files) if not there >= {*names}]
+
+    @property
+    def names(self) -> set[str]:
+        """Of all files."""
+        return {name for names in self.files for name in names}
 
 
 @lru_cache(maxsize=4)
@@ -126,7 +134,7 @@ def make_plan(layout: Layout[Any], workers: int = 1) -> Plan:
     index = {tier: i for i, tier in enumerate(tiers)}
     rows_of, bytes_of = list(map(layout.rows, tiers)), [payoff_bytes(layout, t) for t in tiers]
     shards: list[Shard] = []
-    files: list[str] = []
+    files: list[tuple[str, ...]] = []
     parts: list[tuple[int, int]] = []
     of_tier: list[list[int]] = []
     for i, tier in enumerate(tiers):
@@ -134,7 +142,7 @@ def make_plan(layout: Layout[Any], workers: int = 1) -> Plan:
         read = sorted((bytes_of[c] for c in below), reverse=True)
         mapped = sum(read[:1]) + round(TOUCHED_SHARE * sum(read[1:]))
         children = tuple(shard for c in below for shard in of_tier[c])
-        ranges = layout.parts(tier)
+        ranges, named = layout.parts(tier), tier_files(layout, tier)
         of_tier.append(list(range(len(shards), len(shards) + len(ranges))))
         for part, (start, stop) in enumerate(ranges):
             own = bytes_of[i] * (stop - start) // max(rows_of[i], 1)
@@ -143,7 +151,7 @@ def make_plan(layout: Layout[Any], workers: int = 1) -> Plan:
             name = layout.tier_name(tier)
             name += f", part {part + 1} of {len(ranges)}" if len(ranges) > 1 else ""
             shards.append(Shard(len(shards), name, children, stop - start, memory))
-            files.append(part_name(layout, tier, part))
+            files.append(tuple(file.name for file in named if file.part == part))
             parts.append((i, part))
     rows = sum(shard.rows for shard in shards)
     kept = [
@@ -286,7 +294,7 @@ class FullTable(Work[SolvedTiers]):
     def __init__(self, layout: Layout[Any], options: Options, plan: Plan | None = None) -> None:
         super().__init__(layout.game, options)
         self.layout, self.plan = layout, plan or make_plan(layout, options.slots)
-        self.files, self.margin = len(self.plan.files), options.margin
+        self.files, self.margin = len(self.plan.names), options.margin
         self.budget, self.compile_seconds = memory_budget(options), 0.0
 
     def starts(self) -> Ints:
@@ -294,16 +302,20 @@ class FullTable(Work[SolvedTiers]):
         return np.array([] if start is None else [start])
 
     def is_there(self, ledger: Ledger) -> bool:
-        return ledger.files.keys() >= set(self.plan.files)
+        return len(self.there(ledger)) == len(self.plan.shards)
+
+    def there(self, ledger: Ledger) -> set[int]:
+        """The shards whose rows are there, however their tiers were cut in files."""
+        return committed(self.layout, self.plan, ledger)
 
     def report(self, table: Path, ledger: Ledger, goal: Goal) -> SolvedTiers:
-        kept = sum(ledger.files[name].rows for name in self.plan.files if name in ledger.files)
+        kept = sum(self.plan.shards[i].rows for i in self.there(ledger))
         workers = self.options.slots
         return SolvedTiers(origin_of(self.game), table, ledger, goal, kept=kept, workers=workers)
 
     def check_room(self, table: Path) -> None:
         plan = self.plan
-        todo = range(len(plan.files)) if self.options.force else plan.missing(table)
+        todo = range(len(plan.shards)) if self.options.force else plan.missing(table)
         if todo:
             check_room(plan, self.budget, table, self.layout.smaller, todo, self.options.slots)
 
@@ -311,7 +323,8 @@ class FullTable(Work[SolvedTiers]):
         # All of the part where its files get another column, else what is wanted.
         anew = self.margin and not ledger.margin
         every = [entry.name for entry in ledger.of_part(TIERS)]
-        drop_files(storage_at(table), ledger, [n for n in every if anew or n in self.plan.files])
+        wanted = self.plan.names
+        drop_files(storage_at(table), ledger, [n for n in every if anew or n in wanted])
 
     def compile(self) -> None:
         started = time.perf_counter()
@@ -319,31 +332,65 @@ class FullTable(Work[SolvedTiers]):
         self.compile_seconds = time.perf_counter() - started
 
     def solve(self, report: SolvedTiers) -> SolvedTiers:
-        ledger, goal, plan = report.ledger, report.goal, self.plan
+        ledger, goal = report.ledger, report.goal
         if is_new(goal, ledger):
             commit(ledger, goal)
         if not self.is_there(ledger):
-            report = replace(TierRun(self, report).solve(), compile_seconds=self.compile_seconds)
+            self.drop_other_cuts(report.table, ledger)
+            report = replace(self.run(report).solve(), compile_seconds=self.compile_seconds)
         if goal.ask not in ledger.done:
-            commit(ledger, Done(goal.ask, len(plan.files), plan.rows))
+            commit(ledger, Done(goal.ask, self.files, self.plan.rows))
         for other in ledger.goals:  # which a lost file or --force undid, and all is there again
             if other.part == TIERS and other.ask not in ledger.done:
-                plan = make_plan(load_layout(ledger.board(other.reach)))
-                if ledger.files.keys() >= set(plan.files):
-                    commit(ledger, Done(other.ask, len(plan.files), plan.rows))
+                layout = load_layout(ledger.board(other.reach))
+                plan = make_plan(layout)
+                if len(committed(layout, plan, ledger)) == len(plan.shards):
+                    commit(ledger, Done(other.ask, len(plan.names), plan.rows))
         return report
+
+    def run(self, report: SolvedTiers) -> TierRun:
+        """The run that solves what is missing."""
+        return TierRun(self, report)
+
+    def drop_other_cuts(self, table: Path, ledger: Ledger) -> None:
+        """Take out the files of tiers that are not all there and were cut in other files, by a
+        version before."""
+        there, tiers = self.there(ledger), self.layout.tiers()
+        missing = {tiers[tier] for i, (tier, _) in enumerate(self.plan.parts) if i not in there}
+        numbers = {self.layout.tier_number(tier) for tier in missing}
+        cut = {file.name: file.rows for tier in missing for file in tier_files(self.layout, tier)}
+        others = [
+            entry.name for entry in ledger.of_part(TIERS)
+            if entry.tier in numbers
+            and cut.get(entry.name) != (entry.first_row, entry.first_row + entry.rows)
+        ]  # fmt: skip
+        if others:
+            drop_files(storage_at(table), ledger, others)
+
+
+def committed(layout: Layout[Any], plan: Plan, ledger: Ledger) -> set[int]:
+    """The shards of a plan all of whose rows are in files of the ledger."""
+    spans, tiers, found = row_spans(ledger.of_part(TIERS)), layout.tiers(), set()
+    for i, (tier, part) in enumerate(plan.parts):
+        start, stop = layout.parts(tiers[tier])[part]
+        of_tier = spans.get(layout.tier_number(tiers[tier]), [])
+        if any(first <= start and stop <= last for first, last in of_tier):
+            found.add(i)
+    return found
 
 
 class TierRun(Run[SolvedTiers]):
     def __init__(self, work: FullTable, report: SolvedTiers) -> None:
         super().__init__(work.game, report, work.options, work.budget)
-        self.layout, self.plan = work.layout, work.plan
-        self.tiers = work.layout.tiers()
+        self.work, self.layout, self.plan = work, work.layout, work.plan
+        self.tiers, self.exact = work.layout.tiers(), work.layout.payoff_type is np.float64
         self._index = {tier: i for i, tier in enumerate(self.tiers)}
         self.shards = self.rows = self.again = self.read = 0
         self.shards_total = self.rows_total = 0
         self.again_seconds = 0.0
         self.tally: dict[str, float] = {}
+        self.standing: dict[int, list[FileEntry]] = {}
+        """The committed files by tier."""
 
     def solve(self) -> SolvedTiers:
         """All of it; returns what was done."""
@@ -359,12 +406,13 @@ class TierRun(Run[SolvedTiers]):
         )  # fmt: skip
 
     def make_schedule(self) -> Schedule:
-        plan, files = self.plan, self.ledger.files
-        committed = {i for i, name in enumerate(plan.files) if name in files}
-        exact = self.layout.payoff_type is np.float64
+        there = self.work.there(self.ledger)
+        self.standing = {}
+        for entry in self.ledger.of_part(TIERS):
+            self.standing.setdefault(entry.tier, []).append(entry)
         schedule = Schedule(
-            plan.shards, workers=self.workers.slots, memory=self.memory, committed=committed,
-            stored=committed if exact else (),
+            self.plan.shards, workers=self.workers.slots, memory=self.memory, committed=there,
+            stored=there if self.exact else (),
         )  # fmt: skip
         self.note_waiting(schedule)
         return schedule
@@ -384,7 +432,7 @@ class TierRun(Run[SolvedTiers]):
         self.shards += 1
         if receipt.shard in self.schedule.stored:
             self.read += rows
-        elif receipt.file is None:
+        elif not receipt.files:
             self.again += rows
             self.again_seconds += receipt.solve_seconds
         else:
@@ -400,27 +448,36 @@ class TierRun(Run[SolvedTiers]):
     def task(self, step: Solve) -> Task:
         index, part = self.plan.parts[step.shard]
         layout, tier = self.layout, self.tiers[index]
-        stored, reads = None, sorted(self._index[child] for child in layout.children(tier))
-        if step.shard in self.schedule.stored:
-            stored, reads = self.ledger.files[self.plan.files[step.shard]], []
-        ranges = layout.parts(tier)
+        reads, ranges = (
+            sorted(self._index[child] for child in layout.children(tier)),
+            layout.parts(tier),
+        )
+        start, stop = ranges[part]
+        stored = [
+            entry for entry in self.standing.get(layout.tier_number(tier), ())
+            if step.shard in self.schedule.stored
+            and entry.first_row < stop and start < entry.first_row + entry.rows
+        ]  # fmt: skip
+        reads = [] if stored else reads
+        there = self.ledger.files
+        wanted = [name for name in self.plan.files[step.shard] if name not in there]
         job = SolveTier(
             board=self.game.board, location=self.location, shard=step.shard, tier=index, part=part,
-            reads=tuple(reads), commit=step.commit, keep=step.keep, margin=self.ledger.margin,
-            stored=stored, threads=0 if self.options.joins else 1,  # here each core has a worker
+            reads=tuple(reads), names=tuple(wanted) if step.commit else (), keep=step.keep,
+            margin=self.ledger.margin, stored=tuple(stored),
+            threads=0 if self.options.joins else 1,  # here each core has a worker
         )  # fmt: skip
         keep = PayoffPlace(index, layout.shape(tier), ranges[part], part, len(ranges))
         memory = self.plan.shards[step.shard].memory
         return Task(step.shard, job, memory, tuple(reads), keep if step.keep else None)
 
     def commit(self, receipt: Receipt) -> None:
-        file = receipt.file
-        assert file is not None
-        index, part = self.plan.parts[receipt.shard]
-        tier = self.tiers[index]
-        number, (start, _) = self.layout.tier_number(tier), self.layout.parts(tier)[part]
-        name, keys = self.plan.files[receipt.shard], key_range(number, file.rows, start)
-        self.commits.add(file_entry(name, TIERS, number, keys, file, receipt.solve_seconds))
+        shard, tier = receipt.shard, self.tiers[self.plan.parts[receipt.shard][0]]
+        number = self.layout.tier_number(tier)
+        keys = {file.name: file.keys(number) for file in tier_files(self.layout, tier)}
+        for name, file in receipt.files.items():
+            seconds = receipt.solve_seconds * file.rows / max(1, self.plan.shards[shard].rows)
+            self.commits.add(file_entry(name, TIERS, number, keys[name], file, seconds))
 
 
 def add_tally(total: dict[str, float], more: dict[str, float]) -> dict[str, float]:
@@ -444,23 +501,16 @@ class SolveTier:
     part: int
     reads: tuple[int, ...]
     """The tiers, by index, whose payoffs it is handed."""
-    commit: bool
-    """Whether its file is wanted."""
+    names: tuple[str, ...]
+    """Its files that are wanted."""
     keep: bool
     """Whether its payoffs are."""
     margin: bool = False
-    stored: FileEntry | None = None
-    """Its committed file where that holds the kernel's own numbers: they are read back, and nothing
-    is solved."""
+    stored: tuple[FileEntry, ...] = ()
+    """The committed files of its rows where they hold the kernel's own numbers: these are read
+    back, and nothing is solved."""
     threads: int = 0
     """That solve it, at most; 0 for as many as its machine has cores."""
-
-    @property
-    def place(self) -> str:
-        """The name of its file in the table."""
-        layout = load_layout(self.board)
-        name = part_name(layout, layout.tiers()[self.tier], self.part)
-        return marked(name, self.location.mark)
 
     def compile(self) -> None:
         """Compile, or load, what it needs."""
@@ -473,8 +523,8 @@ class SolveTier:
         layout, started = load_layout(self.board), time.perf_counter()
         tiers = layout.tiers()
         tier, (first, last) = tiers[self.tier], layout.parts(tiers[self.tier])[self.part]
-        if self.stored is not None:
-            yield self._read_back(layout, tier, self.stored, sent, out)
+        if self.stored:
+            yield self._read_back(layout, tier, sent, out)
             yield Receipt(shard=self.shard, solve_seconds=time.perf_counter() - started), None
             return
         layout.threads = self.threads or cores()
@@ -484,7 +534,7 @@ class SolveTier:
         }
         own = buffer("payoffs", part_shape(layout, tier, self.part)) if out is None else out
         decisions = None
-        if self.commit:
+        if self.names:
             best, margin = buffer("best", (last - first,), np.int8), None
             best.fill(-1)
             if self.margin:
@@ -499,28 +549,45 @@ class SolveTier:
             yield Receipt(shard=self.shard, solve_seconds=seconds, tally=tally), None
             return
         with self.location.storage() as storage:
-            file = write_tier(storage, layout, tier, own, decisions, error, self.part)
-            receipt = Receipt(shard=self.shard, solve_seconds=seconds, file=file, tally=tally)
-            done = receipt.with_bytes(storage, self.place, file.path)
+
+            def write(file: TierFile) -> FileReceipt:
+                if stop():
+                    raise Stopped
+                return write_tier(storage, layout, tier, file, own, decisions, error)
+
+            wanted = [file for file in tier_files(layout, tier) if file.name in self.names]
+            if min(layout.threads, len(wanted)) == 1:
+                written = [*map(write, wanted)]
+            else:
+                with ThreadPoolExecutor(min(layout.threads, len(wanted))) as pool:
+                    written = [*pool.map(write, wanted)]
+            files = {file.name: one for file, one in zip(wanted, written, strict=True)}
+            receipt = Receipt(shard=self.shard, solve_seconds=seconds, files=files, tally=tally)
+            done = receipt.with_bytes(storage, self.location.mark)
         yield done
 
-    def _read_back(
-        self, layout: Layout[Any], tier: Any, entry: FileEntry, sent: Sent, out: Floats | None
-    ) -> Floats:
-        """The kernel's own numbers from a committed file. Raises CorruptTableError."""
-        source = self.location.source([entry.place], sent)
+    def _read_back(self, layout: Layout[Any], tier: Any, sent: Sent, out: Floats | None) -> Floats:
+        """The kernel's own numbers from committed files. Raises CorruptTableError."""
+        source = self.location.source([entry.place for entry in self.stored], sent)
         payoffs = np.empty(part_shape(layout, tier, self.part)) if out is None else out
         planes = layout.kernel_planes(tier)
         flat = payoffs.reshape(len(planes), -1)
         names = payoff_columns(layout.game)
-        read, at = [names[player] for player in planes if player >= 0], 0
-        with closing(SealedFile(source, self.location.table, entry)) as file:
-            for number in range(file.groups):
-                group = file.read(number, read)
-                rows = slice(at, at + group.num_rows)
-                for plane, player in zip(flat, planes, strict=True):
-                    plane[rows] = numbers_of(group.column(names[player])) if player >= 0 else 0.0
-                at = rows.stop
+        read = [names[player] for player in planes if player >= 0]
+        first, last = layout.parts(tier)[self.part]
+        for entry in self.stored:
+            with closing(SealedFile(source, self.location.table, entry)) as file:
+                for number in range(file.groups):
+                    at = entry.first_row + number * entry.row_group_rows
+                    if at >= last or at + entry.row_group_rows <= first:
+                        continue
+                    group = file.read(number, read)
+                    own = slice(max(0, first - at), min(group.num_rows, last - at))
+                    rows = slice(at + own.start - first, at + own.stop - first)
+                    for plane, player in zip(flat, planes, strict=True):
+                        plane[rows] = 0.0
+                        if player >= 0:
+                            plane[rows] = numbers_of(group.column(names[player]))[own]
         return payoffs
 
 

@@ -34,7 +34,7 @@ import numpy as np
 
 from luckbase.cluster.machine import MemoryUsed, memory_used, process_name
 from luckbase.cluster.table.format import put_file, seal_file
-from luckbase.cluster.table.ledger import SHARDS
+from luckbase.cluster.table.ledger import SHARDS, marked
 from luckbase.cluster.table.place import is_uri, storage_at
 from luckbase.cluster.table.storage import Folder, Memory, Storage
 from luckbase.solver.errors import WorkerError
@@ -172,18 +172,14 @@ class TableLocation:
 class Job(Protocol):
     """What a task does. Picklable."""
 
-    @property
-    def place(self) -> str:
-        """The name of its file in the table, about."""
-
     def compile(self) -> None:
         """Compile, or load, what it needs."""
 
     def run(
         self, payoffs: Sequence[Floats], sent: Sent, out: Floats | None, stop: Stop
     ) -> Iterator[Any]:
-        """Do it; yields its own payoffs, None where they are not to be kept, and once its file is
-        written a receipt, with the bytes of the file where those are to be sent.
+        """Do it; yields its own payoffs, None where they are not to be kept, and once its files are
+        written a receipt, with their bytes by place where those are to be sent.
 
         payoffs: of what it reads. out: where its own are to stand. Raises Stopped soon after
         `stop()` turns true; before it yields anything, NotSeenError."""
@@ -220,42 +216,40 @@ class Receipt:
 
     shard: int
     solve_seconds: float
-    file: FileReceipt | None = None
-    """None where none was wanted."""
-    more: dict[str, FileReceipt] = field(default_factory=dict)
-    """Other files, by name, which are in their places."""
+    files: dict[str, FileReceipt] = field(default_factory=dict)
+    """Those that were wanted, by the names that the ledger gives them."""
     tally: dict[str, float] = field(default_factory=dict)
     """What the game counted."""
     process: str = field(default_factory=process_name)
     peak: MemoryUsed = field(default_factory=memory_used)
     """The most memory that the process has had."""
     sent: bool = False
-    """Whether the file's bytes came back, and it stands in no folder."""
+    """Whether the bytes of the files came back, and they stand in no folder."""
     node: str = ""
     """Ray's id of the machine; "" for this one."""
     stage_file: str = ""
     """That it left on that machine's disk."""
 
-    def with_bytes(self, storage: Storage, place: str, path: Path) -> tuple[Receipt, bytes | None]:
-        """The same once its file, at `path`, is in its place; where it was written to memory, its
-        bytes."""
-        if not isinstance(storage, Memory):
-            return self.put(storage, place, path), None
-        return replace(self, sent=True), path.read_bytes()
+    def with_bytes(self, storage: Storage, mark: str) -> tuple[Receipt, dict[str, bytes] | None]:
+        """The same once its files are in their places, under names with this mark; where they were
+        written to memory, their bytes."""
+        files = {name: replace(file, at=marked(name, mark)) for name, file in self.files.items()}
+        if isinstance(storage, Memory):
+            content = {file.at: file.path.read_bytes() for file in files.values()}
+            return replace(self, files=files, sent=True), content
+        put = {name: put_file(storage, file.at, file) for name, file in files.items()}
+        return replace(self, files=put), None
 
-    def arrived(self, storage: Storage, place: str, path: Path) -> Receipt:
-        """The same once its file, which came here to `path`, is in its place. Raises WorkerError
-        where it changed."""
-        file = self.file
-        assert file is not None
-        if seal_file(path) != (file.bytes, file.footer, file.checks):
-            raise WorkerError(f"{path}: its bytes changed on the way from node {self.node}")
-        return self.put(storage, place, path)
-
-    def put(self, storage: Storage, place: str, path: Path) -> Receipt:
-        """The same once its file is in its place."""
-        assert self.file is not None
-        return replace(self, file=put_file(storage, place, replace(self.file, path=path)))
+    def arrived(self, storage: Storage, content: Mapping[str, bytes]) -> Receipt:
+        """The same once its files, whose bytes came here by place, are in their places. Raises
+        WorkerError where one changed."""
+        files = {}
+        for name, file in self.files.items():
+            path = storage.written(file.at, content[file.at])
+            if seal_file(path) != (file.bytes, file.footer, file.checks):
+                raise WorkerError(f"{path}: its bytes changed on the way from node {self.node}")
+            files[name] = put_file(storage, file.at, replace(file, path=path))
+        return replace(self, files=files)
 
 
 @dataclass(frozen=True)

@@ -462,7 +462,7 @@ class StageSearch(Run[SolvedSearch]):
         return Task(i, job, piece.memory, reads, keep, stage_file=piece.entry.place)
 
     def commit(self, receipt: Swept) -> None:
-        piece, file = self.pieces[receipt.shard], receipt.file
+        piece, file = self.pieces[receipt.shard], next(iter(receipt.files.values()), None)
         self.solved += receipt.solved
         self.committed += piece.states
         if file is None:

@@ -35,7 +35,7 @@ from luckbase.cluster.search.boundary import UsedTable, used_ends
 from luckbase.cluster.search.files import Ask, StageFile
 from luckbase.cluster.table.folder import Piece
 from luckbase.cluster.table.keyed import GIVEN, SOLVED, PayoffTable, write_states
-from luckbase.cluster.table.ledger import SHARDS, FileEntry, marked, stage_name
+from luckbase.cluster.table.ledger import SHARDS, FileEntry, stage_name
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
@@ -231,11 +231,6 @@ class Sweep(_StageJob):
     stored: FileEntry | None = None
 
     @property
-    def place(self) -> str:
-        """Where its file goes."""
-        return marked(self.file, self.location.mark)
-
-    @property
     def shape(self) -> tuple[int, int]:
         """The shape of its payoff table."""
         return self.piece.states + 1, 1 + load_game(self.board).players
@@ -275,10 +270,10 @@ class Sweep(_StageJob):
             game = stages_of(self.board, self.level).game
             written = write_states(storage, self.file, game, table, float(rows[0, 1]))
             receipt = Swept(
-                **of_it, file=written, keys=(int(table.keys[0]), int(table.keys[-1])),
+                **of_it, files={self.file: written}, keys=(int(table.keys[0]), int(table.keys[-1])),
                 solved=int((table.status == SOLVED).sum()),
             )  # fmt: skip
-            done = receipt.with_bytes(storage, self.place, written.path)
+            done = receipt.with_bytes(storage, self.location.mark)
         yield done
 
     def _solve(

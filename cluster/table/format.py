@@ -2,13 +2,16 @@
 
 **The full table** (``tiers/``): one file a tier, or a part of one. Its name is the tier's constant
 columns, ``spins-2.whammies_1-0.whammies_2-0.whammies_3-0.parquet``, with ``.003`` before the ending
-for part 3 of several; ``all.parquet`` where a game is one tier. Rows stand in the order of the
-tier's keys: row i is the state with key tier << 40 | i. Columns, in order: the constant ones, the
-state's other fields (people's units: int32, one column a player and field, ``scores_1``; sets of
-cards or tiles as text, ``1 2 5``), ``payoff_1 …`` (float32 or float64 as the board says, one a
-player), ``best`` (the name of the best action; null where nobody decides), ``to_act`` (int8: who
-acts, from 1; 0 where nobody does, or both), and where the goals say so ``margin`` (float32: what
-the second best would cost the one who acts; null where they have no choice).
+for file 3 of several; ``all.parquet`` where a game is one tier. A tier of more than `FILE_ROWS`
+rows is cut in files as equal as its blocks allow, one that its game solves in parts
+(`Layout.parts`) in these: several cores write at once, and the bytes hang on the board alone. Rows
+stand in the order of the tier's keys: row i is the state with key tier << 40 | i. Columns, in
+order: the constant ones, the state's other fields (people's units: int32, one column a player and
+field, ``scores_1``; sets of cards or tiles as text, ``1 2 5``), ``payoff_1 …`` (float32 or float64
+as the board says, one a player), ``best`` (the name of the best action; null where nobody decides),
+``to_act`` (int8: who acts, from 1; 0 where nobody does, or both), and where the goals say so
+``margin`` (float32: what the second best would cost the one who acts; null where they have no
+choice).
 
 **Searches** (``search/``, ``search-<id>/``): ``key`` (uint64, ascending: the state by bits,
 `solver.search.keys`), all the state's fields, the payoffs in float64, ``best``, ``to_act``,
@@ -49,8 +52,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -74,6 +78,8 @@ AHEAD = 64
 """Row groups that are read at once where all of a file are wanted: some 10 MB."""
 
 
+FILE_ROWS = 1 << 24
+"""Rows that a file of a full table has at most, about: some 80 MB, 1.4 s of one core."""
 ROW_GROUP = 32_768
 """Rows in a row group, about; a lookup decodes one: 0.5 ms."""
 
@@ -100,10 +106,43 @@ def tier_stem(layout: Layout[Any], tier: Any) -> str:
     return ".".join(f"{name}-{value}" for name, value in layout.tier_fields(tier).items()) or "all"
 
 
-def part_name(layout: Layout[Any], tier: Any, part: int) -> str:
-    """The name of the file of a part of a tier (module docstring)."""
-    number = "" if len(layout.parts(tier)) == 1 else f".{part:03d}"
-    return f"{TIERS}/{tier_stem(layout, tier)}{number}.parquet"
+class TierFile(NamedTuple):
+    """A file of the full table: its name; the part of the tier (`Layout.parts`) and the rows of it
+    [start, stop), counted from the part's first, which is row `first` of the tier."""
+
+    name: str
+    part: int
+    start: int
+    stop: int
+    first: int = 0
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """[start, stop), counted from the tier's first row."""
+        return self.first + self.start, self.first + self.stop
+
+    def keys(self, tier_number: int) -> tuple[int, int]:
+        """Its first and its last key."""
+        return key_range(tier_number, self.stop - self.start, self.first + self.start)
+
+
+def tier_files(layout: Layout[Any], tier: Any) -> list[TierFile]:
+    """The files of a tier, in the order of their rows (module docstring)."""
+    stem, parts = tier_stem(layout, tier), layout.parts(tier)
+    if len(parts) > 1:
+        return [
+            TierFile(f"{TIERS}/{stem}.{k:03d}.parquet", k, 0, stop - start, start)
+            for k, (start, stop) in enumerate(parts)
+        ]
+    rows, block = layout.rows(tier), layout.block_rows(tier)
+    count = max(1, min(-(-rows // FILE_ROWS), rows // block))
+    if count == 1:
+        return [TierFile(f"{TIERS}/{stem}.parquet", 0, 0, rows)]
+    ends = [rows // block * k // count * block for k in range(count)] + [rows]
+    return [
+        TierFile(f"{TIERS}/{stem}.{k:03d}.parquet", 0, start, stop)
+        for k, (start, stop) in enumerate(pairwise(ends))
+    ]
 
 
 def row_group_rows(layout: Layout[Any], tier: Any) -> int:
@@ -122,18 +161,19 @@ def key_range(tier_number: int, rows: int, start: int = 0) -> tuple[int, int]:
 
 
 def write_tier(
-    storage: Storage, layout: Layout[Any], tier: Any, payoffs: Floats, decisions: Decisions,
-    error: float, part: int = 0,
+    storage: Storage, layout: Layout[Any], tier: Any, file: TierFile, payoffs: Floats,
+    decisions: Decisions, error: float,
 ) -> FileReceipt:  # fmt: skip
-    """Write the file of a part of a tier to a temporary place, flush it and read it back; `payoffs`
-    and `decisions` as the kernel left them, the payoffs within `error` of the exact ones.
+    """Write a file of a tier to a temporary place, flush it and read it back; `payoffs` and
+    `decisions` of its part as the kernel left them, the payoffs within `error` of the exact ones.
 
     Raises OSError where the disk does.
     """
-    first, last = layout.parts(tier)[part]
+    first = file.first
     names, constant = payoff_columns(layout.game), layout.tier_fields(tier)
 
     def columns(start: int, stop: int) -> dict[str, Any]:
+        start, stop = file.start + start, file.start + stop
         values = layout.payoff_rows(tier, payoffs, start, stop)
         found: dict[str, Any] = {
             name: Runs(np.array([value], np.int32), stop - start)
@@ -151,9 +191,8 @@ def write_tier(
     others = [name for name in layout.game.columns if name not in constant][:2]
     error += rounding(layout)
     about = about_file(layout.game, ".".join(f"{k}-{v}" for k, v in constant.items()), error)
-    size = last - first, row_group_rows(layout, tier)
-    name, pruned = part_name(layout, tier, part), [*constant, *others]
-    return write_file(storage, name, size, about, columns, error, names, pruned)
+    size, pruned = (file.stop - file.start, row_group_rows(layout, tier)), [*constant, *others]
+    return write_file(storage, file.name, size, about, columns, error, names, pruned)
 
 
 def write_file(

@@ -25,7 +25,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache, reduce
@@ -230,6 +230,17 @@ class ShardEntry:
     def ask_place(self) -> str:
         """Where that lies what it asks for."""
         return f"{SHARDS}{self.name}{self.mark}.{self.ask_sha256[:12]}.asks"
+
+
+def row_spans(entries: Iterable[FileEntry]) -> dict[int, list[tuple[int, int]]]:
+    """The rows [start, stop) of each tier, by number, that files of the full table hold."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for entry in sorted(entries, key=lambda entry: entry.first_key):
+        spans, start = found.setdefault(entry.tier, []), entry.first_row
+        if spans and spans[-1][1] == start:
+            start = spans.pop()[0]
+        spans.append((start, entry.first_row + entry.rows))
+    return found
 
 
 def marked(name: str, mark: str) -> str:

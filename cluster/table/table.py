@@ -349,7 +349,7 @@ def tiers_in_memory(layout: Layout[Any], stop: Callable[[], bool] = lambda: Fals
 
     Raises OptionError where the board has none, Stopped soon after `stop()` turns true.
     """
-    from luckbase.cluster.table.format import key_range, part_name, write_tier
+    from luckbase.cluster.table.format import tier_files, write_tier
     from luckbase.solver.dense import InMemory
 
     solved = InMemory(layout, best=True, stop=stop)
@@ -358,12 +358,12 @@ def tiers_in_memory(layout: Layout[Any], stop: Callable[[], bool] = lambda: Fals
         for tier in list(solved.payoffs):
             payoffs, best = solved.payoffs.pop(tier), solved.best.pop(tier)
             parts, number, error = layout.parts(tier), layout.tier_number(tier), solved.errors[tier]
-            for k, (first, last) in enumerate(parts):
+            for file in tier_files(layout, tier):
+                first, last = parts[file.part]
                 rows = payoffs if len(parts) == 1 else payoffs[first:last]
                 decisions = Decisions(best[first:last])
-                receipt = write_tier(storage, layout, tier, rows, decisions, error, k)
-                keys = key_range(number, last - first, first)
-                yield part_name(layout, tier, k), number, keys, receipt
+                receipt = write_tier(storage, layout, tier, file, rows, decisions, error)
+                yield file.name, number, file.keys(number), receipt
 
     return _in_memory(layout.game, TIERS, "all tiers, solved just now", write)
 

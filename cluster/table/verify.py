@@ -28,10 +28,10 @@ from luckbase.cluster.table.format import (
     SealedFile,
     key_range,
     numbers_of,
-    part_name,
     row_group_rows,
+    tier_files,
 )
-from luckbase.cluster.table.ledger import TIERS, FileEntry, Ledger
+from luckbase.cluster.table.ledger import TIERS, FileEntry, Ledger, row_spans
 from luckbase.cluster.table.parts import Part, TierPart
 from luckbase.cluster.table.place import storage_at
 from luckbase.cluster.words import many
@@ -129,10 +129,9 @@ def check_files(table: Lookup, on_rows: OnRows = nobody) -> list[str]:
             if entry.name not in bad:
                 faults += _check_entry(part, entry)
         if isinstance(part, TierPart) and part.paid:
-            missing = _files_of_goals(ledger) - {entry.name for entry in part.entries}
             faults += [
                 f"{table.where / name}: is not in the ledger, which says complete"
-                for name in sorted(missing)
+                for name in sorted(_missing_files(ledger))
             ]
     beside = files_there(storage) if storage.lists else {}
     now = read_ledger(storage, table.where)  # a solve may have gone on since it was opened
@@ -143,17 +142,19 @@ def check_files(table: Lookup, on_rows: OnRows = nobody) -> list[str]:
     return faults
 
 
-def _files_of_goals(ledger: Ledger) -> set[str]:
-    """The files of the full table that should be there: those of every goal that is done."""
+def _missing_files(ledger: Ledger) -> set[str]:
+    """The files of every goal of the full table that is done of which no file has the rows."""
     found: set[str] = set()
+    spans = row_spans(ledger.of_part(TIERS))
     for goal in ledger.goals:
         if goal.part == TIERS and ledger.is_done(goal):
             layout = load_layout(ledger.board(goal.reach))
-            found |= {
-                part_name(layout, tier, k)
-                for tier in layout.tiers()
-                for k in range(len(layout.parts(tier)))
-            }
+            for tier in layout.tiers():
+                of_tier = spans.get(layout.tier_number(tier), [])
+                found |= {
+                    file.name for file in tier_files(layout, tier)
+                    if not any(a <= file.rows[0] and file.rows[1] <= b for a, b in of_tier)
+                }  # fmt: skip
     return found
 
 
@@ -194,13 +195,12 @@ def _check_tier(part: TierPart, entry: FileEntry) -> list[str]:
     tier = part.layout.tier_of_number().get(entry.tier)
     if tier is None:
         return ["is of a tier that this board does not have"]
-    for k, (start, stop) in enumerate(part.layout.parts(tier)):
-        if part_name(part.layout, tier, k) == entry.name:
-            said = (entry.rows, entry.row_group_rows, (entry.first_key, entry.last_key))
-            right = (stop - start, row_group_rows(part.layout, tier),
-                     key_range(entry.tier, stop - start, start))  # fmt: skip
-            return [] if said == right else ["its rows or keys are not those of its tier"]
-    return ["is of a part that its tier does not have"]
+    layout, first = part.layout, entry.first_row
+    if first < 0 or first % layout.block_rows(tier) or first + entry.rows > layout.rows(tier):
+        return ["is of a part that its tier does not have"]  # however it is cut in files
+    said = (entry.row_group_rows, (entry.first_key, entry.last_key))
+    right = (row_group_rows(layout, tier), key_range(entry.tier, entry.rows, first))
+    return [] if said == right else ["its rows or keys are not those of its tier"]
 
 
 def check_residuals(
@@ -303,7 +303,8 @@ def _payoffs_off(table: Lookup, dense: Layout[Any], tier: Any, payoffs: Floats) 
     for entry in (entry for entry in entries if entry.tier == number):
         assert table.full is not None
         for batch in table.full.batches(table.full.columns, entries=[entry]):
-            start, stop = batch.before, batch.before + len(batch.rows)
+            start = entry.first_row + batch.before
+            stop = start + len(batch.rows)
             flat = payoffs.reshape(len(dense.kernel_planes(tier)), -1)
             for plane, player in zip(flat, dense.kernel_planes(tier), strict=True):
                 if player >= 0:

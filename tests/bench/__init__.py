@@ -296,7 +296,7 @@ def _whole_file(layout: Layout[Any], tier: Any, payoffs: Floats, folder: Path) -
     """The file of a tier as a solve writes it: columns made, coded, flushed, read back, sealed."""
     import numpy as np
 
-    from luckbase.cluster.table.format import write_tier
+    from luckbase.cluster.table.format import TierFile, write_tier
     from luckbase.cluster.table.storage import Folder
     from luckbase.solver.game.arrays import Decisions
 
@@ -305,7 +305,8 @@ def _whole_file(layout: Layout[Any], tier: Any, payoffs: Floats, folder: Path) -
     sizes = []
 
     def write() -> None:
-        file = write_tier(Folder(folder), layout, tier, payoffs, decisions, 0.0)
+        whole = TierFile("whole.parquet", 0, 0, count)
+        file = write_tier(Folder(folder), layout, tier, whole, payoffs, decisions, 0.0)
         sizes.append(file.bytes)
         file.path.unlink()
 

@@ -125,7 +125,7 @@ def measured_seconds(layout: Any, plan: Any, results: Path) -> list[tuple[float,
     path = table_directory(results.absolute(), layout.game)
     try:
         files = read_ledger(Folder(path), path).files
-        taken = [files[name].seconds for name in plan.files]
-        return [(one["solve"], one["write"]) for one in taken]
+        taken = [[files[name].seconds for name in names] for names in plan.files]
+        return [(sum(one["solve"] for one in of), sum(one["write"] for one in of)) for of in taken]
     except (TableError, KeyError):
         return []

@@ -181,16 +181,17 @@ def test_two_attempts_at_one_shard_leave_the_same_bytes(at_once: Path, tmp_path:
         (table / "mark").touch()
         job = tiers.SolveTier(
             board=layout.game.board, location=location, shard=3, tier=tier, part=part, reads=(),
-            commit=True, keep=True,
+            names=plan.files[3], keep=True,
         )  # fmt: skip
         with ThreadPoolExecutor(2) as pool:
             runs = [pool.submit(list, job.run((), {}, None, lambda: False)) for _ in range(2)]
             results = [run.result()[1] for run in runs]
         assert [content for _, content in results] == [None, None]
         receipts = [receipt for receipt, _ in results]
-        assert [one.file.at for one in receipts] == [plan.files[3]] * 2
+        (name,) = plan.files[3]
+        assert [one.files[name].at for one in receipts] == [name] * 2
         assert not list(table.rglob("*.part"))
-        assert (table / plan.files[3]).read_bytes() == (at_once / plan.files[3]).read_bytes()
+        assert (table / name).read_bytes() == (at_once / name).read_bytes()
 
 
 def test_the_lock_names_its_holder(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from luckbase.cluster.table import format as parquet
 from luckbase.cluster.table import ledger as ledgers
 from luckbase.cluster.table.find import why_stale
 from luckbase.cluster.table.folder import check_bytes, read_ledger
-from luckbase.cluster.table.format import SealedFile, part_name, seal_file
+from luckbase.cluster.table.format import SealedFile, seal_file, tier_files
 from luckbase.cluster.table.ledger import FileEntry, Ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import Table
@@ -147,7 +147,7 @@ def test_a_file_is_plain_parquet_with_the_documented_columns(path: Path) -> None
     with cluster.open_table(path) as table:
         layout = table.game.need(Layout)
         tier = layout.tiers()[-1]
-        name = part_name(layout, tier, 0)
+        name = tier_files(layout, tier)[0].name
         file = pq.ParquetFile(path / name)
         names = file.schema_arrow.names
         constant = ["spins", "whammies_1", "whammies_2", "whammies_3"]

@@ -1,0 +1,233 @@
+"""A tier in several files: the same rows however it was cut, by any workers, after any stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from luckbase import cluster, solver
+from luckbase.cluster.run import tiers, worker
+from luckbase.cluster.run.tiers import make_plan
+from luckbase.cluster.table import format as table_format
+from luckbase.cluster.table.folder import read_ledger
+from luckbase.cluster.table.format import tier_files
+from luckbase.cluster.table.ledger import DECISIONS, TIERS
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.table import tiers_in_memory
+from luckbase.cluster.table.verify import verify
+from luckbase.jobs.app import run
+from luckbase.solver.board.model import Board
+from luckbase.solver.errors import WorkerError
+from tests.e2e.stopped import solve_until
+from tests.e2e.test_solve import files
+from tests.places import ROOT
+
+TINY = ROOT / "boards/press-your-luck/tiny.toml"
+ROWS = 900
+"""Of a file of the tests: blocks of 42 are 2,058 rows of a tier of three players."""
+
+
+def board(frontier: int = 1, **settings: object) -> Board:
+    return solver.load_board(TINY, frontier=frontier, **settings)
+
+
+def cut(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    monkeypatch.setattr(table_format, "FILE_ROWS", rows)
+    make_plan.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Each tier in one file."""
+    return cluster.solve(board(), results=tmp_path_factory.mktemp("whole"), workers=1).table
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    cut(monkeypatch, ROWS)
+    yield
+    make_plan.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def in_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same table, its tiers in several files."""
+    with pytest.MonkeyPatch.context() as patch:
+        cut(patch, ROWS)
+        return cluster.solve(board(), results=tmp_path_factory.mktemp("cut"), workers=1).table
+
+
+def rows_of(table: Path) -> list[dict[str, object]]:
+    """All rows in the order of their keys."""
+    entries = read_ledger(Folder(table), table).of_part(TIERS)
+    return [row for e in entries for row in pq.read_table(table / e.place).to_pylist()]
+
+
+def test_a_tier_above_the_bound_is_cut_on_blocks_and_one_below_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    layout = solver.load_layout(board())
+    for bound in (1, 41, 43, 900, 2057, 2058, 1 << 24):
+        monkeypatch.setattr(table_format, "FILE_ROWS", bound)
+        for tier in layout.tiers():
+            found, block = tier_files(layout, tier), layout.block_rows(tier)
+            ends = [file.rows for file in found]
+            assert ends[0][0] == 0 and ends[-1][1] == layout.rows(tier)
+            assert all(one[1] == next_[0] for one, next_ in pairwise(ends))
+            assert all(start < stop and not start % block for start, stop in ends)
+            assert all(stop - start <= max(bound + block, block) for start, stop in ends)
+            assert (len(found) == 1) == (layout.rows(tier) <= max(bound, block))
+            assert (".000." in found[0].name) == (len(found) > 1)
+
+
+def test_rows_do_not_depend_on_the_cut(whole: Path, in_files: Path) -> None:
+    assert len(files(in_files)) == 36 > len(files(whole)) == 20
+    assert rows_of(in_files) == rows_of(whole)
+
+
+def test_bytes_do_not_depend_on_workers_or_stops(
+    in_files: Path, small: None, tmp_path: Path
+) -> None:
+    for workers in (1, 3):
+        solve_until(board(), tmp_path / str(workers), 7, workers=workers)
+        again = cluster.solve(board(), results=tmp_path / str(workers), workers=workers)
+        assert again.kept > 0
+        assert files(again.table) == files(in_files)
+
+
+def test_threads_write_the_files_of_a_tier_at_once(
+    in_files: Path, small: None, tmp_path: Path
+) -> None:
+    """As a worker of a cluster does, which does not see the folder and sends all bytes."""
+    layout = solver.load_layout(board())
+    plan = make_plan(layout)
+    shard = next(i for i, names in enumerate(plan.files) if len(names) > 2)
+    location = worker.TableLocation(tmp_path / "nowhere", "no-such-file", mark="~x")
+    job = tiers.SolveTier(
+        board=layout.game.board, location=location, shard=shard, tier=plan.parts[shard][0],
+        part=0, reads=(), names=plan.files[shard], keep=False, threads=3,
+    )  # fmt: skip
+    _, (receipt, content) = job.run((), {}, None, lambda: False)
+    assert receipt.sent and len(content) == len(plan.files[shard])
+    there = receipt.arrived(Folder(tmp_path / "here"), content)
+    for name, file in there.files.items():
+        assert file.at != name
+        assert (tmp_path / "here" / file.at).read_bytes() == (in_files / name).read_bytes()
+    broken = {place: b"!" + raw[1:] for place, raw in content.items()}
+    with pytest.raises(WorkerError, match="changed on the way"):
+        receipt.arrived(Folder(tmp_path / "there"), broken)
+
+
+def test_one_file_that_is_lost_is_the_only_one_written_again(
+    in_files: Path, small: None, tmp_path: Path
+) -> None:
+    table = cluster.solve(board(), results=tmp_path, workers=1).table
+    lost = sorted((table / TIERS).glob("*.001.parquet"))[3]
+    before = {p: p.stat().st_mtime_ns for p in table.rglob("*.parquet") if p != lost}
+    lost.unlink()
+    assert run(["status", str(table)]) == 1
+    again = cluster.solve(board(), results=tmp_path, workers=1)
+    assert again.shards == 1 and len(again.damaged) == 1
+    assert all(p.stat().st_mtime_ns == then for p, then in before.items())
+    assert files(again.table) == files(in_files)
+
+
+def test_a_table_that_was_cut_otherwise_is_complete_and_grows(
+    whole: Path, small: None, tmp_path: Path
+) -> None:
+    """As one is that was solved before its tiers were cut."""
+    with pytest.MonkeyPatch.context() as patch:
+        cut(patch, 1 << 24)
+        table = cluster.solve(board(), results=tmp_path, workers=1).table
+    make_plan.cache_clear()
+    again = cluster.solve(board(), results=tmp_path, workers=1, check=True)
+    assert (again.shards, again.kept) == (0, 18_816)
+    (lost, *_) = sorted((table / TIERS).glob("spins-1.whammies_1-3.whammies_2-3.whammies_3-3.*"))
+    lost.unlink()
+    mended = cluster.solve(board(), results=tmp_path, workers=1)
+    assert mended.shards == 1 and not lost.exists()
+    assert verify(cluster.open_table(table), 300).ok
+    assert rows_of(table) == rows_of(whole)
+
+
+def test_float64_is_read_back_from_all_files(small: None, tmp_path: Path) -> None:
+    exact = board(1, payoffs="float64")
+    solved = cluster.solve(exact, results=tmp_path, workers=1)
+    grown = cluster.solve(board(2, payoffs="float64"), results=tmp_path, workers=2)
+    assert (grown.read, grown.again) == (solved.states, 0)
+    at_once = cluster.solve(board(2, payoffs="float64"), results=tmp_path / "once", workers=1)
+    assert files(grown.table) == files(at_once.table)
+
+
+def test_what_is_read_back_may_have_been_cut_otherwise(small: None, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        cut(patch, 500)
+        table = cluster.solve(board(1, payoffs="float64"), results=tmp_path, workers=1).table
+    make_plan.cache_clear()
+    sorted((table / TIERS).glob("*.001.parquet"))[0].unlink()  # of this tier the others go, too
+    grown = cluster.solve(board(2, payoffs="float64"), results=tmp_path, workers=1)
+    assert grown.again == 0 and grown.read > 0
+    assert verify(cluster.open_table(grown.table), 500).ok
+
+
+def test_a_question_an_export_and_a_copy_read_all_files(
+    whole: Path, in_files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = []
+    for table in (whole, in_files):
+        out = tmp_path / f"{len(said)}.csv"
+        assert run(["export", str(table), "scores_1=1000", "--out", str(out)]) == 0
+        capsys.readouterr()
+        assert run(["query", str(table), "scores=0,1000,500", "earned=0,0,1"]) == 0
+        said.append((out.read_bytes(), capsys.readouterr().out))
+    assert said[0] == said[1] and len(said[0][0]) > 10_000
+    assert run(["publish", str(in_files), str(tmp_path / "copy")]) == 0
+    with cluster.open_table(tmp_path / "copy") as copy:
+        verdict = verify(copy, 200)
+        assert verdict.ok and verdict.files == len(files(in_files))
+    assert run(["diff", str(whole), str(in_files)]) == 0
+
+
+def test_verify_names_a_file_that_the_ledger_has_lost(in_files: Path, small: None) -> None:
+    with cluster.open_table(in_files) as table:
+        assert table.ledger is not None
+        name = sorted(table.ledger.files)[5]
+        del table.ledger.files[name]
+        table.parts[0].entries = table.ledger.of_part(TIERS)
+        verdict = verify(table, 0)
+    assert f"{in_files / name}: is not in the ledger, which says complete" in verdict.faults
+
+
+def test_decisions_keep_payoffs_in_several_files(small: None, tmp_path: Path) -> None:
+    solved = cluster.solve(
+        board(1), results=tmp_path, workers=1, store="decisions", payoffs_of="spins=1"
+    )
+    names = [entry.name for entry in solved.ledger.of_part(TIERS)]
+    assert len(names) > len(solved.ledger.of_part(DECISIONS)) / 2
+    assert any(".001." in name for name in names)
+    assert verify(cluster.open_table(solved.table), 20).ok
+
+
+def test_in_memory_it_is_the_same(whole: Path, small: None) -> None:
+    layout = solver.load_layout(board())
+    memory = tiers_in_memory(layout)
+    states = np.concatenate([layout.states_at(t, np.arange(0, layout.rows(t), 13))
+                             for t in layout.tiers()])  # fmt: skip
+    with cluster.open_table(whole) as table:
+        assert np.array_equal(table.full.lookup(states)[0], memory.full.lookup(states)[0])
+
+
+def test_a_batch_says_how_many_files_are_missing(
+    in_files: Path, small: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    solved = cluster.solve(board(), results=tmp_path, workers=1)
+    sorted((solved.table / TIERS).glob("*.002.parquet"))[0].unlink()
+    words = ["--set", "frontier=1", "--results", str(tmp_path)]
+    assert run(["solve", str(TINY), *words, "--dry-run"]) == 0
+    said = capsys.readouterr()
+    assert "is missing" in said.out + said.err and "2,058 states" in said.out + said.err
