@@ -39,6 +39,9 @@ def query(
     payoffs: Annotated[
         bool, Help("Of a table of decisions, payoffs from what these lead to.")
     ] = False,
+    games: Annotated[
+        int | None, Help("The same from so many games an action, with the error.", "N", 1)
+    ] = None,
     max_states: Annotated[
         int, Help("The most states that a search above the table may find.", "N", 1)
     ] = 20_000_000,
@@ -64,7 +67,7 @@ def query(
             return
         state = options.read_fields(fields or [])
         if opened.ledger.stores == "decisions":
-            _print_decision(opened, state, payoffs, max_states, as_json)
+            _print_decision(opened, state, payoffs, games, max_states, as_json)
             return
         progress = terminal.search_progress(opened, state, max_states)
         there = moves(opened, state, max_states, progress)
@@ -79,11 +82,15 @@ def query(
 
 
 def _print_decision(
-    table: Table, state: dict[str, str], payoffs: bool, max_states: int, as_json: bool
-) -> None:
-    """What a table of decisions says of a state. payoffs: followed where they are not stored."""
+    table: Table, state: dict[str, str], payoffs: bool, games: int | None, max_states: int,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """What a table of decisions says of a state. payoffs: followed where they are not stored, or
+    from so many games."""
     answer = table.ask(state, max_states)
-    if payoffs and len(answer.actions) < 2:
+    if games is not None and len(answer.actions) < 2:
+        answer = table.simulate(state, games)
+    elif payoffs and len(answer.actions) < 2:
         answer = table.follow(
             state, max_states,
             lambda n: terminal.say(f"following decisions through {words.many(n, 'state')}"),

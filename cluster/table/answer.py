@@ -73,7 +73,8 @@ class Bid(Result):
         return "" if _sure(self.least, self.most) else f"{self.least:z.4f} – {self.most:z.4f}"
 
 
-Source = Literal["table", "search", "decisions"]
+Source = Literal["table", "search", "decisions", "games"]
+_SOURCES = {"decisions": "the stored decisions", "games": "games by the stored decisions"}
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,9 @@ class Answer(Result):
 
     origin: which table. to_act: the player to act, counted from 1; None where the game is over.
     actions: best first for them. margin: what the second best would cost them, None where they have
-    no choice or it is not decided. toss_up: another action is worth as much to them as far as
+    no choice or it is not decided; margin_class: in what class it is, where that alone is stored.
+    error: how far off each payoff may be; of games that were played, its standard error. toss_up:
+    another action is worth as much to them as far as
     `error` can tell. strategies: where both players choose at once, an optimal one of each; then
     actions are player 1's against the other's strategy, the likeliest first, `best` is None unless
     one is certain, and toss_up says that others are optimal too. given: fields that were given
@@ -150,8 +153,10 @@ class Answer(Result):
     def footline(self) -> str:
         """How good the numbers are and what answered, in a line."""
         each = words.within(self.error, "each ") if self.value else "no payoffs are stored"
-        source = "stored decisions" if self.source == "decisions" else self.source
-        return f"{each}, from the {source}; answered by {self.origin}"
+        if self.source == "games":
+            each = f"standard error {self.error:.1g} or less"
+        source = _SOURCES.get(self.source, f"the {self.source}")
+        return f"{each}, from {source}; answered by {self.origin}"
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """As text: the heads of the columns, and rows: the payoffs of the state and of each action;
@@ -345,18 +350,18 @@ def nothing_known(n: int, players: int) -> EveryAction:
     )  # fmt: skip
 
 
-def best_alone(edges: Expanded, rows: Rows, error: float) -> EveryAction:
-    """Of n expanded states, rows of a part without the payoffs of their children: the best action
-    alone, worth as much as the state; NaN where not even that is stored."""
-    acts = (edges.actors >= 0) & ~edges.terminal
+def best_alone(actors: Ints, over: NDArray[np.bool_], rows: Rows, error: float) -> EveryAction:
+    """Of n states, rows of a part without the payoffs of their children: the best action alone,
+    worth as much as the state; NaN where not even that is stored. actors: as of `Expanded`."""
+    acts = (actors >= 0) & ~over
     known = acts & (rows.best >= 0)
     values, n = np.asarray(rows.values, np.float64), len(acts)
     return EveryAction(
         np.concatenate([[0], np.cumsum(known)]), tuple(rows.labels),
         rows.best[known].astype(np.int64), q=values[known], values=values,
-        to_act=np.where(acts, edges.actors + 1, 0), best=np.where(known, 0, -1),
+        to_act=np.where(acts, actors + 1, 0), best=np.where(known, 0, -1),
         margins=np.full(n, np.nan), ties=np.zeros(n, bool),
-        errors=np.where(edges.terminal | np.isnan(values[:, 0]), 0.0, error), bids=no_bids(n),
+        errors=np.where(over | np.isnan(values[:, 0]), 0.0, error), bids=no_bids(n),
     )  # fmt: skip
 
 

@@ -355,7 +355,9 @@ class Lookup:
         """The answer to one canonical state (1, fields), nothing searched; None where there is
         none. inputs: as `every_action`. edges, payoffs: of the state and of its children, if they
         are known already."""
-        game = self.game
+        game, decided = self.game, self.decided
+        if edges is None and decided is not None:
+            edges = expand(game, state)
         found, there = self.every_action(state, inputs, edges, payoffs)
         if there[0] and game.simultaneous and not len(found.at_once()):
             # Both may choose where the payoffs alone are there, and no strategies.
@@ -363,8 +365,9 @@ class Lookup:
             there = edges.kinds != SIMULTANEOUS
         if not there[0]:
             return None
-        answer, decided = answer_at(found, 0, self.origin, game.describe(state)), self.decided
-        if decided is not None and len(answer.actions) == 1 and self._chooses(state[0]):
+        answer = answer_at(found, 0, self.origin, game.describe(state))
+        chooses = edges is not None and edges.kinds[0] == DECISION
+        if decided is not None and chooses and len(answer.actions) == 1:
             answer = replace(answer, margin_class=decided.margin_class(state[0]))
         return answer
 
@@ -476,10 +479,6 @@ class Lookup:
         others = np.setdiff1d(np.arange(len(states)), both[kept])
         return joined([(others, found.only(others)), (both[kept], met.only(kept))])
 
-    def _chooses(self, state: Ints) -> bool:
-        """Whether a player has a choice at a canonical state (fields,)."""
-        return bool(expand(self.game, state.reshape(1, -1)).kinds[0] == DECISION)
-
     def _decided(self, part: Part, states: Ints, edges: Expanded) -> EveryAction | None:
         """The same in a table of decisions, where the payoffs of some children are not stored; None
         where those of all are."""
@@ -489,7 +488,8 @@ class Lookup:
             return None
         less, more = np.flatnonzero(~whole), np.flatnonzero(whole)
         rows = part.stored(states[less])
-        pieces = [(less, best_alone(expand(self.game, states[less]), rows, part.error))]
+        here = best_alone(edges.actors[less], edges.terminal[less], rows, part.error)
+        pieces = [(less, here)]
         if len(more):
             pieces.append((more, actions_of_part(part, states[more])))
         return joined(pieces)
@@ -565,7 +565,8 @@ class Lookup:
 
         def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
             plain = simplify(self.game, states)
-            if len(plain) and expand(self.game, plain[:1]).kinds[0] == SIMULTANEOUS:
+            at_once = self.game.simultaneous and len(plain)
+            if at_once and expand(self.game, plain[:1]).kinds[0] == SIMULTANEOUS:
                 return strategies_of(self.action_values(expand(self.game, plain)), player)
             best = self.stored_best(plain)
             above = [x for x, name in enumerate(best) if name is None]
@@ -606,33 +607,6 @@ class Lookup:
             f"{self.where}: stores decisions, and {what} needs the payoffs of every state; run: "
             f"{solve_command(goal, self.game)}"
         )
-
-    def follow(
-        self, state: State, max_states: int = MAX_SEARCHED,
-        on_states: Callable[[int], None] = lambda states: None,
-    ) -> Answer:  # fmt: skip
-        """The answer to a state from what the stored decisions lead to, exactly, no action searched
-        for: the payoffs of every action, if what is stored is done from there on.
-
-        on_states: told how many states that is, before they are solved. Raises StateError,
-        SearchLimitError for more than `max_states`.
-        """
-        from luckbase.solver.policy.chain import explore_profile
-
-        game, canonical = self.game, self.game.parse(state)
-        inputs = game.fields.read(state).reshape(1, -1)
-        edges = expand(game, canonical.reshape(1, -1))
-        if edges.terminal[0]:
-            return self.ask(state)
-        self._require(canonical.reshape(1, -1), self.holds(canonical.reshape(1, -1)), StateError)
-        roots, at = np.unique(edges.children, axis=0, return_inverse=True)
-        chain = explore_profile(game, roots, [self.agent().decide] * game.players, max_states)
-        on_states(len(chain.keys))
-        solved = chain.solve()
-        q = evaluate(edges, solved.values[at.reshape(-1)])
-        near, off = (game.tie_tolerance, 0.0), solved.error + game.float64_error
-        found = stepped(game, edges, q, near, np.full(len(at), off), inputs)
-        return answer_at(found, 0, self.origin, game.describe(canonical), "decisions")
 
     def unfinished(self, part: str | None = None) -> list[str]:
         """What is still to be solved of it, or of a part by name, a clause each; none of a table

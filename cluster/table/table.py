@@ -118,6 +118,23 @@ class Table(Lookup):
 
         return list(map(str, why(self, self.moves(state, max_states))))
 
+    def follow(
+        self, state: State, max_states: int = MAX_SEARCHED,
+        on_states: Callable[[int], None] = lambda states: None,
+    ) -> Answer:  # fmt: skip
+        """The answer to a state from what the stored decisions lead to, exactly, down to payoffs
+        that are stored (`cluster.table.strategy.followed`). Raises StateError, SearchLimitError."""
+        from luckbase.cluster.table.strategy import followed
+
+        return followed(self, state, max_states, on_states)
+
+    def simulate(self, state: State, games: int = 100_000, seed: int = 0) -> Answer:
+        """The same by so many games of each action, its `error` the standard error
+        (`cluster.table.strategy.played`). Raises StateError."""
+        from luckbase.cluster.table.strategy import played
+
+        return played(self, state, games, seed)
+
     def values(
         self, frame: Any, *, best: bool = False, margin: bool = False, toss_up: bool = False,
         solve_id: bool = False, actions: bool = False,

@@ -31,7 +31,7 @@ Tarjan (1972) for the components; Haddad and Monmege (2018) for proofs by a tabl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 
@@ -200,16 +200,27 @@ def _back_up_all(  # noqa: PLR0913  # arrays
                 rows[x, 1 + p] = scratch.out[p]
 
 
+Known = Callable[[Ints], tuple[Floats, NDArray[np.bool_]]]
+"""known(states (n, fields)) -> their payoffs (n, players), and of which (n,) they are there."""
+
+
 def expand_profile(
-    game: Game, keys: Keys, deciders: Sequence[Decider | None], numbering: Numbering
-) -> Chain:
-    """Where a profile goes from the states with these keys; children get their numbers."""
+    game: Game, keys: Keys, deciders: Sequence[Decider | None], numbering: Numbering,
+    known: Known | None = None,
+) -> Chain:  # fmt: skip
+    """Where a profile goes from the states with these keys; children get their numbers. Where
+    payoffs are `known` it ends, as where the game is over."""
     states = unpack_all(game.strides, keys)
     edges = expand(game, states)
+    over, payoffs = edges.terminal, np.zeros((len(states), game.players))
+    payoffs[over] = edges.rewards[edges.first[:-1][over]]
+    if known is not None:
+        paid, there = known(states)
+        payoffs[there], over = paid[there], over | there
     owner, at = action_starts(edges)
     bounds = np.searchsorted(owner[at], np.arange(len(states) + 1))
-    several = np.diff(bounds) > 1
-    jointly = edges.kinds == SIMULTANEOUS
+    several = (np.diff(bounds) > 1) & ~over
+    jointly = (edges.kinds == SIMULTANEOUS) & ~over
     takers = np.where(jointly, JOINTLY, np.where(edges.kinds == DECISION, edges.actors, -1))
     actors = np.where(several, takers, -1)
     chosen, choices = np.ones(len(at)), edges.actions[at]
@@ -229,12 +240,9 @@ def expand_profile(
     nobody = (edges.kinds == CHANCE) & (edges.actors < 0)
     actions = np.where(nobody[owner], -1, edges.actions)  # chance takes none that a player has
     weights: Floats = edges.weights * chosen[group]
-    over = edges.terminal
     kept = np.flatnonzero((weights > 0) & ~over[owner])
     if jointly.any():  # what is one choice stands together
         kept = kept[np.lexsort((np.where(jointly[owner], choices[group], 0)[kept], owner[kept]))]
-    payoffs = np.zeros((len(states), game.players))
-    payoffs[over] = edges.rewards[edges.first[:-1][over]]
     children = numbering.enter(pack_all(game.strides, np.ascontiguousarray(edges.children[kept])))
     first = np.searchsorted(owner[kept], np.arange(len(states) + 1))
     return Chain(
@@ -273,8 +281,9 @@ def _fix_jointly(
 
 
 def walk_profile(
-    game: Game, roots: Ints, deciders: Sequence[Decider | None], max_states: int = MAX_STATES
-) -> Iterator[Chain]:
+    game: Game, roots: Ints, deciders: Sequence[Decider | None], max_states: int = MAX_STATES,
+    known: Known | None = None,
+) -> Iterator[Chain]:  # fmt: skip
     """`explore_profile` a piece at a time: some new states, and where they lead."""
     numbering, done = Numbering(), 0
     roots = np.ascontiguousarray(roots).reshape(-1, game.field_count)
@@ -287,18 +296,19 @@ def walk_profile(
             )
         keys = numbering.keys_at(np.arange(done, min(done + PIECE, numbering.count)))
         done += len(keys)
-        yield expand_profile(game, keys, deciders, numbering)
+        yield expand_profile(game, keys, deciders, numbering, known)
 
 
 def explore_profile(
-    game: Game, roots: Ints, deciders: Sequence[Decider | None], max_states: int = MAX_STATES
-) -> Chain:
+    game: Game, roots: Ints, deciders: Sequence[Decider | None], max_states: int = MAX_STATES,
+    known: Known | None = None,
+) -> Chain:  # fmt: skip
     """What a profile can come to from one root (fields,) or several (k, fields), which are the
-    first states of the chain; None for a player who maximises.
+    first states of the chain; None for a player who maximises. known: as of `expand_profile`.
 
     Raises SearchLimitError, OptionError as `asking`.
     """
-    pieces = list(walk_profile(game, roots, deciders, max_states))
+    pieces = list(walk_profile(game, roots, deciders, max_states, known))
     columns = {
         field.name: np.concatenate([getattr(piece, field.name) for piece in pieces])
         for field in fields(Chain)[1:]

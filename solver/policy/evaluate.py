@@ -50,6 +50,7 @@ from luckbase.solver.policy.chain import (
     MAX_STATES,
     PIECE,
     Chain,
+    Known,
     SolvedChain,
     expand_profile,
     explore_profile,
@@ -352,8 +353,11 @@ BATCH = 1 << 14
 class _Expanded:
     """What has been expanded so far of a profile's chain."""
 
-    def __init__(self, game: Game, deciders: Sequence[Decider], width: int) -> None:
-        self.game, self.deciders, self.numbering, self.count = game, deciders, Numbering(), 0
+    def __init__(
+        self, game: Game, deciders: Sequence[Decider], width: int, known: Known | None = None
+    ) -> None:
+        self.game, self.deciders, self.known = game, deciders, known
+        self.numbering, self.count = Numbering(), 0
         no, none, paid = np.empty(0, np.int64), np.empty(0, np.int32), np.empty((0, width))
         self.edges = _Edges(no, none, none, np.empty(0), paid)
         self.payoffs = np.empty((0, game.players))
@@ -375,7 +379,7 @@ class _Expanded:
     def expand(self, numbers: Ints) -> None:
         """Expand states that are not."""
         keys = self.numbering.keys_at(numbers)
-        piece = expand_profile(self.game, keys, self.deciders, self.numbering)
+        piece = expand_profile(self.game, keys, self.deciders, self.numbering, self.known)
         here = slice(self.count, self.count + len(piece.children))
         self.count = here.stop
         self._make_room()
@@ -392,34 +396,35 @@ class _Expanded:
 
 def simulate_on_the_way(
     game: Game, root: Ints | Starts, deciders: Sequence[Decider], games: int, seed: int = 0,
-    tally: Tally | None = None,
+    tally: Tally | None = None, known: Known | None = None,
 ) -> Simulation:  # fmt: skip
     """Play `games` games from `root` (fields,), or from starts, expanding states as plays come to
-    them, and count them in `tally`.
+    them, and count them in `tally`; a play ends where payoffs are `known`.
 
     Raises StateError where a play does not end.
     """
     width = game.players + (0 if tally is None else len(tally.counted.events))
     begins = starts_at(root)
     home: Keys = pack_all(game.strides, np.ascontiguousarray(begins.states))
-    known = _Expanded(game, deciders, width)
+    met = _Expanded(game, deciders, width, known)
     total = np.zeros((2, game.players))
     for begin in range(0, games, BATCH):
         stop = min(begin + BATCH, games)
-        plays = _Plays(width, seed, begin, stop, known.enter(home), begins.chances)
+        plays = _Plays(width, seed, begin, stop, met.enter(home), begins.chances)
         while True:
-            plays.advance(known.edges)
+            plays.advance(met.edges)
             new = np.unique(plays.at)
-            new = new[known.edges.size[new] < 0]
+            new = new[met.edges.size[new] < 0]
             if not len(new):
                 break
-            if known.count > MAX_EDGES:  # begin again with where the plays are
-                keys, known = known.numbering.keys_at(plays.at), _Expanded(game, deciders, width)
-                plays.at = known.enter(keys)
+            if met.count > MAX_EDGES:  # begin again with where the plays are
+                keys = met.numbering.keys_at(plays.at)
+                met = _Expanded(game, deciders, width, known)
+                plays.at = met.enter(keys)
                 new = np.unique(plays.at)
-            known.expand(new)
+            met.expand(new)
         if tally is not None:
-            ends = unpack_all(game.strides, known.numbering.keys_at(plays.at))
+            ends = unpack_all(game.strides, met.numbering.keys_at(plays.at))
             tally.add(begin, ends, plays.returns[:, game.players :])
-        total += plays.sums(known.payoffs)
+        total += plays.sums(met.payoffs)
     return _summed_up(games, *total)

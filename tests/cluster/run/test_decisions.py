@@ -24,8 +24,9 @@ from luckbase.solver.errors import (
     MemoryLimitError,
     MissingTableError,
     OptionError,
+    SearchLimitError,
 )
-from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from tests.places import BOARDS
 
@@ -116,6 +117,40 @@ def test_a_question_is_answered_at_once_and_its_payoffs_by_following(
             assert followed.value == pytest.approx(right.value, abs=1e-7)
             for action in right.actions:
                 assert followed[action.name] == pytest.approx(action.value, abs=1e-7)
+
+
+def test_following_ends_where_payoffs_are_stored_and_says_how_far_it_goes(
+    solved: StoredTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words, met = {"scores": (1000, 2000, 0), "earned": (0, 2, 0)}, list[int]()
+    answer = solved.follow(words, on_states=met.append)
+    with pytest.raises(SearchLimitError, match="more than 5 states; write games"):
+        solved.follow(words, 5)
+
+    def over(states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+        payoffs, found = StoredTable.lookup(solved, states)
+        return payoffs, found & (states[:, 3:9].sum(axis=1) == 0)
+
+    monkeypatch.setattr(solved, "lookup", over)
+    whole = solved.follow(words, on_states=met.append)
+    assert met[0] < met[1]
+    assert answer.value == pytest.approx(whole.value, abs=2e-7)
+    assert answer.source == "decisions"
+
+
+def test_payoffs_come_from_games_too_with_their_error(solved: StoredTable) -> None:
+    words = {"scores": (1000, 2000, 0), "earned": (0, 2, 0)}
+    right, answer = solved.follow(words), solved.simulate(words, 4000)
+    assert (answer.best, answer.to_act, answer.source) == (right.best, right.to_act, "games")
+    assert [each.name for each in answer.actions] == [each.name for each in right.actions]
+    assert 0.001 < answer.error < 0.5 / 4000**0.5 + 1e-4
+    for each in right.actions:
+        assert answer[each.name] == pytest.approx(each.value, abs=5 * answer.error)
+    assert answer[str(answer.best)] == answer.value
+    assert "standard error" in str(answer)
+    again = solved.simulate(words, 4000)
+    assert again == answer
+    assert solved.simulate(words, 4000, seed=1).value != answer.value
 
 
 def test_what_needs_payoffs_says_what_it_lacks(solved: StoredTable, tmp_path: Path) -> None:
