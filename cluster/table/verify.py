@@ -195,12 +195,12 @@ def _check_tier(part: TierPart, entry: FileEntry) -> list[str]:
     tier = part.layout.tier_of_number().get(entry.tier)
     if tier is None:
         return ["is of a tier that this board does not have"]
-    layout, first = part.layout, entry.first_row
-    if first < 0 or first % layout.block_rows(tier) or first + entry.rows > layout.rows(tier):
-        return ["is of a part that its tier does not have"]  # however it is cut in files
+    layout, first = part.layout, entry.first_row  # however the tier is cut in files
+    inside = first >= 0 and first + entry.rows <= layout.rows(tier)
     said = (entry.row_group_rows, (entry.first_key, entry.last_key))
     right = (row_group_rows(layout, tier), key_range(entry.tier, entry.rows, first))
-    return [] if said == right else ["its rows or keys are not those of its tier"]
+    fine = said == right and inside and first % layout.block_rows(tier) == 0
+    return [] if fine else ["its rows or keys are not those of its tier"]
 
 
 def check_residuals(
