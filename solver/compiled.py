@@ -73,7 +73,9 @@ class Function:
     def made(self) -> Any:
         """What it is to numba: a dispatcher, all of whose attributes it has."""
         with _making:
-            return self.__dict__.get("made") or self._make()
+            if "made" not in self.__dict__:  # from Python 3.12 on a property has no lock
+                self.__dict__["made"] = self._make()
+            return self.__dict__["made"]
 
     @property
     def _numba_type_(self) -> Any:

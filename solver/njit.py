@@ -27,6 +27,7 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 import time
 import uuid
 import zipfile
@@ -42,11 +43,15 @@ import numpy as np
 from llvmlite import binding
 from numba import types
 from numba.core import config, errors, registry, sigutils
+from numba.core.caching import IndexDataCacheFile
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.types import abstract
 
 P = ParamSpec("P")
 R = TypeVar("R")
 _Dispatcher: Any = registry.CPUDispatcher
+_IndexDataCacheFile: Any = IndexDataCacheFile
+_TypeMetaclass: Any = abstract._TypeMetaclass
 _arguments: Any = sigutils.normalize_signature
 
 
@@ -58,6 +63,9 @@ def njit(signature: Any, **options: Any) -> Callable[[Callable[P, R]], Callable[
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         made: Any = nb.njit(**options)(function)
+        kept = getattr(getattr(made, "_cache", None), "_cache_file", None)
+        if kept is not None:
+            kept.__class__ = _CacheFile
         if isinstance(made, _Dispatcher):  # else numba is switched off
             made.__class__ = _Declared
             made.declared = signature
@@ -89,6 +97,31 @@ def _without_scipy() -> None:
         arraymath.ensure_blas = ensure_blas  # type: ignore[attr-defined]
     finally:
         linalg.ensure_blas = ensure_blas
+
+
+def _type_by_type() -> None:
+    """Have two threads that make the same type at once get one: numba looks whether it is there and
+    enters it in two steps, and a call whose arguments have the other "matches no definition"."""
+    enter, one_by_one = _TypeMetaclass._intern, threading.RLock()
+
+    def enter_alone(cls: Any, made: Any) -> Any:
+        with one_by_one:
+            return enter(cls, made)
+
+    _TypeMetaclass._intern = enter_alone
+
+
+_type_by_type()
+
+
+class _CacheFile(_IndexDataCacheFile):  # type: ignore[misc]
+    """Named by the signature, and there before the index names it. numba counts the files of a
+    function, so that two processes which keep two signatures at once write both to one."""
+
+    def save(self, key: Any, data: Any) -> None:
+        name = self._data_name_pattern.replace("{number:d}", _digest(repr(key))[:12])
+        self._save_data(name, data)
+        self._save_index(self._load_index() | {key: name})
 
 
 class _Declared(_Dispatcher):  # type: ignore[misc]
@@ -297,7 +330,11 @@ def _key(files: dict[str, Path]) -> str:
 def digest_of(files: dict[str, Path]) -> str:
     """A hash of the files, by name, and of what compiles them."""
     texts = sorted((name, _text_digest(file, _stamp(file))) for name, file in files.items())
-    return hashlib.sha256(repr([_made_with(), texts]).encode()).hexdigest()[:20]
+    return _digest(repr([_made_with(), texts]))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
 def _stamp(file: Path) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import types
+from numba.core.types import abstract
 
 from luckbase.solver.games.press_your_luck import game
 from luckbase.solver.njit import njit
@@ -109,6 +111,28 @@ def test_threads_that_come_at_once_get_one_compiled_function() -> None:
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(lambda k: call(add, np.array([k % 2])), range(64))) == {4, 5}
     assert len(add.signatures) == len(call.signatures) == 1
+
+
+def test_a_type_that_two_threads_make_at_once_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else what the one declares does not match what the other calls it with."""
+    count, found = abstract._autoincr, list[Any]()
+
+    def make() -> None:
+        found.append(types.UniTuple(types.int64, 123_457))
+
+    def after_another() -> int:
+        code: int = count()
+        if not others:
+            others.append(threading.Thread(target=make))
+            others[0].start()
+            others[0].join(0.2)
+        return code
+
+    others = list[threading.Thread]()
+    monkeypatch.setattr(abstract, "_autoincr", after_another)
+    make()
+    others[0].join()
+    assert found[0] is found[1]
 
 
 def test_it_goes_through_pickle() -> None:

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
 
 from luckbase.solver import njit
@@ -216,6 +217,28 @@ def test_a_folder_that_goes_while_it_is_in_use_is_made_again(fresh: Path) -> Non
     shutil.rmtree(folder.parent)
     locator.ensure_cache_path()
     assert folder.is_dir()
+
+
+def test_two_signatures_kept_at_once_are_two_files(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By two processes, of which neither has seen what the other one keeps."""
+    function = press_your_luck.player_up.plain
+    one, two, after = (njit.njit(None)(function) for _ in range(3))
+    states = [np.zeros(20, kind) for kind in (np.int64, np.int32)]
+    keep = one._cache._cache_file._save_data
+
+    def keep_after_the_other(name: str, data: object) -> None:
+        two(states[1])
+        keep(name, data)
+
+    monkeypatch.setattr(two._cache._cache_file, "_load_index", dict)
+    monkeypatch.setattr(one._cache._cache_file, "_save_data", keep_after_the_other)
+    one(states[0])
+    assert len(list(fresh.rglob("*.nbc"))) == 2
+    for state in states:
+        after(state)
+    assert [args[0].dtype.name for args in after.signatures] == ["int64", "int32"]
 
 
 def test_many_may_prune_at_once(fresh: Path) -> None:
