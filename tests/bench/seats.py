@@ -1,6 +1,6 @@
 """The bench suite ``seats``: what a seat is worth at the start of round 2, by score and spins left.
 
-The spins are those that the questions give (`solver.games.press_your_luck.start`); of each number
+The spins are those that the questions give (`solver.games.press_your_luck.outcomes`); of each number
 of spins in all the expected chance to win is taken, a seat. A table that goes far is coarse, so
 `CASES` are solved one after the other, each in a folder that is removed, and each number is from
 the finest that has it. How far a coarser one is off is measured where a finer one has the same
@@ -77,7 +77,7 @@ def seats_suite(board: Path, results: Path) -> None:
 
 def chance_of(scores: tuple[int, ...]) -> Mapping[int, Fraction]:
     """The chance of each number of spins in all that the questions give."""
-    from luckbase.solver.games.press_your_luck.start import Start
+    from luckbase.solver.games.press_your_luck.outcomes import Start
 
     found: dict[int, Fraction] = {}
     for chance, state in Start(scores=scores).states():
@@ -90,7 +90,7 @@ def seats(table: Any, scores: tuple[int, ...]) -> BySpins:
     """The expected chances to win by spins in all, as far as the table goes."""
     import numpy as np
 
-    from luckbase.solver.games.press_your_luck.start import Start
+    from luckbase.solver.games.press_your_luck.outcomes import Start
 
     frontier, game = table.game.board.solve.frontier, table.game
     said = [(float(c), s) for c, s in Start(scores=scores).states() if sum(s["earned"])]

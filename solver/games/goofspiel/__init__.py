@@ -5,7 +5,7 @@ from luckbase.solver.board.registry import Entry
 GAMES = (
     Entry(
         "goofspiel",
-        f"{__name__}.board:GoofspielBoard",
+        f"{__name__}.game:GoofspielBoard",
         f"{__name__}.game:goofspiel",
         title="Goofspiel",
         about="Two players with the same cards bid one each, at once, for prizes that are turned "

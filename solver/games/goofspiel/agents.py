@@ -32,10 +32,10 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Agents
 from luckbase.solver.game.game import Agent, Game
-from luckbase.solver.games.goofspiel.board import Rules
 from luckbase.solver.games.goofspiel.game import (
     DECK,
     UPCARD,
+    Options,
     as_seen_by,
     make_all_canonical,
     options_of,
@@ -98,7 +98,7 @@ def _one_then(
     return strategies
 
 
-def _check_lead(options: Rules, objective: str) -> None:
+def _check_lead(options: Options, objective: str) -> None:
     if objective == "win" and options.objective != "win":
         raise OptionError(
             "agent 'win-optimal' needs the lead, which a board for points leaves out; play it "

@@ -36,8 +36,15 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Charts, Drawing, detailed, simplify
 from luckbase.solver.game.fields import members
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.goofspiel.board import Rules as Options
-from luckbase.solver.games.goofspiel.game import DECK, HANDS, LEAD, MINE, UPCARD, options_of
+from luckbase.solver.games.goofspiel.game import (
+    DECK,
+    HANDS,
+    LEAD,
+    MINE,
+    UPCARD,
+    Options,
+    options_of,
+)
 from luckbase.solver.matrix_game import simplex as matrix_game
 from luckbase.solver.scene import CHANCE, GONE, QUIET, UP, Box, Scene, Shape, Words, listed
 from luckbase.solver.search.bellman import evaluate, solved_games

@@ -28,9 +28,12 @@ from collections.abc import Mapping
 from functools import cache, partial
 from itertools import product
 from math import comb
+from typing import Literal
 
 import numpy as np
+from pydantic import StrictStr
 
+from luckbase.solver.board.model import Board, Section, option
 from luckbase.solver.compiled import njit, types
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
@@ -55,8 +58,6 @@ from luckbase.solver.game.rules import (
     Rules,
     Unavailable,
 )
-from luckbase.solver.games.goofspiel.board import GoofspielBoard
-from luckbase.solver.games.goofspiel.board import Rules as Options
 from luckbase.solver.sentences import many
 
 HERE = __package__
@@ -66,6 +67,35 @@ MINE, THEIRS, DECK, UPCARD, LEAD = 0, 1, 2, 3, 4
 """Where the fields stand in a state; for points there is no LEAD."""
 CARDS, WIN, ALL_POINTS, KEEP_CARDS = 0, 1, 2, 3
 """Where the board's whole numbers stand; ALL_POINTS is what stored leads are above the lead."""
+
+
+class Options(Section):
+    """The rule options."""
+
+    cards: int = option(13, 1, 16, "How many cards each player has, and how many prizes there are.")
+    objective: Literal["points", "win"] = option(
+        "points",
+        help="The payoff: expected points ahead, or the chance to finish ahead, half of it for a "
+        "draw.",
+    )
+    keep_cards: bool = option(
+        False,
+        help="States keep the cards of both hands, for agents who look at them; the values are the "
+        "same, and such a board has no table.",
+    )
+
+    @property
+    def points(self) -> int:
+        """The points of a full deck."""
+        return self.cards * (self.cards + 1) // 2
+
+
+class GoofspielBoard(Board):
+    """A board of Goofspiel: [rules] and nothing else."""
+
+    game: Literal["goofspiel"]
+    title: StrictStr = ""
+    rules: Options = Options()
 
 
 @njit(types.int64(types.int64))

@@ -32,11 +32,11 @@ from numpy.typing import NDArray
 from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints, coded, set_text
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game, Stopped, load_game
-from luckbase.solver.games.goofspiel.board import GoofspielBoard
 from luckbase.solver.games.goofspiel.game import (
     DECK,
     LEAD,
     UPCARD,
+    GoofspielBoard,
     path_counts,
     pattern_count,
     points_of,

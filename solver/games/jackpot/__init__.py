@@ -5,7 +5,7 @@ from luckbase.solver.board.registry import Entry
 GAMES = (
     Entry(
         "jackpot",
-        f"{__name__}.board:JackpotBoard",
+        f"{__name__}.game:JackpotBoard",
         f"{__name__}.game:jackpot",
         title="Jackpot and Shut the Box",
         about="One player rolls dice and flips tiles that the roll allows, until all are flipped "

@@ -31,11 +31,11 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Charts, Drawing
 from luckbase.solver.game.fields import members
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.jackpot.board import Rules as Options
 from luckbase.solver.games.jackpot.game import (
     FACES,
     OPEN,
     ROLL,
+    Options,
     before_roll,
     options_of,
     outcome_names,

@@ -12,7 +12,7 @@ roll.
   set with the highest tile first, then with the next highest. Where a single thing can be flipped
   nothing is chosen.
 * Over when all tiles are flipped, or a roll allows none. The payoff is 1 if all are flipped and 0
-  otherwise, or minus the sum of the open tiles.
+  otherwise, or minus the sum of the open tiles (payoffs are better when they are more).
 
 Ties between actions: the order of the choices, and two dice before one; a later one must be better
 by more than the tolerance.
@@ -29,9 +29,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import product
+from typing import Literal, Self
 
 import numpy as np
+from pydantic import model_validator
 
+from luckbase.solver.board.model import Board, Section, mistake, option
 from luckbase.solver.compiled import njit, types
 from luckbase.solver.game import rules
 from luckbase.solver.game.arrays import Ints
@@ -47,10 +50,8 @@ from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups
 from luckbase.solver.game.rules import Numbers, Rules
-from luckbase.solver.games.jackpot.board import JackpotBoard
-from luckbase.solver.games.jackpot.board import Rules as Options
 from luckbase.solver.search.expand import expand
-from luckbase.solver.sentences import many
+from luckbase.solver.sentences import many, show
 
 HERE = __package__
 OPEN, FACES = 0, 1
@@ -65,6 +66,69 @@ that add up to 0, 1, …, dice * sides begin, and where the last ones end; then 
 NEVER, MAY, MUST = 0, 1, 2
 """The values of ONE_DIE."""
 _i, _i1, _f1 = types.int64, types.int64[::1], types.float64[::1]
+
+MAX_ROLLS = 1296
+"""Ordered rolls: four dice of six sides."""
+MAX_STATES = 1 << 24
+"""Sets of tiles times ordered rolls: 16 tiles with two dice of 16 sides."""
+
+
+class Options(Section):
+    """The rule options."""
+
+    tiles: int = option(9, 1, 16, "How many tiles there are, numbered from 1, all open at first.")
+    dice: int = option(2, 1, 4, "How many dice are rolled.")
+    sides: int = option(6, 2, 20, "Faces of each die, all equally likely.")
+    allowed: Literal["jackpot", "sum"] = option(
+        "jackpot",
+        help="What may be flipped: the tile of one die or of the sum of all (Jackpot), or any "
+        "tiles that add up to the roll (Shut the Box).",
+    )
+    one_die: Literal["never", "may", "must"] = option(
+        "never",
+        help="Whether one die may or must be rolled, once every tile above its faces is flipped; "
+        "only with two dice and allowed = 'sum'.",
+    )
+    objective: Literal["shut", "sum"] = option(
+        "shut", help="The payoff: the chance to flip all tiles, or minus the sum of those left."
+    )
+
+    @property
+    def rolls(self) -> int:
+        """How many ordered rolls there are: all equally likely."""
+        return int(self.sides**self.dice)
+
+    @model_validator(mode="after")
+    def _can_be_solved(self) -> Self:
+        if self.rolls > MAX_ROLLS:
+            said = f"{self.dice} dice of {self.sides} sides roll in {self.rolls} ways"
+            raise mistake(f"{said}; expected at most {MAX_ROLLS}", "rules", "dice")
+        if self.rolls << self.tiles > MAX_STATES:
+            said = f"{self.tiles} tiles and {self.rolls} rolls make {self.rolls << self.tiles}"
+            raise mistake(f"{said} positions; expected at most {MAX_STATES}", "rules", "tiles")
+        if self.one_die != "never" and (self.dice, self.allowed) != (2, "sum"):
+            said = f"{show(self.one_die)} is for boards with dice = 2 and allowed = 'sum'"
+            raise mistake(f"{said}; write 'never'", "rules", "one_die")
+        stuck = self._never_flipped()
+        if stuck:
+            raise mistake(f"no roll can flip tile {stuck}, so no game can be won", "rules", "tiles")
+        return self
+
+    def _never_flipped(self) -> int | None:
+        """The lowest tile that no roll allows, even with all tiles down; None if there is none."""
+        tiles, most = range(1, self.tiles + 1), self.dice * self.sides
+        if self.allowed == "jackpot":
+            flipped = {*range(1, self.sides + 1), *range(self.dice, most + 1)}
+        else:  # alone, or a lower one with others that lift it to the least roll
+            flipped = {*range(1, most + 1)} if sum(tiles) >= self.dice else set()
+        return min({*tiles} - flipped, default=None)
+
+
+class JackpotBoard(Board):
+    """A board of Jackpot or Shut the Box: [rules] and nothing else."""
+
+    game: Literal["jackpot"]
+    rules: Options = Options()
 
 
 @njit(_i(_i1))

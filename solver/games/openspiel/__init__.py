@@ -5,7 +5,7 @@ from luckbase.solver.board.registry import Entry
 GAMES = (
     Entry(
         "openspiel",
-        f"{__name__}.board:OpenSpielBoard",
+        f"{__name__}.game:OpenSpielBoard",
         f"{__name__}.game:openspiel",
         title="A game of OpenSpiel",
         about="A game of Google DeepMind's OpenSpiel, found state by state through its Python "

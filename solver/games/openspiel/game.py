@@ -31,10 +31,11 @@ from functools import partial
 from importlib.metadata import version
 from itertools import product
 from operator import add
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
+from luckbase.solver.board.model import Board, Section, option
 from luckbase.solver.compiled import njit
 from luckbase.solver.errors import OptionError, need
 from luckbase.solver.game import rules
@@ -51,7 +52,6 @@ from luckbase.solver.game.rules import (
     Numbers,
     Rules,
 )
-from luckbase.solver.games.openspiel.board import OpenSpielBoard
 from luckbase.solver.sentences import nearest, setting, shorten
 
 MAX_STATES, MAX_EDGES = 1_000_000, 20_000_000
@@ -65,6 +65,24 @@ HEAD = 2
 """The board's whole numbers: states n, edges m; then where each state's edges begin (n + 1), kind
 and actor of each (n), child and action of each edge (m). Its fractions: the chances (m), what each
 edge pays each player (m * players). A state that is over has one edge, which holds its payoff."""
+
+
+class Options(Section):
+    """The rule options."""
+
+    load: str = option("tic_tac_toe", help="The game as pyspiel.load_game takes it.")
+    states: Literal["strings", "moves", "histories"] = option(
+        "strings",
+        help="What makes two positions one state: OpenSpiel's string of them; the string and how "
+        "many moves were made; or all moves that were made.",
+    )
+
+
+class OpenSpielBoard(Board):
+    """A game of OpenSpiel."""
+
+    game: Literal["openspiel"] = "openspiel"
+    rules: Options = Options()
 
 
 @njit(rules.TRANSITION_TYPE)

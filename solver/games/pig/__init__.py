@@ -5,7 +5,7 @@ from luckbase.solver.board.registry import Entry
 GAMES = (
     Entry(
         "pig",
-        f"{__name__}.board:PigBoard",
+        f"{__name__}.game:PigBoard",
         f"{__name__}.game:pig",
         title="Pig",
         about="Two players race to a goal, 100 points as a rule, and roll a die as often as they "
@@ -13,7 +13,7 @@ GAMES = (
     ),
     Entry(
         "pig-rounds",
-        f"{__name__}.board:PigRoundsBoard",
+        f"{__name__}.game:PigRoundsBoard",
         f"{__name__}.game:pig_rounds",
         title="Pig by rounds",
         about="Two players take a turn each in every round, ten rounds as a rule, and the higher "

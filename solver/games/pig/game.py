@@ -33,9 +33,12 @@ Source: docs/sources.md#pig-blog.
 from __future__ import annotations
 
 from functools import partial
+from typing import Literal, Self
 
 import numpy as np
+from pydantic import model_validator
 
+from luckbase.solver.board.model import Board, Section, mistake, option
 from luckbase.solver.compiled import njit, types
 from luckbase.solver.game import rules
 from luckbase.solver.game.arrays import Ints
@@ -53,12 +56,14 @@ from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups
 from luckbase.solver.game.rules import Numbers, Rules
-from luckbase.solver.games.pig.board import PigBoard, PigRoundsBoard, RoundsRules
 from luckbase.solver.games.skunk.agents import TurnAgents
 from luckbase.solver.games.skunk.game import (
     COUNTED,
     HELP,
     NO_ROLLS,
+    RULE_HELP,
+    Options,
+    Penalty,
     groups_of_scores,
     race,
     refuse_rolls,
@@ -79,6 +84,105 @@ ROUNDS, CUT, FORCED, TOTAL, MAX_POINTS, TABLES = 0, 1, 2, 3, 4, 5
 for the others: how many of the TOTAL rolls take the turn, and are worth 0 to MAX_POINTS."""
 
 _i, _i1 = types.int64, types.int64[::1]
+
+
+class PigRules(Section):
+    """The rule options of the race, as Skunk's. Two-dice Pig has ``dice = 2`` and ``all_ones =
+    "score"`` and is Skunk; Piglet is a coin, ``sides = 2``, ``goal = 10``, ``count = "rolls"``."""
+
+    goal: int = option(100, 1, 200, RULE_HELP["goal"])
+    dice: int = option(1, 1, 4, RULE_HELP["dice"])
+    sides: int = option(6, 2, 20, RULE_HELP["sides"])
+    some_ones: Penalty = option("turn", help=RULE_HELP["some_ones"])
+    all_ones: Penalty = option("turn", help=RULE_HELP["all_ones"])
+    first_roll_safe: bool = option(False, help=RULE_HELP["first_roll_safe"])
+    first_roll_forced: bool = option(True, help="A turn begins with a roll (Skunk's must_roll).")
+    count: Literal["faces", "rolls"] = option("faces", help=RULE_HELP["count"])
+    count_rolls: bool = option(False, help=RULE_HELP["count_rolls"])
+
+    def race(self) -> Options:
+        """The same in Skunk's words."""
+        options = self.model_dump()
+        return Options(must_roll=options.pop("first_roll_forced"), **options)
+
+    @model_validator(mode="after")
+    def _can_be_played(self) -> Self:
+        self.race()
+        return self
+
+
+class PigBoard(Board):
+    """A board of the race: [rules] and nothing else."""
+
+    game: Literal["pig"]
+    rules: PigRules = PigRules()
+
+
+class RoundsRules(Section):
+    """The rule options of the n-round game."""
+
+    rounds: int = option(10, 1, 50, "Rounds; in each, player 1 takes a turn and then player 2.")
+    dice: int = option(
+        1, 1, 4, "How many dice are rolled at once; a roll with any 1 takes the turn's points."
+    )
+    sides: int = option(6, 2, 20, RULE_HELP["sides"])
+    first_roll_safe: bool = option(True, help=RULE_HELP["first_roll_safe"])
+    first_roll_forced: bool = option(False, help="A turn begins with a roll.")
+    draw: Literal["half", "first", "second"] = option(
+        "half",
+        help="Equal totals: half a win for each player, or a win of the first or the second.",
+    )
+    objective: Literal["win", "difference"] = option(
+        "win", help="The payoff: the chance to win, or that minus the chance to lose."
+    )
+    count_rolls: bool = option(False, help=RULE_HELP["count_rolls"])
+
+    def race(self) -> Options:
+        """What the dice do, in Skunk's words."""
+        return Options(
+            dice=self.dice, sides=self.sides, some_ones="turn", all_ones="turn",
+            first_roll_safe=self.first_roll_safe,
+        )  # fmt: skip
+
+    def payoffs(self) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+        """What each player gets where player 1 has won, nobody, player 2."""
+        drawn = {"half": 0.5, "first": 1.0, "second": 0.0}[self.draw]
+        one = (1.0, drawn, 0.0)
+        if self.objective == "difference":
+            one = (1.0, 2 * drawn - 1, -1.0)
+            return one, (-one[0], -one[1], -one[2])
+        return one, (0.0, 1 - drawn, 1.0)
+
+    @model_validator(mode="after")
+    def _can_be_played(self) -> Self:
+        self.race()
+        return self
+
+
+class RoundsSolve(Section):
+    """The solve options of the n-round game."""
+
+    cut: int = option(
+        600, 10, 2000,
+        "A lead, in points, that counts as a game won; the table's error says what that can "
+        "change.",
+    )  # fmt: skip
+
+
+class PigRoundsBoard(Board):
+    """A board of the n-round game: [rules] and [solve]."""
+
+    game: Literal["pig-rounds"]
+    rules: RoundsRules = RoundsRules()
+    solve: RoundsSolve = RoundsSolve()
+
+    @model_validator(mode="after")
+    def _cut_is_above_a_roll(self) -> Self:
+        most = self.rules.dice * self.rules.sides
+        if self.solve.cut <= most:
+            said = f"{self.solve.cut} is too small; expected more than {most}, the most of a roll"
+            raise mistake(said, "solve", "cut")
+        return self
 
 
 @njit(types.void(_i1, _i, _i1))

@@ -22,8 +22,16 @@ from luckbase.solver.compiled import njit, types
 from luckbase.solver.game.arrays import Decisions, Floats, Ints, kernel_arrays
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game, Stopped
-from luckbase.solver.games.pig.board import PigRoundsBoard
-from luckbase.solver.games.pig.game import CUT, FORCED, HOLD, MAX_POINTS, ROLL, TABLES, TOTAL
+from luckbase.solver.games.pig.game import (
+    CUT,
+    FORCED,
+    HOLD,
+    MAX_POINTS,
+    ROLL,
+    TABLES,
+    TOTAL,
+    PigRoundsBoard,
+)
 from luckbase.solver.games.skunk.kernel import Race
 
 _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[::1]

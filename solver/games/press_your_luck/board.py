@@ -58,6 +58,7 @@ from luckbase.solver.games.press_your_luck.outcomes import (
     Effect,
     Outcomes,
     Paid,
+    Start,
     coarsened,
     fewest,
     in_units,
@@ -77,7 +78,6 @@ from luckbase.solver.games.press_your_luck.slides import (
     read_squares,
     squares_as_written,
 )
-from luckbase.solver.games.press_your_luck.start import Start
 from luckbase.solver.sentences import show
 
 MAX_LANDINGS = 2000  # different lists of slides to choose from

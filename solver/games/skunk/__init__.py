@@ -5,7 +5,7 @@ from luckbase.solver.board.registry import Entry
 GAMES = (
     Entry(
         "skunk",
-        f"{__name__}.board:SkunkBoard",
+        f"{__name__}.game:SkunkBoard",
         f"{__name__}.game:skunk",
         title="Skunk",
         about="Two players race to a goal, 100 points as a rule, and roll two dice as often as "

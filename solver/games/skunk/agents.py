@@ -33,8 +33,7 @@ from luckbase.solver.game.arrays import Decisions, Floats, Ints
 from luckbase.solver.game.capabilities import Agents, ClosedForms, agents_of, plain
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.games.skunk import kernel
-from luckbase.solver.games.skunk.board import Rules
-from luckbase.solver.games.skunk.game import HOLD, ROLL, TURN, race_options
+from luckbase.solver.games.skunk.game import HOLD, ROLL, TURN, Options, race_options
 from luckbase.solver.games.skunk.kernel import Race, race_of
 from luckbase.solver.sentences import setting
 
@@ -79,7 +78,7 @@ class Computer:
         return [stick if action == HOLD else 1.0 - stick for action in actions]
 
 
-def visits(sticks: Sticks, rules: Rules, most: int) -> tuple[Floats, Floats]:
+def visits(sticks: Sticks, rules: Options, most: int) -> tuple[Floats, Floats]:
     """float64 (most + 1,) each: the chance that a turn without end of the game comes to so many
     points, and to hold there. `most` is as far as it is followed."""
     here = np.zeros((most + 1, most + 2))  # turn, rolls: each roll is worth a point or more
@@ -102,14 +101,14 @@ def visits(sticks: Sticks, rules: Rules, most: int) -> tuple[Floats, Floats]:
     return reached, holds
 
 
-def holds_by_turn(sticks: Sticks, rules: Rules, most: int) -> Floats:
+def holds_by_turn(sticks: Sticks, rules: Options, most: int) -> Floats:
     """float64 (most + 1,): the chance to hold at each turn's points, averaged over the rolls; 1
     where they never come."""
     reached, holds = visits(sticks, rules, most)
     return np.divide(holds, reached, out=np.ones(most + 1), where=reached > 0)
 
 
-def turn_points(sticks: Sticks, rules: Rules, most: int) -> Floats:
+def turn_points(sticks: Sticks, rules: Options, most: int) -> Floats:
     """float64 (most + 1,): the chance that a turn brings so many points, 0 when a roll takes them.
 
     Turns are followed up to `most` points; what goes on above counts as 0.

@@ -25,12 +25,17 @@ Sources: docs/sources.md#gottahack-1998, docs/sources.md#neller-and-presser-2004
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from itertools import product
+from typing import Any, Literal, Self
 
 import numpy as np
+from pydantic import model_validator
 
+from luckbase.solver.board.model import Board, Section, mistake, option
 from luckbase.solver.compiled import njit
 from luckbase.solver.game import rules
 from luckbase.solver.game.arrays import Ints
@@ -47,8 +52,6 @@ from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Threshold, TurningPoint
 from luckbase.solver.game.rules import Numbers, Rules
-from luckbase.solver.games.skunk.board import Rules as Options
-from luckbase.solver.games.skunk.board import SkunkBoard
 from luckbase.solver.sentences import many
 
 HERE = __package__
@@ -70,6 +73,90 @@ HELP = {
     "rolls": "Rolls made in this turn so far.",
 }
 """What the fields are."""
+
+
+MAX_ROLLS = 10_000
+"""Ordered rolls: four dice of ten sides."""
+
+Penalty = Literal["turn", "score", "points"]
+
+RULE_HELP = {
+    "goal": "Points that win at once, banked and the turn's together.",
+    "dice": "How many dice are rolled at once.",
+    "sides": "Faces of each die, all equally likely; 2 is a coin.",
+    "some_ones": "What a roll costs in which some dice show a 1: the turn's points, the banked "
+    "points (score) too, or nothing, and the faces count (points).",
+    "all_ones": "What a roll costs in which every die shows a 1: the same choices.",
+    "first_roll_safe": "The first roll of a turn costs nothing, and its faces count.",
+    "count": "What a roll that costs nothing is worth: the sum of its faces, or one point (rolls).",
+    "count_rolls": "States keep how many rolls the turn has had, for agents who look at it; the "
+    "values are the same, and such a board has no table.",
+}
+"""What the options are, here and in Pig."""
+
+
+class Options(Section):
+    """The rule options. Without `must_roll` there is no full table; no player who may pass is
+    better off."""
+
+    goal: int = option(100, 1, 200, RULE_HELP["goal"])
+    dice: int = option(2, 1, 4, RULE_HELP["dice"])
+    sides: int = option(6, 2, 20, RULE_HELP["sides"])
+    some_ones: Penalty = option("turn", help=RULE_HELP["some_ones"])
+    all_ones: Penalty = option("score", help=RULE_HELP["all_ones"])
+    first_roll_safe: bool = option(False, help=RULE_HELP["first_roll_safe"])
+    count: Literal["faces", "rolls"] = option("faces", help=RULE_HELP["count"])
+    must_roll: bool = option(
+        True,
+        help="A turn begins with a roll; without it two players could pass for ever: there is no "
+        "full table, and the board is searched.",
+    )
+    count_rolls: bool = option(False, help=RULE_HELP["count_rolls"])
+
+    @model_validator(mode="after")
+    def _can_be_played(self) -> Self:
+        if self.sides**self.dice > MAX_ROLLS:
+            said = f"{self.dice} dice of {self.sides} sides roll in {self.sides**self.dice} ways"
+            raise mistake(f"{said}; expected at most {MAX_ROLLS}", "rules", "dice")
+        return self
+
+    def race(self) -> Options:
+        """The options of a race in Skunk's words, which are these."""
+        return self
+
+    def every_roll(self, first: bool) -> Iterator[tuple[tuple[int, ...], Penalty, int]]:
+        """(faces, what the roll does, its points) of every ordered roll, of a turn's first or a
+        later one."""
+        for faces in product(range(1, self.sides + 1), repeat=self.dice):
+            ones = faces.count(1)
+            penalty: Penalty = "points"
+            if ones and not (first and self.first_roll_safe):
+                penalty = self.all_ones if ones == self.dice else self.some_ones
+            points = sum(faces) if self.count == "faces" else 1
+            yield faces, penalty, points if penalty == "points" else 0
+
+    def rolls(self, first: bool) -> Rolls:
+        """The ordered rolls by what they do, the first of a turn or a later one."""
+        counts = Counter((penalty, points) for _, penalty, points in self.every_roll(first))
+        points = [counts["points", k] for k in range(self.dice * self.sides + 1)]
+        return Rolls(counts["turn", 0], counts["score", 0], points, counts.total())
+
+
+@dataclass(frozen=True)
+class Rolls:
+    """How many rolls lose the turn, lose the score, are worth each number of points; all."""
+
+    turn: int
+    score: int
+    points: list[int]
+    total: int
+
+
+class SkunkBoard(Board):
+    """A board of Skunk: [rules] and nothing else."""
+
+    game: Literal["skunk"]
+    rules: Options = Options()
 
 
 @njit(rules.TRANSITION_TYPE)

@@ -12,8 +12,7 @@ from functools import partial
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Drawing
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.skunk.board import Rules
-from luckbase.solver.games.skunk.game import MINE, PLAYER, ROLL, TURN, YOURS, race_options
+from luckbase.solver.games.skunk.game import MINE, PLAYER, ROLL, TURN, YOURS, Options, race_options
 from luckbase.solver.scene import CHANCE, GONE, GOOD, QUIET, UP, Box, Die, Scene, Shape, Words
 from luckbase.solver.sentences import many
 
@@ -45,7 +44,7 @@ def drawing(game: Game) -> Drawing:
     return Drawing(partial(_draw, options), RollNames(options).in_race)
 
 
-def _draw(options: Rules, values: Ints) -> Scene:
+def _draw(options: Options, values: Ints) -> Scene:
     mine, yours, turn, player, *rolls = values.tolist()
     banked = (mine, yours) if player == 1 else (yours, mine)
     winner = None
@@ -140,7 +139,7 @@ NUMBERS = ("", "a", "two", "three", "four")
 class RollNames:
     """The names of what rolls bring, under rule options."""
 
-    def __init__(self, options: Rules) -> None:
+    def __init__(self, options: Options) -> None:
         self.options = options
         self.rolls: dict[tuple[bool, str, int], set[tuple[int, ...]]] = {}
         """(first of a turn, what it does, points) -> the faces of such rolls, the highest first."""
