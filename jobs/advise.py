@@ -71,9 +71,9 @@ def advise(
 
 def _replayed(episode: Episode, out: str | None, as_json: bool) -> None:
     if out is not None:
-        from luckbase.jobs.web.episode import page
+        from luckbase.jobs.web.report import episode_page
 
-        size = terminal.write_file(out, page(episode).encode())
+        size = terminal.write_file(out, episode_page(episode).encode())
         terminal.say(f"{out}: {size:,} bytes", whole=True)
     if as_json:
         terminal.print_json(episode)

@@ -30,7 +30,6 @@ from luckbase.cluster.batch.requests import (
 )
 from luckbase.cluster.inputs import has_full_table, is_job, roots_of, solved, stores_decisions
 from luckbase.cluster.machine import free_disk
-from luckbase.cluster.run import decisions
 from luckbase.cluster.run.driver import complete_ledger, memory_budget
 from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, Solved
@@ -156,6 +155,8 @@ def _plan_full_table(
             return Due(request, "complete", (), table)
     plan: Plan = make_plan(layout, options.slots)
     if decides:
+        from luckbase.cluster.run import decisions
+
         plan = decisions.make_plan(game.need(DecisionLayout), options.payoffs_of)
     names = sorted(name for name in plan.names if name.startswith(f"{part}/"))
     state, why, whole = _state(game, table, options, names, part)

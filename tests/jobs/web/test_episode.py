@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import luckbase
-from luckbase.jobs.web.episode import page
+from luckbase.jobs.web.report import episode_page as page
 from tests.jobs.web.browsing import faults
 from tests.places import BOARDS
 
