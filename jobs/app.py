@@ -53,8 +53,7 @@ class _Command(TyperCommand):
     @property
     def examples(self) -> Sequence[str]:
         """Lines that can be typed."""
-        found: Sequence[str] = self.callback.examples  # type: ignore[union-attr]
-        return found
+        return self.callback.examples  # type: ignore[union-attr]
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return [*(name for name, _ in self._arguments()), "[OPTIONS]"]

@@ -125,8 +125,7 @@ def _version() -> str:
         import tomllib
 
         project = Path(__file__).resolve().parents[1] / "pyproject.toml"
-        found: str = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"]
-        return found
+        return tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"]
 
 
 def _place(results: str | os.PathLike[str]) -> Path:

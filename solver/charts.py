@@ -114,8 +114,7 @@ class _Chart(Result):
         >>> t.chart("leads").save("leads.png")
 
         Raises OptionError for another ending, and where matplotlib is needed and not there."""
-        size: int = drawn("file", self, os.fspath(path))
-        return size
+        return drawn("file", self, os.fspath(path))
 
 
 @dataclass(frozen=True)
@@ -183,8 +182,7 @@ class _Picture(_Chart):
 
     def _repr_png_(self) -> bytes | None:
         with suppress(OptionError):  # without matplotlib
-            png: bytes | None = drawn("png", self)
-            return png
+            return drawn("png", self)
         return None
 
 

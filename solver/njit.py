@@ -69,7 +69,7 @@ def njit(signature: Any, **options: Any) -> Callable[[Callable[P, R]], Callable[
         if isinstance(made, _Dispatcher):  # else numba is switched off
             made.__class__ = _Declared
             made.declared = signature
-        return made  # type: ignore[no-any-return]
+        return made
 
     return decorate
 

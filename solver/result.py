@@ -116,8 +116,7 @@ class Result:
                 return cls._in_place(inner(value))
 
             schema["serialization"] = core_schema.wrap_serializer_function_ser_schema(serialize)
-        made: CoreSchema = schema
-        return made
+        return schema
 
     @classmethod
     def __get_pydantic_json_schema__(

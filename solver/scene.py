@@ -114,8 +114,7 @@ class Scene:
         """The drawing in a notebook; None where nobody draws."""
         from luckbase.solver.charts import drawn
 
-        html: str | None = drawn("html", self)
-        return html
+        return drawn("html", self)
 
 
 LETTER = 0.62

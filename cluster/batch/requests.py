@@ -1,17 +1,8 @@
 """Which boards are meant by files, folders and job files: each read and checked.
 
-A folder means every board file below it, in the order of their names; a job file what it lists.
-What can not be read is listed too, with its sentence, so that it stops nothing else. A job file is
-TOML; `jobs/nights/example.toml` is one::
-
-    order = "shortest"            # or "listed", as they stand
-    workers = 2
-    memory = 4                    # GB
-
-    [[board]]
-    file = "../boards/mine.toml"  # or a folder, or a list of both; from the job file's own folder
-    set = { frontier = 2 }        # as --set
-    variants = [{ max_whammies = 3 }, { max_whammies = 4 }]
+A folder means every board file below it, in the order of their names; a job file what it lists
+(docs/how-to/nights.md; `jobs/nights/example.toml` is one). What can not be read is listed too, with
+its sentence, so that it stops nothing else.
 """
 
 from __future__ import annotations

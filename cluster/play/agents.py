@@ -1,26 +1,13 @@
 """Agents as people name them: one for all players or one for each, and what decides for them.
 
 A name is one of the game's own, ``optimal``, ``best-response``, ``random``, or, where a way to open
-files is given, a table's directory or board file, or a file of frequencies, ``people.csv``. In
-Python an agent may also be a function (`solver.game.game.Agent`), a `Policy`, or an open table.
+files is given, a table's directory or board file, or a file of frequencies, ``people.csv``
+(docs/how-to/agents.md). In Python an agent may also be a function (`solver.game.game.Agent`), a
+`Policy`, or an open table.
 
-A **file of frequencies** says how often people did what, and where::
-
-    lead,spins,passes,of
-    ..-500,1..3,12,40          up to $500 behind, with one to three spins left: 12 of 40 passed
-    0,1,3,10
-    500..2500,1..2,20,50       a number, or from one to another, both included; either end left out
-    else,always-pass-ahead     elsewhere they play as the agent of this name; may be left out
-
-The columns are those that the game's decisions turn on (`TurningPoint.columns`), one or more of
-them, then how often the action was taken and of how many times, which `TurningPoint.does` names. An
-empty line, and one that begins with ``#``, says nothing.
-
-A state is of the first row that covers it. Of a state that no row covers, ``else`` says how they
-play; without it the nearest row does: nearest in the last of the columns, of these in the one
-before, and so on, the first in the file where they are level. Several actions of the kind (to pass
-to either of two opponents) are equally likely, and so are several of the others. Where there is
-none of the kind, or nothing else, it is ``else`` again, or without it the first action.
+By a file of frequencies several actions of the kind that it counts (to pass to either of two
+opponents) are equally likely, and so are several of the others. Where there is none of the kind, or
+nothing else, they play as ``else`` says, or without it take the first action.
 """
 
 from __future__ import annotations
@@ -159,8 +146,7 @@ def _player(game: Game, agent: AgentLike, opener: Opener, argument: str) -> str 
                 f"{option(argument)}: {name_of(agent)} is a table of {table.origin}, not of this "
                 "board with these options"
             )
-        policy: Policy = table.agent()
-        return policy
+        return table.agent()
     if isinstance(agent, str):
         named = agent in (OPTIMAL, BEST_RESPONSE, RANDOM)
         return agent if named else named_agent(game, agent, argument)
@@ -168,8 +154,7 @@ def _player(game: Game, agent: AgentLike, opener: Opener, argument: str) -> str 
         raise OptionError(
             f"{option(argument)}: {agent!r} is not an agent; give a name, a function or a table"
         )
-    function: Agent = agent
-    return function
+    return agent
 
 
 Column = Callable[[Ints, int], Ints]
@@ -221,8 +206,7 @@ class Frequencies:
     def _elsewhere(self, game: Game, player: int, state: Ints, own: Ints) -> Floats:
         if self.otherwise is not None:
             return self.otherwise(game, player, state, [own])[0]
-        first: Floats = np.eye(1, len(own))[0]
-        return first
+        return np.eye(1, len(own))[0]
 
 
 def read_frequencies(game: Game, path: Path) -> Policy:

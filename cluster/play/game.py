@@ -427,8 +427,7 @@ def _first_state(game: Game, draw: Draw, stored: Lookup | None) -> Ints:
         said = "" if stored is None else stored.missing(states[0])
         raise MissingTableError(f"{said}; say where to start, as {option('start')}"
                                 + on_command_line(" FIELD=VALUE", "={'field': value}"))  # fmt: skip
-    found: Ints = states[at[draw(chances[at])]]
-    return found
+    return states[at[draw(chances[at])]]
 
 
 LOOK_AHEAD, LOOKED_AT = 12, 400

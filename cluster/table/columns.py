@@ -1,29 +1,13 @@
 """Columns of a table as people say them: those of every action, and conditions on all of them.
 
-Every action's payoffs are columns, the same in an export, in a batch and in a frame.
+Every action's payoffs are columns, the same in an export, in a batch and in a frame
+(docs/how-to/export.md names them, and says how conditions are written). Columns, and not a list of
+actions in each row: what people ask is how two actions compare, and CSV and Excel have no lists.
+Their order is that of the rules where the game lists its actions, else numbers by size and letters
+by the alphabet.
 
-::
-
-    to_act  best  margin  toss_up  play_payoff_1 play_payoff_2 …  pass_to_3_payoff_1 …
-
-An action's payoff to player i is ``<action>_payoff_<i>``. Where both players choose at once,
-``<choice>_chance_<i>`` is the chance of player i's choice in an optimal strategy of his, and
-``<choice>_payoff_<i>`` what it pays him against the other's. ``<action>`` is the action's name in
-small letters, with ``_`` for all that is neither letter nor digit, so that neither SQL nor
-``frame.play_payoff_1`` need quotes. A column is empty (null) where the state has no such action.
-
-Columns, and not a list of actions in each row: what people ask is how two actions compare, and CSV
-and Excel have no lists. Their order is that of the rules where the game lists its actions, else
-numbers by size and letters by the alphabet.
-
-Which rows are wanted is said in words: ``scores_1>=8000 spins=2 best!='play'``. Every word is
-COLUMN OP VALUE, words stand between spaces, and all of them must hold. OP is one of
-``= == != < <= > >=``. COLUMN is a column of the table, or a field of several numbers
-(``scores=0,8000,3000``) or a set of cards (``mine=1,2,5``) as a query takes it, with ``=`` only.
-VALUE is a number, another column of numbers (``scores_2<scores_3``), ``true``, ``false``, or text.
-A row whose column is empty does not match. Row
-groups that can not match are found from the constants of their file and the least and the greatest
-value of a column in them (`Where.may_hold`), and are not read.
+Row groups that can not match a condition are found from the constants of their file and the least
+and the greatest value of a column in them (`Where.may_hold`), and are not read.
 """
 
 from __future__ import annotations

@@ -242,8 +242,7 @@ def _matching(part: Part, batch: Batch, where: Where, stored: pa.Schema) -> Ints
         return at
     columns = pa.schema([stored.field(name) for name in where.columns])
     fitted = _fitted(batch.rows, part, columns).append_column("", column_of(at))
-    found: Ints = numbers_of(fitted.filter(expression).column(""))
-    return found
+    return numbers_of(fitted.filter(expression).column(""))
 
 
 def _fitted(rows: pa.Table, part: Part, schema: pa.Schema) -> pa.Table:

@@ -1,38 +1,20 @@
 """Parquet files of a table: their columns, how they are written, and read only as written.
 
-**The full table** (``tiers/``): one file a tier, or a part of one. Its name is the tier's constant
-columns, ``spins-2.whammies_1-0.whammies_2-0.whammies_3-0.parquet``, with ``.003`` before the ending
-for file 3 of several; ``all.parquet`` where a game is one tier. A tier of more than `FILE_ROWS`
-rows is cut in files as equal as its blocks allow, one that its game solves in parts
-(`Layout.parts`) in these: several cores write at once, and the bytes hang on the board alone. Rows
-stand in the order of the tier's keys: row i is the state with key tier << 40 | i. Columns, in
-order: the constant ones, the state's other fields (people's units: int32, one column a player and
-field, ``scores_1``; sets of cards or tiles as text, ``1 2 5``), ``payoff_1 …`` (float32 or float64
-as the board says, one a player), ``best`` (the name of the best action; null where nobody decides),
-``to_act`` (int8: who acts, from 1; 0 where nobody does, or both), and where the goals say so
-``margin`` (float32: what the second best would cost the one who acts; null where they have no
-choice).
+docs/reference/table-format.md has their names and columns, for the full table (``tiers/``) and for
+searches (``search/``). A tier of more than `FILE_ROWS` rows is cut in files as equal as its blocks
+allow, one that its game solves in parts (`Layout.parts`) in these: several cores write at once, and
+the bytes hang on the board alone. Row groups hold a multiple of the game's block of about 32 k rows. Measured
+on a $500 tier of 3.9 M rows (`python -m tests.bench store`): the three payoffs as byte-stream-split
+with zstd level -1 take 4.2 bytes a row (plain lz4 5.2, plain zstd 4.5, pyarrow's defaults 8.9 and
+twice the time); the state columns written plain with lz4 take 0.24 bytes and 17 ns a row
+(dictionary with zstd 0.10 bytes and 52 ns), the constant columns 0.09 bytes and 6 ns: those that
+repeat are coded once (`parquet`). `best` takes 0.03 bytes and 5 ns. Statistics are kept for the
+constant columns and the first two others, which engines prune by; for more they cost more time than
+they save.
 
-**Searches** (``search/``, ``search-<id>/``): ``key`` (uint64, ascending: the state by bits,
-`solver.search.keys`), all the state's fields, the payoffs in float64, ``best``, ``to_act``,
-``margin`` (float64) and ``status`` (uint8: an index into `keyed.STATUS`). No two files of a part
-hold the same key.
-
-The file's key-value metadata names the format, the board's game, the tier and the error bound. Row
-groups hold a multiple of the game's block of about 32 k rows. Measured on a $500 tier of 3.9 M rows
-(`python -m tests.bench store`): the three payoffs as byte-stream-split with zstd level -1 take 4.2
-bytes a row (plain lz4 5.2, plain zstd 4.5, pyarrow's defaults 8.9 and twice the time); the state
-columns written plain with lz4 take 0.24 bytes and 17 ns a row (dictionary with zstd 0.10 bytes and
-52 ns), the constant columns 0.09 bytes and 6 ns: those that repeat are coded once (`parquet`).
-`best` takes 0.03 bytes and 5 ns. Statistics are kept for the constant columns and the first two
-others, which engines prune by; for more they cost more time than they save.
-
-**Sealed.** The ledger holds for each file a check of its footer and one of each row group: the
-first 8 bytes of the SHA-256 of the bytes from the row group's first to the next one's first (the
-first one's begin at byte 0). Together they cover every byte, and two row groups that swapped places
-are found. What is decoded is the very bytes that were checked; 64 bits of SHA-256 cost 0.6 ns a
-byte, decoding 3. (Parquet's own page checksums are there too, for other readers; they do not cover
-a footer.)
+**Sealed.** The ledger holds for each file a check of its footer and one of each row group, 8 bytes
+of the SHA-256. Together they cover every byte, and two row groups that swapped places are found.
+What is decoded is the very bytes that were checked; that costs 0.6 ns a byte, decoding 3.
 
 Between numpy's arrays and Arrow's columns nothing is copied that need not be. pyarrow's own ways
 (`pa.array`, `to_numpy`) import pandas first, where it is installed, to see whether they are handed

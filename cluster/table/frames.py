@@ -1,13 +1,11 @@
 """Many states in, many answers out: pandas, polars and Arrow tables, and lists of mappings.
 
-A state's columns are the table's own (``scores_1``, …), or one column a field as the command line
-writes it (``scores`` = ``0,2000,3500``, or a list ``[0, 2000, 3500]``). A cell is what
-`solver.game.fields.Field.read` takes; a gap (null, NaN) is what a field is that nobody says. A set
-of cards or tiles is ``1 2 5``, as tables have it, ``1,2,5`` or ``[1, 2, 5]``. The answers are the
-columns of the input, then one payoff a player, then, where asked for, ``best``, ``margin``,
-``toss_up`` and ``solve_id``: which table answered; or with every action the columns of
-`cluster.table.columns`. A column of the input that has one of these names is refused: it is
-somebody's data, or another table's answers, and neither may be lost or taken for this one's.
+A state's columns are the table's own (``scores_1``, …), or one column a field; a cell is what
+`solver.game.fields.Field.read` takes. The answers are the columns of the input, then one payoff a
+player, then, where asked for, ``best``, ``margin``, ``toss_up`` and ``solve_id``: which table
+answered; or with every action the columns of `cluster.table.columns`. A column of the input that
+has one of these names is refused: it is somebody's data, or another table's answers, and neither
+may be lost or taken for this one's.
 
 In files they are CSV, JSON lines or Parquet, by the ending; on a pipe CSV, or JSON lines where the
 first byte is ``{``; answers go back in the format of the input.

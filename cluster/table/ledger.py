@@ -1,21 +1,10 @@
 """What a ledger says: what is committed of a table. What it does not name is not in the table.
 
-``table.json``, the head, says which board and rules; the lines say the rest (`folder` reads and
-commits them)::
-
-    goal    what a solve was asked for: how far (options of reach) or from which roots; where the
-            board was read and with which options; how many files that takes
-    done    that all of a goal is there; by `ask`, which a goal has of its part, reach and roots
-    file    one Parquet file: rows, keys, size, checks, error bound, cost in seconds
-    level   by which a search was cut into stages
-    shard   one shard of a search that runs, in shards/; gone when the search is done
-
-A line is compact JSON with sorted keys whose last is ``check``: the first 32 hexadecimal digits of
-the SHA-256 of the identity, a line feed and the line without it. So a changed byte is refused, and
-so is a line of another table. The head is sealed alike, over its own text, without identity.
-
-Nothing but ``seconds`` depends on when a table was solved or with how many workers, and goals on
-what was asked in which order.
+``table.json``, the head, says which board and rules; the lines say the rest: goals, files, levels
+(docs/reference/table-format.md), and shards of a search that runs, gone when it is done. `folder`
+reads and commits them. Each is sealed, so a changed byte is refused, and so is a line of another
+table. Nothing but ``seconds`` depends on when a table was solved or with how many workers, and
+goals on what was asked in which order.
 """
 
 from __future__ import annotations

@@ -252,8 +252,7 @@ def _reached(table: Lookup, start: Any) -> Ints:
         game, roots.reshape(-1, game.field_count), everybody, np.iinfo(np.int32).max
     )
     alive = [piece.keys[~piece.over] for piece in walk]  # who is over leads nowhere
-    found: Ints = unpack_all(game.strides, np.sort(np.concatenate(alive)))
-    return found
+    return unpack_all(game.strides, np.sort(np.concatenate(alive)))
 
 
 # --- what a decision costs -----------------------------------------------------------------------

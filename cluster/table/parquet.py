@@ -276,8 +276,7 @@ class Writer:
             if arrays:
                 rows = pa.Table.from_arrays(arrays, schema=schema)
                 writer.write_table(rows, row_group_size=max(1, len(rows)))
-        content: bytes = sink.getvalue().to_pybytes()
-        return content
+        return sink.getvalue().to_pybytes()
 
     def _writer(self, sink: pa.NativeFile, schema: pa.Schema) -> pq.ParquetWriter:
         names = schema.names

@@ -276,8 +276,7 @@ class Table(Lookup):
         """A person's game from a state, or the game's start, priced by this table
         (`cluster.play.game.play_on`)."""
         self.check_open()
-        play: Play = resolve_name(self.played_by)(self, start, **how)
-        return play
+        return resolve_name(self.played_by)(self, start, **how)
 
 
 def _part_kind(name: str) -> type[Part]:

@@ -60,13 +60,11 @@ class Entry:
 
     def model(self) -> type[Board]:
         """The model of its board files."""
-        found: type[Board] = load(self.board)
-        return found
+        return load(self.board)
 
     def rules(self, board: Board) -> Rules:
         """Its rules on a board. Raises BoardError or OptionError for a board that it refuses."""
-        made: Rules = load(self.make)(board)
-        return made
+        return load(self.make)(board)
 
 
 entries: dict[str, Entry] = {}

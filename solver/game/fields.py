@@ -482,8 +482,7 @@ class Fields(Sequence[Field]):
 
     def values(self, numbers: Ints) -> Ints:
         """The values (n, columns) of numbers (n, columns)."""
-        found: Ints = np.asarray(numbers) * self._units + self._shifts
-        return found
+        return np.asarray(numbers) * self._units + self._shifts
 
     def describe(self, numbers: Ints) -> dict[str, Any]:
         """The state of numbers (columns,) in words that are JSON; what is blank is left out."""

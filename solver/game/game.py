@@ -104,8 +104,7 @@ class Game:
         if kind not in self._made:
             made = registry.load(given)
             self._made[kind] = made if isinstance(made, kind) else made(self)
-        found: C = self._made[kind]
-        return found
+        return self._made[kind]
 
     # --- rules -------------------------------------------------------------------------------
 
@@ -214,8 +213,7 @@ class Game:
 
         Raises StateError in one sentence: the field, the value and what would be right.
         """
-        found: Ints = self.canonical_states(self.fields.read(state))[0]
-        return found
+        return self.canonical_states(self.fields.read(state))[0]
 
     def canonical_states(self, values: Ints) -> Ints:
         """Canonical states (n, fields) from values in people's units, as `columns` names them.

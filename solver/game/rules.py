@@ -232,8 +232,7 @@ def lead(edges: Edges, state: Ints, action: int, weight: float) -> Ints:
     edges.weights[n], edges.actions[n] = weight, action
     for p in range(edges.rewards.shape[1]):
         edges.rewards[n, p] = 0.0
-    child: Ints = edges.children[n]
-    return child
+    return edges.children[n]
 
 
 @jitable

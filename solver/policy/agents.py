@@ -72,5 +72,4 @@ def named_agent(game: Game, name: str, argument: str = "agents") -> Agent | Poli
         raise OptionError(
             f"{option(argument)}: no agent '{shorten(name, 80)}'; {nearest(name, names)}"
         )
-    found: Agent | Policy = known[name]
-    return found
+    return known[name]

@@ -110,8 +110,7 @@ class Chain:
 
     def states(self, numbers: NDArray[np.integer]) -> Ints:
         """The states (k, fields) of numbers (k,)."""
-        found: Ints = unpack_all(self.game.strides, np.ascontiguousarray(self.keys[numbers]))
-        return found
+        return unpack_all(self.game.strides, np.ascontiguousarray(self.keys[numbers]))
 
     def reach(self, starts: Floats | None = None) -> Floats:
         """float64 (n,): how often a play comes to each state; a chance where there are no cycles.
@@ -433,8 +432,7 @@ def off_by(
     slack = _residual(first, sources, weights, out, np.zeros_like(out), z, False)
     if slack <= 0:
         return np.full(len(out), np.inf)
-    found: Floats = _residual(first, sources, weights, out, flow, x, True) / slack * z * _ROUND_UP
-    return found
+    return _residual(first, sources, weights, out, flow, x, True) / slack * z * _ROUND_UP
 
 
 def _iterate(

@@ -271,8 +271,7 @@ def _with_events(chain: Chain, below: Ints) -> Floats:
 def _cumulated(chain: Chain) -> Floats:
     """The chances of each state's edges, added up from its first edge on."""
     total: Floats = np.concatenate([[0.0], np.cumsum(chain.chances)])
-    found: Floats = total[1:] - np.repeat(total[chain.first[:-1]], np.diff(chain.first))
-    return found
+    return total[1:] - np.repeat(total[chain.first[:-1]], np.diff(chain.first))
 
 
 @dataclass(frozen=True)

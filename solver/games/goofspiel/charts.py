@@ -215,8 +215,7 @@ class FirstBids:
     def same_parity(self) -> Floats:
         """(upcards,): the chance to bid an odd card on an odd one, an even one on an even one."""
         same = np.subtract.outer(np.array(self.hand), np.array(self.deck)) % 2 == 0
-        chances: Floats = np.where(same, self.chances, 0.0).sum(axis=0)
-        return chances
+        return np.where(same, self.chances, 0.0).sum(axis=0)
 
 
 def first_bids(game: Game, lookup: Lookup, words: Mapping[str, object] | None = None) -> FirstBids:

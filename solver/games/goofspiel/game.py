@@ -1,23 +1,17 @@
-"""The rules of Goofspiel, once: the transition, the fields, the rules on a board.
+"""The rules of Goofspiel, once: the boards, the transition, the fields, the rules on a board.
 
 A state is my hand, their hand, the deck with the upcard in it, the upcard (0 before it is turned)
 and, where the objective is winning, the lead. Bids are only compared, so hands are canonical on the
 lowest ranks that keep who beats whom (a pattern): a hand is a bit mask, bit i the i-th rank from
 below. A board with `keep_cards` leaves them as they are, bit i the card i + 1. The deck is a bit
 mask, bit k - 1 the card k. The lead is my points minus theirs, stored with the points of a full
-deck added, so that no number is negative.
+deck added, so that no number is negative. A canonical state does not say which cards were asked
+for; an answer in the cards of the person comes from `view`.
 
-* No cards: over. For points nothing is left to be paid; for winning the payoff is 1, 1/2 or 0.
-* No upcard: each card of the deck is turned up with the same chance.
-* Else both bid: row and column of the joint action are the ranks of the two cards, from 0. The
-  higher one takes the upcard's points, as a reward (points) or into the lead (winning).
-
-For winning, a lead of more than the deck's points decides the game, and then nothing else matters:
-such a state is the empty one with a lead of 1 or -1.
-
-The fields are ``mine=1,2,5 theirs=2,3,4 deck=1,4,5 upcard=4 lead=0``: no `upcard` before it is
-turned; the upcard stands in `deck`; `lead` only where the objective is winning. A canonical state
-does not say which cards were asked for; an answer in the cards of the person comes from `view`.
+Row and column of a joint action are the ranks of the two cards, from 0. The higher one takes the
+upcard's points, as a reward (points) or into the lead (winning). For winning, a lead of more than
+the deck's points decides the game, and then nothing else matters: such a state is the empty one
+with a lead of 1 or -1; at the end the payoff is 1, 1/2 or 0.
 
 Source: docs/sources.md#rhoads-and-bartholdi-2012, sections 2 and 3.
 """

@@ -206,8 +206,7 @@ class Layers(Layout[int]):
 
     def swapped(self, states: Ints) -> NDArray[np.bool_]:
         """(n,) whether the row of a state (`locate`) holds the payoffs of its players swapped."""
-        swapped: NDArray[np.bool_] = self._patterns(states)[2] < 0
-        return swapped
+        return self._patterns(states)[2] < 0
 
     def _patterns(self, states: Ints) -> tuple[Ints, Ints, Ints]:
         """States (n, fields), the size of their hands and their pattern with its sign bit (n,)."""
@@ -217,8 +216,7 @@ class Layers(Layout[int]):
     def _hands(self, tier: int, numbers: Ints) -> Ints:
         """The hands (n, 2) of canonical patterns (n,) of a layer."""
         numbers = np.ascontiguousarray(numbers)
-        hands: Ints = hands_of(path_counts(), self.cards, tier, numbers)
-        return hands
+        return hands_of(path_counts(), self.cards, tier, numbers)
 
     def states_at(self, tier: int, rows: Ints) -> Ints:
         layer = self.layer(tier)

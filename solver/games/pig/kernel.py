@@ -183,10 +183,8 @@ class Rounds(Layout[Tier]):
         leads = np.arange(1 - self.cut, self.cut)
         if payoffs is None:
             won, drawn, lost = self.game.numbers.reals[:3]
-            ended: Floats = np.where(leads > 0, won, np.where(leads == 0, drawn, lost))
-            return ended
-        starts: Floats = np.ascontiguousarray(payoffs[self._starts])
-        return starts
+            return np.where(leads > 0, won, np.where(leads == 0, drawn, lost))
+        return np.ascontiguousarray(payoffs[self._starts])
 
     def solve_tier(
         self,
@@ -219,8 +217,7 @@ class Rounds(Layout[Tier]):
     def _starts(self) -> Ints:
         """The first row of each lead, 1 - cut first."""
         i = np.arange(2 * self.cut - 1)
-        starts: Ints = i * (2 * self.cut - 1) - i * (i - 1) // 2
-        return starts
+        return i * (2 * self.cut - 1) - i * (i - 1) // 2
 
     def locate(self, states: Ints) -> tuple[Ints, Ints]:
         mine, yours, turn, round_, player = np.asarray(states, np.int64).reshape(-1, 5).T

@@ -1,23 +1,9 @@
 """Press Your Luck boards: the models of the file, and what a spin can come to.
 
-A board is 2 to 60 squares, numbered clockwise from the top left, of one to six slides each (the
-show's has 18 of three); every square and every slide of one is equally likely. A slide is one of
-
-    1400, "prize"               dollars, or the board's `prize_value`; the spin is used
-    "3000 + spin"               the same, and the spin comes back as an earned one
-    "1000 + 2 spins"            and so many come back, of all players together up to `spin_cap`
-    "double", "double + spin"   the score again
-    "whammy"                    the score is lost; the spin is used
-    "lose a whammy"             one whammy is taken away; the spin is used
-    "2000 or lose a whammy"     whichever is better for who has a whammy (`or_lose_whammy`)
-    "go back 2", "advance 2"    to another square, counted around the board
-    "move one"                  to either neighbour
-    "pick a corner"             to one of [places] corners, never the square itself
-    "big bucks", "across"       to the square given in [places]
-    "to 2, 5"                   to one of these squares
-
-With `choices = "random"` every square that a slide offers is equally likely, and landing on it
-draws one of its slides. So the chance a[n] that one spin visits square n satisfies
+Squares are numbered clockwise from the top left; every square and every slide of one is equally
+likely. (docs/reference/boards.md lists the slides, `slides` reads them.) With `choices = "random"`
+every square that a slide offers is equally likely, and landing on it draws one of its slides. So
+the chance a[n] that one spin visits square n satisfies
 
     a[n] = 1/squares + sum over the slides that lead to n of
                        a[its square] / the slides there / the squares it offers
@@ -27,8 +13,7 @@ outcome with chance a[its square] / the slides there. With `choices = "best"` th
 every square shows one of its slides, and the player up takes one of those that are offered: a spin
 comes to a list of slides to choose from, clockwise from the square that is lit, an offered slide
 that leads on standing for those that it offers (`PressYourLuckBoard.landings`). All of it is in
-exact fractions. Instead of [squares] a board may give [outcomes]: slides with their chances as
-fractions. `outcomes` makes of either what a spin can be in units of a score.
+exact fractions. `outcomes` makes of either what a spin can be in units of a score.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

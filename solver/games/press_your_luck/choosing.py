@@ -124,8 +124,7 @@ def _make_folds(chances: dict[tuple[int, ...], Fraction], effects: int, spare: i
 
 def _after(effect: Effect, scores: Ints) -> Ints:
     more = {DOUBLES: scores, WHAMMY: -scores}.get(effect.kind, effect.units)
-    found: Ints = scores + more
-    return found
+    return scores + more
 
 
 def _source(effect: Effect) -> int:

@@ -149,8 +149,7 @@ class PlaneDecisions(DecisionLayout[Tier]):
         decided = self._decided(tier)
         number[decided] = np.arange(len(decided))
         at = number[configuration]
-        found: Ints = np.where(at < 0, -1, (at * (n_b * n_a) + scores) * n_c + score_c)
-        return found
+        return np.where(at < 0, -1, (at * (n_b * n_a) + scores) * n_c + score_c)
 
     def runs(
         self, tier: Tier, codes: NDArray[np.uint8]

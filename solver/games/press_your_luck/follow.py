@@ -1,16 +1,7 @@
 """A game of Press Your Luck as people tell it: who has what, and line by line what happens.
 
-    Ed 0, 4 spins; Peter 2500, 3 spins; Michael 1000, 1 spin, 1 whammy
-    Ed 3000 + spin
-    Ed passes 4 to Peter
-    Peter whammy
-
-A line with a semicolon says who has what, in turn order: dollars, then spins that were earned (the
-word may be left out), passed spins and whammies. Every other line is a name, or the beginning of
-one, and what happened to that player: an amount, with spins where it brings some; ``prize``, with
-its dollars where they are known; ``whammy``, ``double``, ``lose a whammy``; ``passes``, with how
-many and to whom where that is wanted; where the player up chooses between slides, first
-``may take 2000 or 500 + spin``, then ``takes 2000``, or at once what they took.
+docs/how-to/advise.md has the lines. One with a semicolon says who has what, in turn order; every
+other is a name, or the beginning of one, and what happened to that player.
 
 A position keeps the dollars as they were said, and every whammy; its state, which the board's
 tables know, has them in units of the board, at most its cap. What can happen is said by the same

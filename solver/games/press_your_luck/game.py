@@ -1,4 +1,5 @@
 """The rules of Press Your Luck, round 2, once: the transition, the fields, the rules on a board.
+docs/games/press-your-luck.md tells them to people.
 
 A state is four numbers a player: scores (in units of the board's `score_unit`), earned spins,
 passed spins, whammies, each for the two, three or four players in turn order (`by_field`).
@@ -6,26 +7,13 @@ passed spins, whammies, each for the two, three or four players in turn order (`
 spin. On boards where a spin may leave them something to choose there is one number more, `offer`:
 0, or which of the board's lists of slides they have spun and take one of.
 
-* Up with passed spins, they must spin one. Otherwise they may play an earned one or pass **all** of
-  those to the highest-scoring opponent still in; these become that opponent's passed spins. Several
-  of those level: the passer picks (``tied_pass = "passer"``), or the next of them in turn order
-  gets them.
-* A spin pays money (the spin is used), or money plus a spin (one spin is earned in its place), or
-  it is a whammy: the spin is used, the score is 0, the passed spins left become earned. The last
-  whammy (`max_whammies`) puts the player out. It may also double the score, bring several spins (of
-  all players together never more than `spin_cap`), or take a whammy away.
 * Of an offer they take what is best for them; of those that are tied the first as the board has
   them, which is clockwise, and money before a whammy less.
-* `third_place_spins`: strictly behind all others, with three or four in, a player must play; with
-  two in, whatever the number they began with, nobody must.
 * At the cap a player passes whenever they may, to the next in turn order if the others are level;
   scores saturate there.
-* Over when nobody has a spin or one player is left in. The highest score among the players in wins,
-  ties share. The payoff is each player's chance to win; or the dollars that they take home, all of
-  the score for everybody who has won, else 0; or these and `win_value` times their share of the win
-  (`objective`).
-* `house`: the last one in plays on. They must spin what was passed to them; when they have earned
-  spins alone they may stop, and at the cap they do. With the last whammy nobody has won.
+* Over when nobody has a spin or one player is left in. The payoff is each player's chance to win,
+  which ties share; or the dollars that they take home, all of the score for everybody who has won,
+  else 0; or these and `win_value` times their share of the win (`objective`).
 
 Ties between actions: playing comes before passing, passing to who is next in turn order before
 passing to one after them; a later one must be better by more than the tolerance.
@@ -33,10 +21,6 @@ passing to one after them; a later one must be better by more than the tolerance
 Merging: with T spins left in all, a player with w whammies and w + T < max_whammies can not be put
 out any more; w is written as 0. Not so where a player may choose to lose a whammy, for they may do
 so to stay level, nor where a slide brings several spins.
-
-People group decisions by spins left, place and lead (`groups`), and ask at what lead the leader
-passes, and how far behind the second. Agents are how people play; they are asked only where there
-is a choice between playing and passing.
 
 Sources: docs/sources.md#pressorpass, docs/sources.md#fan-pages-of-press-your-luck.
 """
@@ -379,17 +363,14 @@ def counted(most: int, unit: int, game: Game) -> Counted:
         scores, _, _, whammies = by_field(states)
         inside = whammies < most
         best = np.where(inside, scores, -1).max(axis=1, keepdims=True)
-        found: NDArray[np.bool_] = inside & (scores == best)
-        return found
+        return inside & (scores == best)
 
     def wins(states: Ints) -> Floats:
         winners = won(states)
-        found: Floats = winners / np.maximum(winners.sum(axis=1, keepdims=True), 1)
-        return found
+        return winners / np.maximum(winners.sum(axis=1, keepdims=True), 1)
 
     def dollars(states: Ints) -> Ints:
-        found: Ints = by_field(states)[SCORES] * won(states) * unit
-        return found
+        return by_field(states)[SCORES] * won(states) * unit
 
     return Counted(
         ends={
@@ -627,8 +608,7 @@ def groups(game: Game) -> Groups:
 def leads_in(states: Ints, up: int) -> Ints:
     """(n,) how far the player up is ahead of the best other one, in units; who is out has 0."""
     scores = by_field(states)[SCORES]
-    found: Ints = scores[:, up] - np.delete(scores, up, axis=1).max(axis=1)
-    return found
+    return scores[:, up] - np.delete(scores, up, axis=1).max(axis=1)
 
 
 def say_lead(lead: int) -> str:

@@ -109,8 +109,7 @@ class Planes(Layout[Tier]):
         return tiers.children(tier, self.whammies)
 
     def tier_number(self, tier: Tier) -> int:
-        number: int = self._number(tier.spins, tier.whammies)
-        return number
+        return self._number(tier.spins, tier.whammies)
 
     def _number(self, spins: Any, whammies: Iterable[Any]) -> Any:
         """Mixed radix of spins and whammies, the same for every frontier."""
@@ -289,8 +288,7 @@ class Planes(Layout[Tier]):
         )
         configuration = tiers.configuration_lookup(tier.spins, b >= 0)[pa, ea, pb, eb, pc]
         block = scores[:, a] + (scores[:, b] * self.size if b >= 0 else 0)
-        row: Ints = (block * self._count(tier) + configuration) * self.size + scores[:, c]
-        return row
+        return (block * self._count(tier) + configuration) * self.size + scores[:, c]
 
     def states_at(self, tier: Tier, rows: Ints) -> Ints:
         rest, score_c = np.divmod(np.asarray(rows, np.int64), self.size)

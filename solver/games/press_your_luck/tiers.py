@@ -433,15 +433,12 @@ def face_of(slot: int, payoffs: Floats, spins: int, three: bool, size: int) -> F
     A: (2, nB, f, nC), B: (2, nA, f, nC), C: (2, nB, nA); PAIR: all payoffs of slot A, (nA, K, nC).
     """
     if slot == PAIR:
-        pair: Floats = payoffs.reshape(2, size, -1, size)[0]
-        return pair
+        return payoffs.reshape(2, size, -1, size)[0]
     rows = payoffs.reshape(2, size if three else 1, size, -1, size)
     lost = lost_configurations(spins + 1, three)[slot][0]
     if slot == C:
-        of_c: Floats = rows[:, :, :, lost[0], 0]
-        return of_c
-    found: Floats = (rows[:, :, 0] if slot == A else rows[:, 0])[:, :, lost]
-    return found
+        return rows[:, :, :, lost[0], 0]
+    return (rows[:, :, 0] if slot == A else rows[:, 0])[:, :, lost]
 
 
 def whammy_faces(

@@ -1,24 +1,14 @@
-"""Skunk, and the Pig that is a race: the transition, the fields, the rules on a board.
+"""Skunk, and the Pig that is a race: the boards, the transition, the fields, the rules on a board.
 
 A state is ``mine=0 yours=87 turn=32``: the banked points of the player to act and of the other, the
 points of the turn, and `player`, who acts: 1 (if not said) or 2. A board with `count_rolls` has one
 more field, `rolls`, the rolls of the turn, and no table. Payoffs are the two players' chances to
-win, player 1's first, whoever acts.
-
-* Hold (not before the first roll of a turn, with `must_roll`): the turn's points are banked, the
-  other player acts: (yours, mine + turn, 0, other).
-* Roll: points are added to the turn; or the turn is lost: (yours, mine, 0, other); or the score is
-  lost too: (yours, 0, 0, other).
-* Over as soon as mine + turn >= goal; all such states of a player are one, (goal, 0, 0, player),
-  and they have 1, the other 0.
+win, player 1's first, whoever acts. Over as soon as mine + turn >= goal; all such states of a
+player are one, (goal, 0, 0, player), and they have 1, the other 0.
 
 Whoever has rolled has at least a point, so turn = 0 is before the first roll: `first_roll_safe` and
 `must_roll` need no field of their own. What the dice do is in the board as whole numbers of rolls.
-
 Ties between actions: holding comes first; rolling must be better by more than the tolerance.
-
-People group decisions by how the scores stand and the points of the turn, and ask from how many
-points of a turn one holds.
 
 Sources: docs/sources.md#gottahack-1998, docs/sources.md#neller-and-presser-2004.
 """
@@ -268,8 +258,7 @@ def race(options: Options, layout: str) -> Rules:
 def race_options(game: Game) -> Options:
     """The options of a race's board, in Skunk's words."""
     board: Any = game.board
-    options: Options = board.rules.race()
-    return options
+    return board.rules.race()
 
 
 NO_ROLLS = rules.Unavailable(

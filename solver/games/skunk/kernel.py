@@ -406,8 +406,7 @@ class Race(Layout[int]):
     def _starts(self) -> Ints:
         """The first row of each `mine` in a player's half, 0 to the goal."""
         mine = np.arange(self.goal + 1)
-        starts: Ints = self.goal * (mine * self.goal - mine * (mine - 1) // 2)
-        return starts
+        return self.goal * (mine * self.goal - mine * (mine - 1) // 2)
 
     def opening_questions(self) -> Iterator[tuple[str, dict[str, object]]]:
         for title, shares in self.questions:
