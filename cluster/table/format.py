@@ -3,14 +3,14 @@
 docs/reference/table-format.md has their names and columns, for the full table (``tiers/``) and for
 searches (``search/``). A tier of more than `FILE_ROWS` rows is cut in files as equal as its blocks
 allow, one that its game solves in parts (`Layout.parts`) in these: several cores write at once, and
-the bytes hang on the board alone. Row groups hold a multiple of the game's block of about 32 k rows. Measured
-on a $500 tier of 3.9 M rows (`python -m tests.bench store`): the three payoffs as byte-stream-split
-with zstd level -1 take 4.2 bytes a row (plain lz4 5.2, plain zstd 4.5, pyarrow's defaults 8.9 and
-twice the time); the state columns written plain with lz4 take 0.24 bytes and 17 ns a row
-(dictionary with zstd 0.10 bytes and 52 ns), the constant columns 0.09 bytes and 6 ns: those that
-repeat are coded once (`parquet`). `best` takes 0.03 bytes and 5 ns. Statistics are kept for the
-constant columns and the first two others, which engines prune by; for more they cost more time than
-they save.
+the bytes hang on the board alone. Row groups hold a multiple of the game's block, some 32 k rows.
+Measured on a $500 tier of 3.9 M rows (`python -m tests.bench store`): the three payoffs as
+byte-stream-split with zstd level -1 take 4.2 bytes a row (plain lz4 5.2, plain zstd 4.5, pyarrow's
+defaults 8.9 and twice the time); the state columns written plain with lz4 take 0.24 bytes and 17 ns
+a row (dictionary with zstd 0.10 bytes and 52 ns), the constant columns 0.09 bytes and 6 ns: those
+that repeat are coded once (`parquet`). `best` takes 0.03 bytes and 5 ns. Statistics are kept for
+the constant columns and the first two others, which engines prune by; for more they cost more time
+than they save.
 
 **Sealed.** The ledger holds for each file a check of its footer and one of each row group, 8 bytes
 of the SHA-256. Together they cover every byte, and two row groups that swapped places are found.

@@ -1,8 +1,8 @@
 """The bench suite ``seats``: what a seat is worth at the start of round 2, by score and spins left.
 
-The spins are those that the questions give (`solver.games.press_your_luck.outcomes`); of each number
-of spins in all the expected chance to win is taken, a seat. A table that goes far is coarse, so
-`CASES` are solved one after the other, each in a folder that is removed, and each number is from
+The spins are those that the questions give (`solver.games.press_your_luck.outcomes`); of each
+number of spins in all the expected chance to win is taken, a seat. A table that goes far is coarse,
+so `CASES` are solved one after the other, each in a folder that is removed, and each number is from
 the finest that has it. How far a coarser one is off is measured where a finer one has the same
 states, the largest of all seats and scores; beyond, where errors were getting smaller, the last one
 measured stands. What lies beyond the deepest table is on a straight line, and says so.
