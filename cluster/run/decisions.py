@@ -35,7 +35,13 @@ from luckbase.cluster.run.worker import (
     writable,
 )
 from luckbase.cluster.table.columns import parse_where
-from luckbase.cluster.table.decisions import codes_of, file_names, write_blocks, write_runs
+from luckbase.cluster.table.decisions import (
+    codes_of,
+    file_names,
+    in_threads,
+    write_blocks,
+    write_runs,
+)
 from luckbase.cluster.table.folder import drop_files
 from luckbase.cluster.table.format import (
     FileReceipt,
@@ -58,7 +64,7 @@ from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Floats
-from luckbase.solver.game.capabilities import DecisionLayout, Layout
+from luckbase.solver.game.capabilities import DecisionLayout
 from luckbase.solver.sentences import option
 
 BYTES_A_STATE = 0.035
@@ -306,20 +312,20 @@ class SolveDecisions:
         yield Receipt(shard=self.shard, solve_seconds=seconds, files=files), None
 
     def _write(self, tier: Any, payoffs: Floats, decisions: Decisions) -> dict[str, FileReceipt]:
-        """Its files, in their places."""
-        layout, found = self.layout, {}
-        dense: Layout[Any] = layout.layout
+        """Its files, in their places; written at the same time."""
+        layout, dense = self.layout, self.layout.layout
         of_tier = {file.name: file for file in tier_files(dense, tier)}
-        codes = codes_of(layout.layout.game, decisions)
+        codes = codes_of(dense.game, decisions)
         with self.location.storage() as storage:
-            for name in self.names:
-                if name.startswith(f"{DECISIONS}/"):
+
+            def written(name: str) -> FileReceipt:
+                if name in of_tier:
+                    at = of_tier[name]
+                    file = write_tier(storage, dense, tier, at, payoffs, decisions, FLOAT64_ERROR)
+                elif name.startswith(f"{DECISIONS}/"):
                     file = write_blocks(storage, layout, tier, codes)
-                elif name.startswith(f"{RUNS}/"):
-                    file = write_runs(storage, layout, tier, codes, self.margin)
                 else:
-                    file = write_tier(
-                        storage, dense, tier, of_tier[name], payoffs, decisions, FLOAT64_ERROR
-                    )
-                found[name] = put_file(storage, marked(name, self.location.mark), file)
-        return found
+                    file = write_runs(storage, layout, tier, codes, self.margin)
+                return put_file(storage, marked(name, self.location.mark), file)
+
+            return dict(zip(self.names, in_threads(written, self.names, self.threads), strict=True))

@@ -18,10 +18,12 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +37,7 @@ from luckbase.cluster.table.format import (
     about_file,
     as_table,
     column_of,
+    constants,
     flush_and_seal,
     names_column,
     row_group_rows,
@@ -43,7 +46,7 @@ from luckbase.cluster.table.format import (
 from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS, FileEntry, Ledger
 from luckbase.cluster.table.parts import OVER, Batch, MayHold, Rows, TierPart, named
 from luckbase.cluster.table.storage import Storage
-from luckbase.solver.game.arrays import Decisions, Floats, Ints
+from luckbase.solver.game.arrays import Decisions, Floats, Ints, Runs
 from luckbase.solver.game.capabilities import DecisionLayout
 from luckbase.solver.game.game import Game
 from luckbase.solver.search.bellman import final_payoffs
@@ -54,10 +57,12 @@ the first, 6 not below the last; 0: no margin is stored, or there is no choice."
 CLASS_NAMES = ("", "under .1", "under .5", "under 1", "under 2", "under 5", "5 or more")
 """Of the classes, in points: hundredths of the largest payoff."""
 _MAGIC = b"LBD1"
-_ZSTD = 6
+_ZSTD, _ZSTD_RUNS = 6, 3
 _CHUNK = 1 << 22
 RUN_ROWS = 1 << 18
 """Runs of a row group of Parquet."""
+S = TypeVar("S")
+R = TypeVar("R")
 
 
 def file_names(layout: DecisionLayout[Any], tier: Any) -> tuple[str, str]:
@@ -89,13 +94,16 @@ def write_blocks(
     """Write the blocks of a tier to a temporary place, flushed. Raises OSError."""
     started, dense = time.perf_counter(), layout.layout
     name = file_names(layout, tier)[0]
-    path, codec = storage.temporary(name), pa.Codec("zstd", compression_level=_ZSTD)
-    checks, sizes, count = [], [], 0
+    path, checks, sizes, count = storage.temporary(name), [], [], 0
+
+    def coded(block: int) -> tuple[int, bytes]:
+        packed = layout.pack(tier, codes, block)
+        content = pa.Codec("zstd", compression_level=_ZSTD).compress(packed, asbytes=True)
+        return len(packed), content
+
     with path.open("wb") as file:
-        for block in range(layout.blocks(tier)):
-            packed = layout.pack(tier, codes, block)
-            count += len(packed)
-            content = codec.compress(packed, asbytes=True)
+        for codes_of_block, content in in_threads(coded, range(layout.blocks(tier)), dense.threads):
+            count += codes_of_block
             checks.append(hashlib.sha256(content).digest()[:8])
             sizes.append(file.write(content))
         about = {
@@ -153,13 +161,16 @@ def write_runs(
     name, constant = file_names(layout, tier)[1], dense.tier_fields(tier)
     path = storage.temporary(name)
     writer: pq.ParquetWriter | None = None
+
+    def made(runs: Callable[[], Mapping[str, Any]]) -> pa.Table:
+        return _run_table(runs(), constant, dense.best_names, margins)
+
     try:
-        for runs in layout.runs(tier, codes):
-            batch = _run_table(runs, constant, dense.best_names, margins)
+        for batch in in_threads(made, layout.runs(tier, codes), dense.threads):
             if writer is None:
                 writer = _run_writer(path, batch.schema)
                 writer.add_key_value_metadata(about_file(dense.game, tier_stem(dense, tier), 0.0))
-            writer.write_table(batch.cast(writer.schema), row_group_size=RUN_ROWS)
+            writer.write_table(batch, row_group_size=RUN_ROWS)
     finally:
         if writer is not None:
             writer.close()
@@ -167,15 +178,27 @@ def write_runs(
     return FileReceipt(path, 0, 1, length, footer, checks, 0.0, time.perf_counter() - started)
 
 
+def in_threads(do: Callable[[S], R], each: Iterable[S], threads: int) -> Iterator[R]:
+    """What `do` makes of each, in order, made in so many threads, a few ahead."""
+    ahead: deque[Future[R]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        for one in each:
+            ahead.append(pool.submit(do, one))
+            if len(ahead) > 2 * threads:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+
+
 def _run_table(
-    runs: dict[str, Any], constant: dict[str, int], names: Any, margins: bool
+    runs: Mapping[str, Any], constant: dict[str, int], names: Any, margins: bool
 ) -> pa.Table:
-    code = runs.pop("code")
-    count = len(code)
-    columns: dict[str, Any] = {k: np.full(count, v, np.int32) for k, v in constant.items()}
+    code = runs["code"]
+    columns: dict[str, Any] = constants(constant, len(code))
     for name, column in runs.items():
-        kind = np.int8 if name == "to_act" else np.int32
-        columns[name] = column_of(column.astype(kind), column < 0)
+        if name != "code":
+            whole = column.expand() if isinstance(column, Runs) else column
+            columns[name] = column_of(whole, whole < 0)
     columns["best"] = names_column((code & 15).astype(np.int8), names)
     if margins:
         classes = (code >> 4).astype(np.int8)
@@ -184,15 +207,12 @@ def _run_table(
 
 
 def _run_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    fields = [
-        field.with_type(pa.string()) if pa.types.is_dictionary(field.type) else field
-        for field in schema
-    ]
     return pq.ParquetWriter(
-        path, pa.schema(fields), compression="zstd", compression_level=_ZSTD,
-        use_dictionary=[field.name for field in fields if field.name not in ("from", "to")],
-        write_statistics=[field.name for field in fields[:6]],
-        store_schema=False, write_page_checksum=True,
+        path, schema, compression="zstd", compression_level=_ZSTD_RUNS,
+        use_dictionary=[name for name in schema.names if name not in ("from", "to")],
+        write_statistics=schema.names[:6],
+        store_schema=False,  # text is text to every reader, however we hand it over
+        write_page_checksum=True,
     )  # fmt: skip
 
 
@@ -307,7 +327,7 @@ class DecisionPart(TierPart):
         self, tier: Any, start: int, codes: NDArray[np.uint8], columns: Collection[str] | None
     ) -> pa.Table:
         stop, fields = start + len(codes), self.layout.tier_fields(tier)
-        found: dict[str, Any] = {k: np.full(len(codes), v, np.int32) for k, v in fields.items()}
+        found: dict[str, Any] = constants(fields, len(codes))
         found |= self.layout.state_rows(tier, start, stop)
         found["best"] = names_column((codes & 15).astype(np.int8), self.layout.best_names)
         found["to_act"] = self.layout.acting_rows(tier, start, stop)

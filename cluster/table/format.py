@@ -157,10 +157,7 @@ def write_tier(
     def columns(start: int, stop: int) -> dict[str, Any]:
         start, stop = file.start + start, file.start + stop
         values = layout.payoff_rows(tier, payoffs, start, stop)
-        found: dict[str, Any] = {
-            name: Runs(np.array([value], np.int32), stop - start)
-            for name, value in constant.items()
-        }
+        found: dict[str, Any] = constants(constant, stop - start)
         found |= layout.state_rows(tier, first + start, first + stop)
         found |= zip(names, values, strict=True)
         found["best"] = names_column(decisions.best[start:stop], layout.best_names)
@@ -669,6 +666,11 @@ def lists_of(arrays: Sequence[NDArray[Any]], kind: Any) -> pa.Array:
     return pa.LargeListArray.from_arrays(
         column_of(ends), column_of(numbers.astype(kind, copy=False))
     )
+
+
+def constants(fields: Mapping[str, int], rows: int) -> dict[str, Runs]:
+    """The columns that are constant in a tier."""
+    return {name: Runs(np.array([value], np.int32), rows) for name, value in fields.items()}
 
 
 def as_table(columns: dict[str, Any]) -> pa.Table:

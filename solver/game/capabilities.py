@@ -265,10 +265,10 @@ class DecisionLayout(Capability, ABC, Generic[T]):
     @abstractmethod
     def runs(
         self, tier: T, codes: NDArray[np.uint8]
-    ) -> Iterator[dict[str, NDArray[np.integer[Any]]]]:
-        """The codes as runs along the score of who decides, a group of columns after the other:
-        the state's fields but that score and what is constant, ``to_act``, ``from``, ``to``, in
-        people's units; last ``code``."""
+    ) -> Iterator[Callable[[], Mapping[str, NDArray[np.integer[Any]] | Runs]]]:
+        """The codes as runs along the score of who decides, in groups, what makes each group's
+        columns: the state's fields but that score and what is constant, ``to_act``, ``from``,
+        ``to``, in people's units, -1 for null; last ``code``."""
 
 
 @dataclass(frozen=True)

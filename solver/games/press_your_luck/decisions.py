@@ -15,12 +15,14 @@ the order of the rows .020, and in the order of the blocks without xor .012 to .
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.game.arrays import Decisions, Floats, Ints
+from luckbase.solver.compiled import njit, types
+from luckbase.solver.game.arrays import Decisions, Floats, Ints, Runs
 from luckbase.solver.game.capabilities import DecisionLayout
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck import tiers
@@ -153,39 +155,69 @@ class PlaneDecisions(DecisionLayout[Tier]):
 
     def runs(
         self, tier: Tier, codes: NDArray[np.uint8]
-    ) -> Iterator[dict[str, NDArray[np.integer[Any]]]]:
-        three, shape = self._three(tier), self._shape(tier)
-        ends = tiers.moves_of(tier.spins, three).regions
-        together = max(1, RUN_CODES // (shape[0] * shape[1] * shape[3]))
+    ) -> Iterator[Callable[[], dict[str, NDArray[np.integer[Any]] | Runs]]]:
+        ends = tiers.moves_of(tier.spins, self._three(tier)).regions
+        n_b, n_a, _, n_c = self._shape(tier)
+        together = max(1, RUN_CODES // (n_b * n_a * n_c))
         for slot in (A, B, C):
             for first in range(ends[2 * slot + 1], ends[2 * slot + 2], together):
-                last = min(first + together, int(ends[2 * slot + 2]))
-                some = codes.reshape(shape)[:, :, first:last].transpose(OWN_LAST[slot])
-                yield self._runs_of(tier, slot, first, np.ascontiguousarray(some))
+                span = first, min(first + together, int(ends[2 * slot + 2]))
+                yield partial(self._runs_of, tier, slot, span, codes)
 
     def _runs_of(
-        self, tier: Tier, slot: int, first: int, codes: NDArray[np.uint8]
-    ) -> dict[str, NDArray[np.integer[Any]]]:
-        """The runs of some configurations from the first on, codes as `OWN_LAST` lays them out."""
-        _, n_x, n_y, own = codes.shape
-        begins = np.ones(codes.shape, bool)
-        begins[..., 1:] = codes[..., 1:] != codes[..., :-1]
-        at = np.flatnonzero(begins)
-        line, score = np.divmod(at, own)
-        last = np.append(score[1:], 0) - 1
-        last[last < 0] = own - 1
-        rest, y = np.divmod(line, n_y)
-        configuration, x = np.divmod(rest, n_x)
-        spins = tiers.moves_of(tier.spins, self._three(tier)).configurations[first + configuration]
-        unit, slots = self.layout.unit, tier.slots(self.layout.most)
+        self, tier: Tier, slot: int, span: tuple[int, int], codes: NDArray[np.uint8]
+    ) -> dict[str, NDArray[np.integer[Any]] | Runs]:
+        """The runs of the configurations of a span, in which this slot decides."""
+        shape = np.array(self._shape(tier))
+        axes = np.array([*span, *OWN_LAST[slot]])
+        count = cut_runs(codes, shape, axes, np.empty((5, 0), np.int32), np.empty(0, np.uint8))
+        found, code = np.empty((5, count), np.int32), np.empty(count, np.uint8)
+        cut_runs(codes, shape, axes, found, code)
+        configuration, x, y, start, stop = found
+        spins = tiers.moves_of(tier.spins, self._three(tier)).configurations.astype(np.int32).T
+        unit, slots = np.int32(self.layout.unit), tier.slots(self.layout.most)
         others = dict(zip([s for s in (B, A, C) if s != slot], (x, y), strict=True))
+        none = Runs(np.zeros(1, np.int32), count)
         names = [name for name in self.layout.game.columns if not name.startswith("whammies")]
-        none = np.zeros(len(at), np.int64)
-        found = dict.fromkeys(names, none)
+        columns: dict[str, NDArray[np.integer[Any]] | Runs] = dict.fromkeys(names, none)
         for s, player in enumerate(slots):
             if player >= 0:
-                found[f"scores_{player + 1}"] = others[s] * unit if s != slot else none - 1
-                found[f"earned_{player + 1}"] = spins[:, 2 * s]
-                found[f"passed_{player + 1}"] = spins[:, 2 * s + 1]
-        found |= {"to_act": none + slots[slot] + 1, "from": score * unit, "to": last * unit}
-        return found | {"code": codes.reshape(-1)[at]}
+                own = Runs(np.full(1, -1, np.int32), count)
+                columns[f"scores_{player + 1}"] = own if s == slot else others[s] * unit
+                columns[f"earned_{player + 1}"] = spins[2 * s][configuration]
+                columns[f"passed_{player + 1}"] = spins[2 * s + 1][configuration]
+        columns["to_act"] = Runs(np.full(1, slots[slot] + 1, np.int8), count)
+        return columns | {"from": start * unit, "to": stop * unit, "code": code}
+
+
+@njit(
+    types.int64(
+        types.uint8[::1], types.int64[::1], types.int64[::1], types.int32[:, ::1], types.uint8[::1]
+    )
+)
+def cut_runs(codes, shape, axes, found, code):  # type: ignore[no-untyped-def]
+    """How many runs there are; where there is room, they: found (5, n) configuration, x, y, first,
+    last, and code (n,). shape: of codes; axes: the first and the last + 1 of the configurations,
+    and which of the axes are these, x, y and the score of who decides, along which runs go."""
+    steps = np.ones(4, np.int64)
+    for i in range(2, -1, -1):
+        steps[i] = steps[i + 1] * shape[i + 1]
+    at_x, at_y, at_own = axes[3], axes[4], axes[5]
+    n, room = 0, code.size > 0
+    for configuration in range(axes[0], axes[1]):
+        for x in range(shape[at_x]):
+            for y in range(shape[at_y]):
+                start = configuration * steps[2] + x * steps[at_x] + y * steps[at_y]
+                before = -1
+                for own in range(shape[at_own]):
+                    here = codes[start + own * steps[at_own]]
+                    if here != before:
+                        if room:
+                            found[0, n], found[1, n], found[2, n] = configuration, x, y
+                            found[3, n], code[n] = own, here
+                            if own:
+                                found[4, n - 1] = own - 1
+                        n, before = n + 1, here
+                if room:
+                    found[4, n - 1] = shape[at_own] - 1
+    return n

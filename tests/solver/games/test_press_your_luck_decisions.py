@@ -11,7 +11,7 @@ from luckbase import load_board
 from luckbase.solver import load_game, load_layout
 from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.arrays import Decisions
+from luckbase.solver.game.arrays import Decisions, Runs
 from luckbase.solver.game.capabilities import DecisionLayout
 from luckbase.solver.games.press_your_luck import tiers
 from luckbase.solver.games.press_your_luck.decisions import PlaneDecisions
@@ -121,7 +121,8 @@ def test_runs_say_the_code_of_every_row_in_which_somebody_decides() -> None:
         rows = of.layout.rows(tier)
         codes = rng.integers(0, 2, rows).astype(np.uint8)
         found = np.full(rows, 99)
-        for runs in of.runs(tier, codes):
+        for group in of.runs(tier, codes):
+            runs = {k: c.expand() if isinstance(c, Runs) else c for k, c in group().items()}
             for i in range(len(runs["code"])):
                 run = {name: int(column[i]) for name, column in runs.items()}
                 up = f"scores_{run['to_act']}"
