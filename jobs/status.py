@@ -13,11 +13,12 @@ import luckbase
 from luckbase.cluster import words
 from luckbase.cluster.words import Help
 from luckbase.jobs import options, terminal
-from luckbase.solver.errors import OptionError
+from luckbase.solver.errors import OptionError, need
 from luckbase.solver.sentences import shorten
 
 if TYPE_CHECKING:
     from luckbase import Spare, Status
+    from luckbase.jobs.web.site import Site
 
 SORTS: dict[str, Any] = {
     "name": None, "size": attrgetter("bytes"), "date": lambda of: of.date or "",
@@ -173,32 +174,54 @@ def verify(
 
 @options.command(
     "luckbase publish pig/race s3://bucket/pig",
-    "luckbase publish pig/race site/pig",
+    "luckbase publish pig/race --site pig-page",
 )
 def publish(
     table: options.TableName,
-    to: Annotated[str, options.Argument("A URI, or the folder of a web server.", "URI")],
+    to: Annotated[
+        str | None, options.Argument("A URI, or the folder of a web server.", "URI")
+    ] = None,
+    site: Annotated[
+        str | None, Help("Write its page here, as files for any web server.", "DIR")
+    ] = None,
     settings: options.Settings = None,
     results: options.Results = Path("results"),
     as_json: options.Json = False,
 ) -> int:
-    """Copy a finished table to a store, where others query it.
+    """Copy a finished table to a store, or write its page for any web server.
 
     Every byte is checked as it is read and as it has arrived. A copy that was stopped goes on with
     the same command. What is copied is asked over https too, from any server that gives parts of
     files.
     """
+    if (to is None) == (site is None):
+        raise OptionError("publish: expected one place: a URI, or --site DIR")
     with (
         options.open_found(table, results, settings) as opened,
         terminal.rows_progress("publish") as on_rows,
     ):
-        found = opened.publish(to, on_rows)
+        if site is not None:
+            need("publish --site", "starlette", extra="web")
+            from luckbase.jobs.web.site import write_site
+
+            return _say_site(write_site(opened, Path(site), on_rows), as_json)
+        found = opened.publish(str(to), on_rows)
     if as_json:
         terminal.print_json(found)
     else:
         size, files = words.size(found.bytes), words.many(found.files, "file")
         was = f", {found.files - found.copied} of them there before" * (found.copied < found.files)
         print(f"{found.to}: {words.counted(found.states, 'state')}, {size} in {files}{was}")
+    return 0
+
+
+def _say_site(made: Site, as_json: bool) -> int:
+    if as_json:
+        terminal.print_json(made)
+        return 0
+    size, files = words.size(made.bytes), words.many(made.files, "file")
+    kept = "kept by a browser for use offline" if made.offline else "too large to be kept offline"
+    print(f"{made.to}: {words.counted(made.states, 'state')}, {size} in {files}, {kept}")
     return 0
 
 

@@ -263,6 +263,11 @@ class DecisionLayout(Capability, ABC, Generic[T]):
         a choice, and the action is the first."""
 
     @abstractmethod
+    def for_readers(self, tiers: Sequence[T]) -> Mapping[str, Any]:
+        """What finds the code of a state in the blocks of these tiers without this code, as JSON
+        takes it: what the table's format says of the game, in numbers."""
+
+    @abstractmethod
     def runs(
         self, tier: T, codes: NDArray[np.uint8]
     ) -> Iterator[Callable[[], Mapping[str, NDArray[np.integer[Any]] | Runs]]]:

@@ -1,4 +1,5 @@
-// Questions to the server. What fails is a `Refused`, with the server's sentence.
+// Questions to the server, or to `site.js` where the page has none. What fails is a `Refused`, with a
+// sentence.
 
 export class Refused extends Error {
   constructor(sentence, status, field) {
@@ -8,10 +9,12 @@ export class Refused extends Error {
   }
 }
 
+const site = document.documentElement.dataset.site && import("./site.js");
+
 async function ask(path, more) {
   let response;
   try {
-    response = await fetch(path, more);
+    response = await (site ? (await site).answer(path) : fetch(path, more));
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Refused("The server does not answer. Is luckbase serve still running?", 0);

@@ -58,6 +58,7 @@ async function pictures(sections) {
     try {
       const svg = table && drawing((await api.state(table.id, "drawing=1", signal)).drawing, gameTitle(table));
       if (svg) fill(picture, svg);
+      else picture.remove();
     } catch (error) {
       if (error.name === "AbortError") return;
       if (!(error instanceof api.Refused)) throw error;
@@ -76,7 +77,7 @@ function item(table) {
         table.state === "complete" ? null : [" ", condition(table)]),
       h("p.about", null, small.filter(Boolean).join(" · "))),
     usable(table) ? h("div.ways", null,
-      [["state", "Explore"], ["charts", "Charts"], ["play", "Play"]].map(([view, word]) => h("a.button", { href: address.of(table.id, view), "aria-label": `${word}: ${name}` }, word))) : null,
+      [["state", "Explore"], ["charts", "Charts"], ["play", "Play"]].filter(([view]) => table.views?.includes(view) ?? true).map(([view, word]) => h("a.button", { href: address.of(table.id, view), "aria-label": `${word}: ${name}` }, word))) : null,
     table.why?.length ? h("p.note", null, table.why.join("; ")) : null,
     table.running ? h("p.note", null, `Being solved now: ${table.running.last_note || "it has begun"}.`) : null);
 }
