@@ -225,8 +225,8 @@ def _payoffs(table: StoredTable, on_rows: OnRows) -> tuple[dict[str, Any], Itera
         raise OptionError(f"{table.path}: a site is of games in which one decides at a time")
     if table.rows > MAX_STATES:
         raise OptionError(
-            f"{table.path}: has {many(table.rows, 'state')}; expected at most {MAX_STATES:,} of a site, "
-            "or a table of decisions"
+            f"{table.path}: has {many(table.rows, 'state')}; expected at most {MAX_STATES:,} of a "
+            "site, or a table of decisions"
         )
     states = np.concatenate([piece for part in table.parts for piece in part.all_states()])
     rows = np.concatenate([states, *_over(table, states)])
