@@ -373,7 +373,7 @@ def _stored(game: Game, roots: Ints, results: Path) -> StoredTable | None:
         table = open_table(path, named_by_board=True)
     except TableError:  # `status` says so
         return None
-    if table.ledger.stores == "decisions":
+    if table.decisions_alone:
         table.close()
         return None
     for part in table.parts:

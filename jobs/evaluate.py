@@ -147,6 +147,9 @@ def simulate(
     heads = ("player", "agent", payoff, "standard error", "exactly", "errors off")
     terminal.print_table("", heads, rows, sys.stdout)
     _print_counts(found.distribution)
+    if found.starts is not None:
+        said = "the others begin beyond the agents' tables and are left out"
+        print(f"{100 * found.starts:.1f}% of all games, by how they begin; {said}")
     print(f"under the rules of {found.origin}")
     print(
         f"{words.counted(found.games, 'game')} in {words.duration(found.seconds)}, "

@@ -53,9 +53,6 @@ def query(
     """Answer by state: its payoff, and that of every action, best first.
 
     A state above the table's frontier is answered by a search down to it."""
-    from luckbase.cluster.table.moves import moves
-    from luckbase.cluster.table.why import why
-
     if (batch is None) == (not fields):
         raise OptionError("query: give a state as FIELD=VALUE, or states with --batch FILE")
     with options.open_found(table, results, settings, strict) as opened, in_python(batch is None):
@@ -66,9 +63,12 @@ def query(
             terminal.say(f"answered by {opened.origin}")
             return
         state = options.read_fields(fields or [])
-        if opened.ledger.stores == "decisions":
+        if opened.decisions_alone:
             _print_decision(opened, state, payoffs, games, max_states, as_json)
             return
+        from luckbase.cluster.table.moves import moves
+        from luckbase.cluster.table.why import why
+
         progress = terminal.search_progress(opened, state, max_states)
         there = moves(opened, state, max_states, progress)
         reasons = list(map(str, why(opened, there)))
@@ -87,6 +87,9 @@ def _print_decision(
 ) -> None:  # fmt: skip
     """What a table of decisions says of a state. payoffs: followed where they are not stored, or
     from so many games."""
+    from luckbase.cluster.table.moves import moves
+    from luckbase.cluster.table.why import reason
+
     answer = table.ask(state, max_states)
     if games is not None and len(answer.actions) < 2:
         answer = table.simulate(state, games)
@@ -98,7 +101,8 @@ def _print_decision(
     if as_json:
         terminal.print_json(answer)
     else:
-        _print(answer, table.game.payoff_name, [])
+        reasons = [f"{turn}." for turn in [reason(table, moves(table, state))] if turn]
+        _print(answer, table.game.payoff_name, reasons if answer.margin_class is not None else [])
 
 
 def _answer_batch(table: Table, batch: str, out: str, columns: dict[str, bool] | None) -> None:

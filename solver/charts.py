@@ -25,6 +25,9 @@ from luckbase.solver.sentences import html_table, many, option
 Lookup = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 """Canonical states, int64 (n, fields) -> payoffs, float64 (n, players)."""
 
+Best = Callable[[NDArray[np.int64]], list[str | None]]
+"""The same -> their best actions; None where nobody decides."""
+
 Cell = int | float | str
 
 DECIMALS = 10
@@ -55,7 +58,7 @@ class Kind(Result):
     `Listing`. needs: `FULL`, a full table; `START`, or what lies below the game's start; `STATES`,
     any table that holds states it looks at: what is not held is a gap, which it names. reading: how
     to read it, in a sentence. takes: what may be chosen, None where nobody says; reachable: whether
-    that may be asked for."""
+    that may be asked for. decisions: whether decisions without payoffs will do."""
 
     name: str
     shows: str
@@ -64,6 +67,7 @@ class Kind(Result):
     reading: str = ""
     takes: tuple[ChartField, ...] | None = None
     reachable: bool = False
+    decisions: PythonOnly[bool] = False
 
 
 @dataclass(frozen=True)
@@ -81,12 +85,13 @@ class ChartRequest:
 
     fields: as text, only what has these values. reachable: without what no play by the chart comes
     to. error: the bound on the payoffs that the lookup gives; a choice that hangs on less is to be
-    marked.
+    marked. best: of a table of decisions, which has no payoffs to look up, the best actions.
     """
 
     fields: Mapping[str, str] = field(default_factory=dict)
     reachable: bool = False
     error: float = 0.0
+    best: Best | None = None
 
     def refuse_reachable(self, why: str) -> None:
         """Raises OptionError where `reachable` is wanted."""

@@ -55,7 +55,8 @@ class Choice(Result):
 class Advice(Result):
     """What to do. best, and by how much more than the next: margin, None without a choice; toss_up:
     the next is as good; value: the payoff of each player; why: in a sentence; error: how far off
-    payoffs may be; source: table or search."""
+    payoffs may be; source: table or search. margin_class: of a table of decisions, which has no
+    payoffs, in what class the margin is, in points; "" where that is not stored."""
 
     best: str | None
     margin: float | None
@@ -65,6 +66,7 @@ class Advice(Result):
     why: str
     error: float
     source: str
+    margin_class: IfAny[str] = None
 
 
 @dataclass(frozen=True)
@@ -93,8 +95,6 @@ class Prices:
         self.game, self.max_states, self.solve = game, max_states, solve
         path = table_of(game.board, results)
         self.table = None if path is None else open_table(path, named_by_board=True)
-        if self.table is not None:
-            self.table.need_payoffs("advice")
         self.searched: list[Lookup] = []
         self._failed = False
 
@@ -226,6 +226,7 @@ def advice_at(table: Lookup, there: Moves, names: Sequence[str]) -> Advice:
     return Advice(
         answer.best and named(answer.best, names), answer.margin, answer.toss_up, answer.value,
         choices, named(reason(table, there), names), answer.error, answer.source,
+        answer.margin_class,
     )  # fmt: skip
 
 
@@ -258,9 +259,14 @@ def in_words(said: Said, game: Game) -> list[str]:
     advice = said.advice
     if advice is None:
         return [*lines, f"  no advice: {said.unpriced}"]
-    if advice.margin is None:
+    if advice.margin_class is not None:
+        by = f", by {advice.margin_class} points" if advice.margin_class else ""
+        lines.append(f"  {advice.best}{by}: {advice.why}")
+    elif advice.margin is None:
         lines.append(f"  {said.up} must {advice.best or 'play'}")
     else:
         by = f"better by {payoffs.change(advice.margin)}"
         lines.append(f"  {advice.best}, {'a toss-up' if advice.toss_up else by}: {advice.why}")
+    if not advice.value:
+        return lines
     return [*lines, f"  {payoffs_said(game, said.players, advice.value)}"]

@@ -196,7 +196,7 @@ def _has_choice(game: Game, at: Position) -> bool:
 def _value(following: Following, at: Position) -> tuple[float, ...] | None:
     """The payoffs at a position; None where they can not be had."""
     try:
-        return following.prices.at(at.state)[1].answer.value
+        return following.prices.at(at.state)[1].answer.value or None
     except SearchLimitError:
         return None
 
@@ -221,8 +221,12 @@ def _priced(
     except SearchLimitError as error:
         return replace(bare, unpriced=str(error) if choice else None)
     if not choice:
-        return replace(bare, value=there.answer.value)
+        return replace(bare, value=there.answer.value or None)
     advice = advice_at(table, there, names)
+    if advice.margin_class is not None:
+        by = f", by {advice.margin_class} points" if advice.margin_class else ""
+        said = f"best is {advice.best}{by}; the table stores decisions without payoffs"
+        return replace(bare, best=advice.best, why=advice.why, unpriced=said)
     costs = {each.action: each.cost for each in advice.choices}
     if taken not in costs:  # level in units, and not in dollars
         return replace(bare, unpriced=f"{game.say(at.state)}, rounded to units, does not allow it")

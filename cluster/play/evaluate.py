@@ -285,7 +285,8 @@ def matrix_of(
 @dataclass(frozen=True)
 class Simulated(Result):
     """Mean payoffs and their standard errors, one a player. exact: the exact payoffs where they are
-    known. seconds: of the plays."""
+    known. seconds: of the plays. starts: the share of all plays that begin where the agents' tables
+    have decisions, where that is not all: those were played."""
 
     origin: Flat[Origin]
     agents: tuple[str, ...]
@@ -295,6 +296,7 @@ class Simulated(Result):
     exact: PythonOnly[tuple[float, ...] | None]
     seconds: PythonOnly[float]
     distribution: IfAny[tuple[Count, ...]] = None
+    starts: IfAny[float] = None
 
 
 def simulated(
@@ -309,6 +311,7 @@ def simulated(
     """
     names, profile = for_players(game, agents, opener)
     root, tally = starts_at(root), Tally(game) if spread else None
+    root, share = _held_starts(root, profile)
     known = _is_start(game, root) and all(isinstance(agent, str) for agent in split(agents))
     forms = game.get(ClosedForms) if known else None
     exact = None if forms is None else forms.value(names)
@@ -329,8 +332,21 @@ def simulated(
     return Simulated(
         origin_of(game), tuple(names), games, tuple(played.mean.tolist()),
         tuple(played.error.tolist()), exact, time.perf_counter() - started,
-        None if tally is None else counts_of(tally.spreads()),
+        None if tally is None else counts_of(tally.spreads()), share,
     )  # fmt: skip
+
+
+def _held_starts(root: Starts, profile: Sequence[Any]) -> tuple[Starts, float | None]:
+    """Of several starts those at which all tables of a profile have decisions, and how likely these
+    are; None where that is all of them, or none."""
+    there = np.ones(len(root.states), bool)
+    for agent in profile if len(there) > 1 else ():
+        if isinstance(agent, Policy) and agent.holds is not None:
+            there &= agent.holds(root.states)
+    share = float(root.chances[there].sum())
+    if there.all() or not share:
+        return root, None
+    return Starts(root.states[there], root.chances[there] / share), share
 
 
 def errors_off(mean: float, exact: float, error: float) -> str:

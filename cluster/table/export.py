@@ -80,7 +80,7 @@ def reader(
     """The rows that are wanted (`cluster.table.table.Table.to_arrow`). on_rows: told how many rows
     are behind us, and of how many. says_part: with the column ``part`` where no columns are said.
     """
-    if actions and table.ledger is not None and table.ledger.stores == "decisions":
+    if actions and table.decisions_alone:
         table.need_payoffs(on_command_line("export without --no-actions", "actions=True"))
     stored, listed = schema_of(table), listed_actions(table.game)
     in_words = isinstance(where, str) or (isinstance(where, Sequence) and len(where) > 0)

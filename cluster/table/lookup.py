@@ -196,6 +196,11 @@ class Lookup:
         """The part that holds decisions without payoffs."""
         return next((cast("DecisionPart", part) for part in self.parts if not part.paid), None)
 
+    @property
+    def decisions_alone(self) -> bool:
+        """Whether decisions are stored, and payoffs of a few tiers at most."""
+        return self.ledger is not None and self.ledger.stores == "decisions"
+
     # --- payoffs -----------------------------------------------------------------------------
 
     def owners(self, states: Ints) -> Ints:
@@ -556,6 +561,11 @@ class Lookup:
         found: list[str | None] = names.tolist()
         return found
 
+    def held_best(self, states: Ints) -> list[str | None]:
+        """As `stored_best`. Raises MissingTableError for a state that is not held."""
+        self._require(states, self.holds(states))
+        return self.stored_best(states)
+
     def agent(self) -> Policy:
         """The table's best actions as an agent, for `evaluate`, `simulate` and `play`; it must hold
         the states that it is asked about, less the fields that only agents look at
@@ -585,7 +595,12 @@ class Lookup:
                 chances.append(np.array([float(each == name) for each in names]))
             return chances
 
-        return Policy(decide)
+        def holds(states: Ints) -> NDArray[np.bool_]:
+            return self.lookup_or_backup(plain := simplify(self.game, states))[1] | self.holds(
+                plain
+            )
+
+        return Policy(decide, holds)
 
     # --- all of it ---------------------------------------------------------------------------
 
@@ -600,7 +615,7 @@ class Lookup:
         """Raises OptionError where decisions are stored and payoffs of a few tiers alone. what:
         what needs them."""
         ledger = self.ledger
-        if ledger is None or ledger.stores != "decisions" or ledger.furthest is None:
+        if ledger is None or ledger.furthest is None or not self.decisions_alone:
             return
         goal = replace(ledger.furthest, part=TIERS)
         raise OptionError(

@@ -213,9 +213,9 @@ class _Below:
         }
         actor = int(edges.actors[0])
         decided = len(answer.actions) == len(named)
-        top = max((each.value[actor] for each in answer.actions), default=0.0)
+        top = max((each.value[actor] for each in answer.actions if each.value), default=0.0)
         for action in answer.actions:
-            cost = top - action.value[actor]
+            cost = top - action.value[actor] if action.value else 0.0
             best, level = action.name == answer.best, cost <= slack
             yield Move(
                 action, best, decided and answer.toss_up and level,

@@ -234,7 +234,8 @@ class Table(Lookup):
 
         kind = choose_chart(self.game, name)
         self.check_chart(kind)
-        wanted = ChartRequest(words.typed(fields), reachable, self.precision)
+        best = self.held_best if self.decisions_alone else None
+        wanted = ChartRequest(words.typed(fields), reachable, self.precision, best)
         return self.game.need(Charts).make(kind.name, self.probe_or_backup, wanted)
 
     def check_chart(self, kind: Kind) -> None:
@@ -244,19 +245,21 @@ class Table(Lookup):
 
         if kind.needs == STATES:
             return
-        self.need_payoffs("a chart")
+        if not kind.decisions:
+            self.need_payoffs(f"the chart '{kind.name}'")
         again, goal = "", None if self.ledger is None else self.ledger.furthest
         if self.ledger is not None:
             origin = self.ledger.origin or Goal(TIERS, {}, None, 0, "", {})
             results = results_of(self.where)
             again = f": {solve_command(replace(origin, roots=None), self.game, results)}"
-        if self.full is None and kind.needs == FULL:
+        whole = self.full is not None or self.decisions_alone
+        if not whole and kind.needs == FULL:
             self.game.need(Layout)  # where there is none, it says why
             raise OptionError(
                 f"{self.where}: holds what lies below some states, and a chart needs the full "
                 f"table{again}"
             )
-        if self.full is None:
+        if not whole:
             self.probe(self.game.needed_start().reshape(1, -1))
         if self.ledger is not None and goal is not None and not self.ledger.is_done(goal):
             raise MissingTableError(

@@ -98,7 +98,7 @@ def verify(table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = n
     how far it is with the one, then with the other."""
     faults, files = check_files(table, on_rows), () if table.ledger is None else table.ledger.files
     residuals = None
-    if not faults and table.ledger is not None and table.ledger.stores == "decisions":
+    if not faults and table.decisions_alone:
         residuals = check_decisions(table, sample, seed, on_rows)
         if residuals.faults:
             faults.append(

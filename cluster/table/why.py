@@ -286,6 +286,8 @@ def reason(table: Lookup, there: Moves) -> str:
     'a 1 (the turn is lost), one in six, costs 35 pp; holding gives away 33 pp'
     """
     game = table.game
+    if there.answer.margin_class is not None:  # no payoffs: where the decision turns
+        return next((str(turn).rstrip(".") for turn in _turns(table, there)), "")
     if there.answer.to_act is None or len(there.moves) < 2:
         return ""
     payoffs = Payoffs(game.payoff_name, game.pays_chances)
@@ -466,7 +468,8 @@ def _turn(
     actor = (there.answer.to_act or 0) - 1
     numbers = turning.number(states, actor)
     here = int(turning.number(there.numbers[None], actor)[0])
-    if not any(turning.takes(move.action.name) for move in there.moves):
+    alone = there.answer.margin_class is not None  # the best action, and no other
+    if not alone and not any(turning.takes(move.action.name) for move in there.moves):
         return None
     takes = np.array(list(map(turning.takes, best)))
     edges = np.flatnonzero(np.diff(np.pad(takes.astype(np.int8), 1)))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -19,9 +20,11 @@ Decider = Callable[[Game, int, Ints, list[Ints]], list[Floats]]
 
 @dataclass(frozen=True)
 class Policy:
-    """A way of playing that is asked about many states at once, as a table's."""
+    """A way of playing that is asked about many states at once, as a table's. holds: at which
+    states (n, fields) it has decisions, (n,); None for one that has them everywhere."""
 
     decide: Decider
+    holds: Callable[[Ints], NDArray[np.bool_]] | None = None
 
 
 OPTIMAL, BEST_RESPONSE, RANDOM = "optimal", "best-response", "random"

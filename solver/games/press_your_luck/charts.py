@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ from luckbase.solver.games.press_your_luck.setting import (
     OTHERS,
     RIVAL_SHARE,
     Choice,
+    Choose,
     Lead,
     Setting,
     SettingDefaults,
@@ -52,6 +54,7 @@ from luckbase.solver.games.press_your_luck.setting import (
     leads_of,
     settings,
     share_of_cap,
+    stored_choices,
 )
 from luckbase.solver.scene import listed
 from luckbase.solver.sentences import many
@@ -79,19 +82,20 @@ def kinds_of(players: int) -> tuple[Kind, ...]:
     rest = (*others, whammies)
     return (
         Kind(
-            "lead", "at what lead to pass, by spins left", takes=(up, SPINS, RIVAL, *rest),
+            "lead", "at what lead to pass, by spins left", decisions=True,
+            takes=(up, SPINS, RIVAL, *rest),
             reading="A lead is one's own score less the rival's: pass from +3,000 means, pass when "
             "$3,000 or more ahead.",
         ),
         Kind(
-            "leads", "at what lead to pass, over the rival's score", picture=True,
+            "leads", "at what lead to pass, over the rival's score", picture=True, decisions=True,
             takes=(up, SPINS, *rest),
             reading="One curve for each number of spins left: pass on the curve and above it, play "
             "below.",
         ),
         Kind(
             "decide", "play or pass over both scores, and the chance to win", picture=True,
-            takes=(up, SPIN, *rest),
+            decisions=True, takes=(up, SPIN, *rest),
             reading="The colour is the chance to win; on one side of the line one plays, on the "
             "other one passes.",
         ),
@@ -162,18 +166,21 @@ class LuckCharts(Charts):
 
     def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:
         request.refuse_reachable("charts of this game are of all states")
-        how: dict[str, Callable[[Lookup, ChartRequest], Chart]]
+        how: dict[str, Callable[[Choose, ChartRequest], Chart]]
         how = {"lead": self._lead, "leads": self._leads, "decide": self._decide,
                "by-lead": self._by_lead, "by-spins": self._by_spins}  # fmt: skip
-        return how[name](lookup, request)
+        choose: Choose = partial(choices, self.game, lookup, request.error)
+        if request.best is not None:
+            choose = partial(stored_choices, self.game, request.best)
+        return how[name](choose, request)
 
     def _settings(self, request: ChartRequest, *varies: str, **defaults: Any) -> list[Setting]:
         chosen = SettingDefaults(frozenset(varies), **defaults)
         return settings(self.game, request.fields, chosen)
 
-    def _lead(self, lookup: Lookup, request: ChartRequest) -> Listing:
+    def _lead(self, choose: Choose, request: ChartRequest) -> Listing:
         chosen = self._settings(request, "own", spins=self.every, several="all")
-        leads = leads_of(self.game, lookup, chosen, request.error)
+        leads = leads_of(self.game, choose, chosen)
         unsure = sum(int(lead.choice.unsure.sum()) for lead in leads)
         note = "a lead is one's own score less the rival's, who gets the spins; in between, play"
         if unsure:
@@ -182,11 +189,11 @@ class LuckCharts(Charts):
         columns = tuple(name for name in LEAD_COLUMNS if name not in absent)
         return Listing(lead_lines(leads), columns, tuple(map(_lead_row, leads)), note)
 
-    def _leads(self, lookup: Lookup, request: ChartRequest) -> Curves:
+    def _leads(self, choose: Choose, request: ChartRequest) -> Curves:
         chosen = self._settings(request, "own", "rival", spins=self.every, several="all")
         scores = self.scores
         by_score = [each.over_rival(scores) for each in chosen]
-        leads = leads_of(self.game, lookup, [x for line in by_score for x in line], request.error)
+        leads = leads_of(self.game, choose, [x for line in by_score for x in line])
         ends = np.array([np.nan if x.pass_from is None else x.pass_from for x in leads])
         ends = ends.reshape(len(chosen), -1)
         outdone = np.array([[each.outdone for each in line] for line in by_score])
@@ -221,7 +228,7 @@ class LuckCharts(Charts):
         who = "the third" if self.game.players == 3 else "another"
         return (Band(0.0, last, f"{who} has\nmore, and gets\nthe spins"),)
 
-    def _decide(self, lookup: Lookup, request: ChartRequest) -> Heatmap:
+    def _decide(self, choose: Choose, request: ChartRequest) -> Heatmap:
         (where,) = self._settings(request, "own", "rival")
         xs, ys = self.scores, np.append(self.scores, self.solve.score_cap)
         if len(xs) < 2:
@@ -232,15 +239,18 @@ class LuckCharts(Charts):
         over = where.over_rival(ys)
         outdone = np.array([each.outdone for each in over])
         values = np.concatenate([each.with_scores(where.up, xs) for each in over])
-        choice = choices(self.game, lookup, values, request.error)
+        choice = choose(values)
         best, passing = (
             np.ascontiguousarray(part.reshape(len(ys), len(xs)).T)
             for part in (np.fmax(choice.play, choice.passed), choice.passing)
         )
+        colour, limits = self.payoff, self.game.payoff_range
+        if request.best is not None:  # decisions alone
+            best, colour, limits = passing.astype(np.float64), "1: pass, 0: play", (0.0, 1.0)
         there = ys[~outdone]
         middle = there[(there >= 0.15 * ys[-1]) & (there <= 0.6 * ys[-1])]
         middle = where.over_rival(middle if len(middle) else there)
-        leads = [x.pass_from for x in leads_of(self.game, lookup, middle, request.error)]
+        leads = [x.pass_from for x in leads_of(self.game, choose, middle)]
         blank = np.tile(outdone, (len(xs), 1))
         line = outline("play or pass", passing, xs, ys, ~blank)
         ahead = xs[:, None] > ys[None, :]
@@ -251,16 +261,16 @@ class LuckCharts(Charts):
             + why_blank([where], outdone[None]),
             (f"scores_{where.up + 1}", f"scores_{where.last + 1}", "value"), xs, ys, best,
             f"my score: player {where.up + 1} (dollars)",
-            f"score of player {where.last + 1} (dollars)", self.payoff,
-            blank if blank.any() else None, self.game.payoff_range,
+            f"score of player {where.last + 1} (dollars)", colour,
+            blank if blank.any() else None, limits,
             lines=() if line is None else (line,),
             words=words_in({name: at & ~blank for name, at in regions.items()}, xs, ys),
             rest=where.in_words(),
         )  # fmt: skip
 
-    def _by_lead(self, lookup: Lookup, request: ChartRequest) -> Curves:
+    def _by_lead(self, choose: Choose, request: ChartRequest) -> Curves:
         (where,) = self._settings(request, "own")
-        (lead,) = leads_of(self.game, lookup, [where], request.error)
+        (lead,) = leads_of(self.game, choose, [where])
         near = np.abs(lead.leads) <= share_of_cap(self.game, WIDEST)
         leads, half = lead.leads[near], self.solve.score_unit / 2
         first, last = float(leads[0]), float(leads[-1])
@@ -276,12 +286,12 @@ class LuckCharts(Charts):
             ),
         )  # fmt: skip
 
-    def _by_spins(self, lookup: Lookup, request: ChartRequest) -> Curves:
+    def _by_spins(self, choose: Choose, request: ChartRequest) -> Curves:
         every = tuple(range(1, EXPERIMENT + 1))
         chosen = self._settings(
             request, spins=every, several="spins", own=0.4, rival=0.15, beyond=True
         )
-        choice, there = self._choices_there(lookup, chosen, request.error)
+        choice, there = self._choices_there(choose, chosen)
         spins = np.array([each.spins for each in chosen])
         last = int(np.flatnonzero(there)[-1]) + 1
         known, where = spins[there], chosen[0]
@@ -295,7 +305,7 @@ class LuckCharts(Charts):
         )  # fmt: skip
 
     def _choices_there(
-        self, lookup: Lookup, every: list[Setting], error: float
+        self, choose: Choose, every: list[Setting]
     ) -> tuple[Choice, NDArray[np.bool_]]:
         """The choice in each setting, and of which the table holds what it takes: the others are
         NaN. Raises MissingTableError where it holds none."""
@@ -305,7 +315,7 @@ class LuckCharts(Charts):
         for i, each in enumerate(every):
             own = each.with_scores(each.up, np.array([each.scores[each.up]]))
             try:
-                found.append(choices(self.game, lookup, own, error))
+                found.append(choose(own))
             except MissingTableError as why:
                 missing.append(why)
                 there[i] = False
@@ -473,7 +483,8 @@ def _lead_row(lead: Lead) -> tuple[int | float | str, ...]:
     where, choice = lead.setting, lead.choice
     ends = ("" if end is None else end for end in (lead.pass_from, lead.play_from))
     at = lead.leads == lead.pass_from
-    chances = [round(float(x[at][0]), DECIMALS) if at.any() else "" for x in choice[:2]]
+    known = at & ~np.isnan(choice.play)
+    chances = [round(float(x[known][0]), DECIMALS) if known.any() else "" for x in choice[:2]]
     return (
         where.up + 1, where.spins, where.rival + 1, where.scores[where.rival],
         *(where.scores[i] for i in where.behind), ",".join(map(str, where.whammies)), *ends,

@@ -379,7 +379,12 @@ def counted(most: int, unit: int, game: Game) -> Counted:
             "put out": lambda states: by_field(states)[WHAMMIES] == most,
             "winner's dollars": lambda states: dollars(states).max(axis=1),
         },
-        events={"spins": lambda states, actions, children: actions == PLAY},
+        events={
+            "spins": lambda states, actions, children: actions == PLAY,
+            "passes": lambda states, actions, children: (
+                (actions > PLAY) & (actions <= game.players)
+            ),
+        },
     )
 
 

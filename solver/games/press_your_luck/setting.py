@@ -23,7 +23,7 @@ the rival spin and whammy.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.charts import Lookup
+from luckbase.solver.charts import Best, Lookup
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
@@ -127,14 +127,29 @@ class Choice(NamedTuple):
     """(n,): whether that hangs on less than the tolerance."""
 
 
-def choices(game: Game, lookup: Lookup, values: Ints, error: float) -> Choice:
+Choose = Callable[[Ints], Choice]
+"""choose(states in people's units (n, 4 players)) -> play or pass there."""
+
+
+def _states(game: Game, values: Ints) -> Ints:
+    no_offer = game.field_count - values.shape[1]
+    return game.canonical_states(np.pad(values, ((0, 0), (0, no_offer))))
+
+
+def stored_choices(game: Game, best: Best, values: Ints) -> Choice:
+    """As `choices`, from the best actions of a table of decisions: the chances are NaN."""
+    passing = np.array([str(name).startswith("pass") for name in best(_states(game, values))])
+    none = np.full(len(values), np.nan)
+    return Choice(none, none, passing, np.zeros(len(values), bool))
+
+
+def choices(game: Game, lookup: Lookup, error: float, values: Ints) -> Choice:
     """Play or pass at states in people's units (n, 4 players), one step ahead of what `lookup`
     gives.
 
     error: the bound on each payoff. Raises StateError for what is no state.
     """
-    no_offer = game.field_count - values.shape[1]
-    states = game.canonical_states(np.pad(values, ((0, 0), (0, no_offer))))
+    states = _states(game, values)
     edges = expand(game, states)
     q = evaluate(edges, lookup(edges.children))
     own = q.values[np.arange(len(q.states)), edges.actors[q.states]]
@@ -341,13 +356,13 @@ def _last_run(yes: NDArray[np.bool_]) -> int:
     return int(no[-1]) + 1 if len(no) else 0
 
 
-def leads_of(game: Game, lookup: Lookup, settings: list[Setting], error: float) -> list[Lead]:
+def leads_of(game: Game, choose: Choose, settings: list[Setting]) -> list[Lead]:
     """Play or pass by lead in each setting; all are looked up at once."""
     assert isinstance(game.board, PressYourLuckBoard)
     solve = game.board.solve
     scores = np.arange(0, solve.score_cap, solve.score_unit, dtype=np.int64)
     values = np.concatenate([each.with_scores(each.up, scores) for each in settings])
-    parts = [np.split(part, len(settings)) for part in choices(game, lookup, values, error)]
+    parts = [np.split(part, len(settings)) for part in choose(values)]
     return [
         Lead(each, scores - each.scores[each.rival], Choice(*choice))
         for each, choice in zip(settings, zip(*parts, strict=True), strict=True)

@@ -19,6 +19,7 @@ from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS
 from luckbase.cluster.table.table import StoredTable, tiers_in_memory
 from luckbase.solver import load_layout
 from luckbase.solver.board.model import Board
+from luckbase.solver.charts import Curves, Heatmap, Listing
 from luckbase.solver.errors import (
     CorruptTableError,
     MemoryLimitError,
@@ -155,7 +156,7 @@ def test_payoffs_come_from_games_too_with_their_error(solved: StoredTable) -> No
 
 def test_what_needs_payoffs_says_what_it_lacks(solved: StoredTable, tmp_path: Path) -> None:
     for ask in (
-        lambda: solved.chart(),
+        lambda: solved.chart("by-lead"),
         lambda: solved.diff(solved),
         lambda: solved.export(tmp_path / "all.csv"),
         lambda: luckbase.report(solved, 0),
@@ -168,6 +169,31 @@ def test_what_needs_payoffs_says_what_it_lacks(solved: StoredTable, tmp_path: Pa
     state = {"scores": (0, 1000, 2000), "earned": (0, 1, 1)}
     with pytest.raises(MissingTableError, match="held without its payoffs"):
         solved.probe(solved.game.parse(state).reshape(1, -1))
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [("lead", {"rival": "0,2000"}), ("lead", {"third": "1000", "whammies": "0,0,2"}),
+     ("leads", {}), ("decide", {})],
+)  # fmt: skip
+def test_charts_of_decisions_say_what_those_of_payoffs_do(
+    tmp_path: Path, name: str, fields: dict[str, str]
+) -> None:
+    board = luckbase.load_board(FEBRUARY, score_unit=1000, score_cap=8000, frontier=1)
+    done = luckbase.solve(board, store="decisions", payoffs_of="none", results=tmp_path)
+    with luckbase.open(done.table) as table, tiers_in_memory(load_layout(board)) as full:
+        made, right = table.chart(name, fields), full.chart(name, fields)
+    if isinstance(made, Listing) and isinstance(right, Listing):
+        assert made.lines == right.lines
+        assert "+" in made.lines[1]  # somebody passes
+    elif isinstance(made, Curves) and isinstance(right, Curves):
+        assert (made.title, made.rows) == (right.title, right.rows)
+    else:
+        assert isinstance(made, Heatmap) and isinstance(right, Heatmap)
+        assert made.title == right.title
+        assert str(made.lines) == str(right.lines)
+        assert made.lines
+        assert set(made.values.ravel().tolist()) == {0.0, 1.0}
 
 
 def test_it_is_exported_row_by_row(solved: StoredTable, every_state: Ints, tmp_path: Path) -> None:

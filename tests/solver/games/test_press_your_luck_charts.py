@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -248,10 +249,10 @@ def test_a_board_with_two_scores_gets_its_charts_or_a_sentence(name: str) -> Non
 def test_a_choice_closer_than_the_error_is_counted_and_not_called_a_pass(table: Table) -> None:
     charts = table.game.need(Charts)
     (setting,) = settings(table.game, {}, SettingDefaults(frozenset({"own"})))
-    (lead,) = leads_of(table.game, table.probe, [setting], 0.0)
+    (lead,) = leads_of(table.game, partial(choices, table.game, table.probe, 0.0), [setting])
     gains = np.abs(lead.choice.passed - lead.choice.play)
     error = float(np.nanmin(gains[gains > 0])) / 2 * 1.001
-    unsure = choices(table.game, table.probe, setting.with_scores(1, np.array(SCORES)), error)
+    unsure = choices(table.game, table.probe, error, setting.with_scores(1, np.array(SCORES)))
     assert unsure.unsure.sum() > lead.choice.unsure.sum()
     assert not (unsure.unsure & unsure.passing).any()
     made = charts.make("lead", table.probe, ChartRequest({"spins": "1"}, error=error))
