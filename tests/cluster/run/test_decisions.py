@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import luckbase
+from luckbase.cluster.play.advise import in_words
 from luckbase.cluster.table.decisions import CLASS_NAMES
 from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS
 from luckbase.cluster.table.table import StoredTable, tiers_in_memory
@@ -152,6 +153,46 @@ def test_payoffs_come_from_games_too_with_their_error(solved: StoredTable) -> No
     again = solved.simulate(words, 4000)
     assert again == answer
     assert solved.simulate(words, 4000, seed=1).value != answer.value
+
+
+def test_rounds_are_played_from_the_starts_that_it_reaches(solved: StoredTable) -> None:
+    board = coarse()
+    found = luckbase.simulate(board, solved, 2000, max_states=100, distribution=True)
+    chances = {n: p for n, p in zip(*_starts(board), strict=True) if n <= 3}
+    assert found.starts == pytest.approx(sum(chances.values()))
+    assert sum(found.mean) == pytest.approx(1)
+    start = {"scores": (1000, 2000, 0), "earned": (0, 2, 0)}
+    assert luckbase.simulate(board, solved, 100, start).starts is None
+    exact = luckbase.evaluate(board, solved, start)
+    assert exact.value == pytest.approx(solved.follow(start).value, abs=2e-7)
+    with pytest.raises(MissingTableError, match="beyond this table's frontier"):
+        luckbase.simulate(board, solved, 100, {"scores": (0, 0, 0), "earned": (4, 4, 4)})
+
+
+def _starts(board: Board) -> tuple[list[int], list[float]]:
+    """Spins in all, and how likely."""
+    found: dict[int, float] = {}
+    for spins, chance in board.start.earned().items():  # type: ignore[attr-defined]
+        found[sum(spins)] = found.get(sum(spins), 0.0) + float(chance)
+    return list(found), list(found.values())
+
+
+def test_advice_and_a_replay_come_from_decisions_and_say_what_they_lack(tmp_path: Path) -> None:
+    board = coarse(2)
+    luckbase.solve(board, store="decisions", payoffs_of="none", margin=True, results=tmp_path)
+    with luckbase.advise(board, results=tmp_path) as game:
+        said = game.say("Ed 0; Peter 2000, 1 spin; Michael 1000, 1 spin")
+        assert said.advice is not None
+        assert (said.advice.best, said.advice.value) == ("play", ())
+        assert said.advice.margin_class in CLASS_NAMES[1:]
+        assert "Passing is best" in said.advice.why
+        lines = "\n".join(in_words(said, game.game))
+        assert "points: Passing is best" in lines
+        assert "wins" not in lines
+    script = tmp_path / "episode.txt"
+    script.write_text("Ed 0; Peter 2000, 1 spin; Michael 1000, 1 spin\nPeter passes\n")
+    replayed = luckbase.episode(script, board, results=tmp_path)
+    assert "the table stores decisions without payoffs" in replayed.unpriced()[0]
 
 
 def test_what_needs_payoffs_says_what_it_lacks(solved: StoredTable, tmp_path: Path) -> None:
