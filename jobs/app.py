@@ -31,7 +31,7 @@ GROUPS = {
     "Ask": {"info": "info", "query": "query", "export": "query"},
     "Compare": {"diff": "diff", "evaluate": "evaluate", "simulate": "evaluate"},
     "Draw": {"chart": "draw", "graph": "draw", "report": "draw", "serve": "serve"},
-    "Play": {"play": "play", "advise": "advise"},
+    "Play": {"play": "play", "advise": "play"},
     "Keep": {"status": "status", "verify": "status", "publish": "status", "clean": "status"},
 }
 """Commands as ``--help`` groups them; each is a function in a module of `jobs`, which is imported
