@@ -395,7 +395,8 @@ def _heatmap_text(picture: Heatmap, columns: int, paint: Callable[[str], str]) -
     yield from ["  . none"] * int((blank & ~none).any())
 
 
-def _curves_text(picture: Curves, columns: int, rows: int = 21) -> Iterator[str]:
+def _curves_text(picture: Curves, columns: int) -> Iterator[str]:
+    rows = 21
     numbers = np.concatenate([picture.limits or (), *(curve.values for curve in picture.curves)])
     low, high = (0, 1) if np.isnan(numbers).all() else (np.nanmin(numbers), np.nanmax(numbers))
     spare = (high - low) / (2 * rows - 2) or 0.5

@@ -6,7 +6,7 @@ another objective than the board's, a measurement. `cluster.table.table` makes a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -23,6 +23,11 @@ ROWS_A_CALL = 1 << 20
 """Rows whose payoffs are converted at once, at most."""
 
 
+def never() -> bool:
+    """Nobody stops it."""
+    return False
+
+
 class InMemory(Generic[T]):
     """The payoffs of tiers as the kernel leaves them, and of any of their states.
 
@@ -32,13 +37,9 @@ class InMemory(Generic[T]):
     """
 
     def __init__(
-        self, layout: Layout[T], tiers: Iterable[T] | None = None, *, best: bool = False,
-        stop: Callable[[], bool] = lambda: False,
-    ) -> None:  # fmt: skip
-        """Solves `tiers` (all), which must come children first.
-
-        best: keep the best actions too. Raises Stopped soon after `stop()` turns true.
-        """
+        self, layout: Layout[T], tiers: Iterable[T] | None = None, *, best: bool = False
+    ) -> None:
+        """Solves `tiers` (all), which must come children first. best: keep the best actions too."""
         self.layout, self.game = layout, layout.game
         self.payoffs: dict[T, Floats] = {}
         self.best: dict[T, NDArray[np.int8]] = {}
@@ -51,7 +52,7 @@ class InMemory(Generic[T]):
                 rows = out if len(parts) == 1 else out[start:last]
                 decisions = None if noted is None else Decisions(noted[start:last])
                 bound = layout.solve_tier(
-                    tier, rows, self.payoffs.__getitem__, stop, part, decisions
+                    tier, rows, self.payoffs.__getitem__, never, part, decisions
                 )
                 self.errors[tier] = max(self.errors[tier], bound)
             self.payoffs[tier] = out
@@ -98,9 +99,8 @@ class InMemory(Generic[T]):
 
 
 def decisions_in_order(
-    layout: DecisionLayout[T], wanted: Iterable[T] | None = None, *, margins: bool = False,
-    stop: Callable[[], bool] = lambda: False,
-) -> Iterator[tuple[T, Floats, Decisions]]:  # fmt: skip
+    layout: DecisionLayout[T], wanted: Iterable[T] | None = None, *, margins: bool = False
+) -> Iterator[tuple[T, Floats, Decisions]]:
     """Tiers (all) solved in the order of a `DecisionLayout`: of each its payoffs, as the kernel
     leaves them, and its decisions; what nobody reads any more is gone when the next one comes."""
     dense, every = layout.layout, {*layout.tiers()} if wanted is None else {*wanted}
@@ -116,7 +116,7 @@ def decisions_in_order(
         out, noted = np.empty(dense.shape(tier)), Decisions.blank(dense.rows(tier), margins)
         below = layout.below(tier)
         under = None if below is None else whole[below]
-        layout.solve_tier(tier, out, under, faces, stop, noted)
+        layout.solve_tier(tier, out, under, faces, never, noted)
         yield tier, out, noted
         if tier in last:
             whole[tier] = out

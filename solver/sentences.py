@@ -22,6 +22,7 @@ CLOSE = 0.75
 are, ``turns`` and ``yours`` are not."""
 FEW = 6
 """Names that differ in a number alone are said one by one, up to so many."""
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
 @contextmanager

@@ -362,16 +362,16 @@ def _in_memory(
     return Table(game, [part], MEMORY, source)
 
 
-def tiers_in_memory(layout: Layout[Any], stop: Callable[[], bool] = lambda: False) -> Table:
+def tiers_in_memory(layout: Layout[Any]) -> Table:
     """The full table, solved in memory: while that goes on 8 bytes a state and player or less, then
     as much as its files would take.
 
-    Raises OptionError where the board has none, Stopped soon after `stop()` turns true.
+    Raises OptionError where the board has none.
     """
     from luckbase.cluster.table.format import tier_files, write_tier
     from luckbase.solver.dense import InMemory
 
-    solved = InMemory(layout, best=True, stop=stop)
+    solved = InMemory(layout, best=True)
 
     def write(storage: Memory) -> Iterator[tuple[str, int, tuple[int, int], FileReceipt]]:
         for tier in list(solved.payoffs):

@@ -29,8 +29,9 @@ from luckbase.solver.game.fields import Field
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups, TurningPoint
 from luckbase.solver.game.rules import DECISION
+from luckbase.solver.scene import listed
 from luckbase.solver.search.expand import expand
-from luckbase.solver.sentences import capital
+from luckbase.solver.sentences import NUMBERS, capital
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup
@@ -43,7 +44,6 @@ MAX_NAMED = 4
 """Choices of a strategy that a sentence lists."""
 SURE = 1 - 1e-9
 
-_NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _DOING = {"bid": "bidding", "flip": "flipping", "hold": "holding", "pass": "passing",
           "play": "playing", "roll": "rolling", "stick": "sticking",
           "stop": "stopping", "take": "taking"}  # fmt: skip
@@ -247,7 +247,7 @@ class Mix:
         drawn = [f"{name} with {100 * chance:.0f}%" for name, chance in self.bids[:MAX_NAMED]]
         drawn += [f"{len(self.bids) - MAX_NAMED} more"] * (len(self.bids) > MAX_NAMED)
         return (
-            f"Player {self.player} draws: {listing(drawn)}. Each is worth the same {best}"
+            f"Player {self.player} draws: {listed(drawn)}. Each is worth the same {best}"
             f"{f', {other}' if other else ''}. A choice that the other foresees costs "
             f"{least} or more ({self.sure}, answered by {self.reply})."
         )
@@ -495,9 +495,9 @@ def often(chance: float) -> str:
     over, under = fraction.numerator, fraction.denominator
     if not fraction or abs(fraction - chance) > 1e-9:
         return f"{100 * chance:.3g}%"
-    if under > len(_NUMBERS):
+    if under >= len(NUMBERS):
         return f"{over} in {under}"
-    return f"{_NUMBERS[over - 1]} in {_NUMBERS[under - 1]}"
+    return f"{NUMBERS[over]} in {NUMBERS[under]}"
 
 
 def _percent(value: float) -> str:
@@ -505,8 +505,3 @@ def _percent(value: float) -> str:
     if 0 < value < 0.0005 or 0.9995 < value < 1:
         return "under 0.1%" if value < 0.5 else "over 99.9%"
     return f"{100 * value:z.1f}%"
-
-
-def listing(words: Sequence[str]) -> str:
-    """``a, b and c``."""
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -57,7 +57,7 @@ from luckbase.solver.games.press_your_luck.setting import (
     stored_choices,
 )
 from luckbase.solver.scene import listed
-from luckbase.solver.sentences import many
+from luckbase.solver.sentences import NUMBERS, many
 
 SPINS = ChartField("spins", "Spins left in all, as 1 or 1,2 or 1-3.")
 SPIN = ChartField("spins", "Spins left in all. One if you do not say.")
@@ -346,12 +346,10 @@ def both(play: Floats, passed: Floats) -> tuple[Curve, ...]:
 
 # --- words ---------------------------------------------------------------------------------------
 
-NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
-
 
 def spin_count(count: int) -> str:
     """``one spin``, ``7 spins``."""
-    number = NUMBERS[count] if count < len(NUMBERS) else str(count)
+    number = NUMBERS[count] if count < 7 else str(count)
     return f"{number} spin{'s' * (count != 1)}"
 
 

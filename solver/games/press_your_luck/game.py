@@ -73,7 +73,7 @@ from luckbase.solver.games.press_your_luck.outcomes import (
     WHAMMY,
     Effect,
 )
-from luckbase.solver.sentences import many
+from luckbase.solver.sentences import NUMBERS, many
 
 _i, _i1 = types.int64, types.int64[::1]
 SCORES, EARNED, PASSED, WHAMMIES = range(4)
@@ -482,7 +482,7 @@ def canonical(
         )
     refuse(
         out.all(axis=1, keepdims=True) & (not house),
-        lambda x, i: f"whammies: all {NUMBERS[players - 2]} players are out; somebody must be in",
+        lambda x, i: f"whammies: all {NUMBERS[players]} players are out; somebody must be in",
     )
     spins = earned.sum(axis=1, keepdims=True) + passed.sum(axis=1, keepdims=True)
     refuse(
@@ -528,7 +528,6 @@ PLACES = ("leader", "second", "third", "fourth")
 UNIT, STEP = 3, 4
 """Where the numbers of `group` stand, after CAP, MAX_WHAMMIES and THIRD_PLACE_SPINS; the step of a
 lead in dollars."""
-NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
 @njit(GROUP_TYPE)
@@ -573,7 +572,7 @@ def groups(game: Game) -> Groups:
     ahead = [f"${a:,} to ${b:,}" if a < b else f"${a:,}" for a, b in ends]
     ahead.append(f"above ${(STEPS - 1) * step:,}")
     leads = [f"behind {x}" for x in reversed(ahead)] + ["level"] + [f"ahead {x}" for x in ahead]
-    several = [*NUMBERS, *range(len(NUMBERS) + 2, SPINS + 1)]  # all theirs who is up
+    several = [*NUMBERS[2:], *range(len(NUMBERS), SPINS + 1)]  # all theirs who is up
     score = {"low": 0, "step": unit, "cells": board.cap_units + 1}
     spins = [i for i, name in enumerate(game.columns) if name.startswith(("earned", "passed"))]
 

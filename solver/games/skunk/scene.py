@@ -14,7 +14,7 @@ from luckbase.solver.game.capabilities import Drawing
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.skunk.game import MINE, PLAYER, ROLL, TURN, YOURS, Options, race_options
 from luckbase.solver.scene import CHANCE, GONE, GOOD, QUIET, UP, Box, Die, Scene, Shape, Words
-from luckbase.solver.sentences import many
+from luckbase.solver.sentences import NUMBERS, many
 
 WIDE, LEFT, RIGHT, TRACK, ROW = 640.0, 104.0, 52.0, 34.0, 74.0
 """The sheet, what is left and right of a track, how high one is, from one to the next, in units."""
@@ -133,7 +133,6 @@ def rounds(count: int, now: int) -> tuple[tuple[Shape, ...], float]:
 
 MAX_LISTED = 3
 """Rolls that a name lists."""
-NUMBERS = ("", "a", "two", "three", "four")
 
 
 class RollNames:
