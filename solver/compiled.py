@@ -142,6 +142,29 @@ def _extended(how: str, function: Callable[..., Any]) -> Any:
     return getattr(import_module("numba.extending"), how)(function)
 
 
+def _borrowed(_: Any, array: Any) -> Any:
+    """Of `borrowed`, the type of what it returns, and the code."""
+    null = import_module("numba.core.cgutils").get_null_value
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        found = context.make_array(array)(context, builder, value=args[0])
+        found.meminfo, found.parent = null(found.meminfo.type), null(found.parent.type)
+        return found._getvalue()
+
+    return (array(array), generate) if isinstance(array, types.Array.made) else None
+
+
+@partial(intrinsic, typed=_borrowed)
+def borrowed(array: Any) -> Any:
+    """The array without an owner, which must outlive it: an argument of the function that borrows.
+
+    numba counts references, atomically, wherever an array is taken out of a tuple or handed to
+    another function, inlined or not. Of an array without an owner nothing is counted, and LLVM sees
+    it, so what is inlined costs nothing more.
+    """
+    return array
+
+
 @contextmanager
 def in_python(few: bool = True) -> Iterator[None]:
     """While this lasts, and there are `few` states, nothing is compiled, unless numba is there

@@ -1,9 +1,8 @@
 """Stages on the disk between the two passes of a search: found on the way down, solved going up.
 
 A **stage file** is an Arrow file of one record batch a box (`solver.search.stages.Stage`), one row
-each, whose columns are lists. Whole numbers stand as differences to the one before, which makes
-them small: measured on Press Your Luck, 16 edges a state, 13 bytes a state, 11 of them for the
-numbers of the children, where plain they are 100 (zstd level 1, 90 ns a state).
+each, whose columns are lists. Whole numbers stand as differences to the one before, those
+of children as `stage_kernels.differences`, which makes them small (zstd level 1).
 
 An **ask** is what a shard wants of a stage, lower or of another box of its own: keys, the same way,
 beside the box that they lie in. It is so small that it goes to whoever may need it by itself.
@@ -21,6 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from luckbase.cluster.table.format import bytes_of, column_of, lists_of, numbers_of
+from luckbase.solver.search import stage_kernels
 from luckbase.solver.search.keys import NO_KEYS, Keys
 from luckbase.solver.search.stage_kernels import Order, Patterns
 from luckbase.solver.search.stages import Box, Given, Stage, Stages, first_edges
@@ -30,10 +30,10 @@ _CODEC = pa.Codec("zstd", 1)
 _SMALL = pa.ipc.IpcWriteOptions(compression=_CODEC)
 _I, _N, _U, _F = pa.int64(), pa.int32(), pa.uint64(), pa.float64()
 _KINDS: Mapping[str, Any] = {
-    "keys": _U, "places": _N, "order": _N, "numbers": _N, "patterns": _N, "children": _N,
+    "keys": _U, "order": _N, "patterns": _N, "children": _N,
     "loops": _I, "given": _F, "given_best": _I, "given_margins": _F, "given_actors": _N,
     "wanted_stages": _U, "wanted_sizes": _I, "wanted_keys": _U,
-    "wanted_numbers": _N, "first": _I, "actors": _I, "weights": _F, "actions": _I, "rewards": _F,
+    "first": _I, "actors": _I, "weights": _F, "actions": _I, "rewards": _F,
     "payoffs": _F, "counts": _I, "box": _U,
 }  # fmt: skip
 _SCHEMA = pa.schema([(name, pa.large_list(kind)) for name, kind in _KINDS.items()])
@@ -71,21 +71,24 @@ def write_stages(path: Path, stages: Iterable[Stage]) -> Iterator[Stage]:
 def _batch(stage: Stage) -> pa.RecordBatch:
     states, shared, wanted = stage.states, stage.patterns, stage.wanted
     columns: dict[str, NDArray[Any]] = {
-        "keys": stage.keys, "places": stage.places, "order": states.order,
-        "numbers": states.numbers, "patterns": states.patterns, "children": states.children,
+        "keys": stage.keys, "order": states.order, "patterns": states.patterns,
         "loops": stage.loops, "given": stage.given.payoffs, "given_best": stage.given.best,
         "given_margins": stage.given.margins,
         "given_actors": stage.given.actors.astype(np.int32),
         "wanted_stages": np.array([number for number, _, _ in wanted], np.uint64),
         "wanted_sizes": np.array([len(keys) for _, keys, _ in wanted], np.int64),
         "wanted_keys": np.concatenate([NO_KEYS, *(keys for _, keys, _ in wanted)]),
-        "wanted_numbers": np.concatenate([NO_NUMBERS, *(numbers for _, _, numbers in wanted)]),
         "first": shared.first, "actors": shared.actors, "weights": shared.weights,
         "actions": shared.actions, "rewards": shared.rewards, "payoffs": shared.payoffs,
         "counts": np.array([stage.edges, stage.given.payoffs.shape[1]], np.int64),
         "box": np.array([stage.box.low, stage.box.high], np.uint64),
     }  # fmt: skip
-    arrays = [_one_row(columns[name], kind) for name, kind in _KINDS.items()]
+    children = np.empty_like(states.children)
+    stage_kernels.differences(states.first, states.children, children)
+    arrays = [
+        lists_of([children], np.int32) if name == "children" else _one_row(columns[name], kind)
+        for name, kind in _KINDS.items()
+    ]
     return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
 
 
@@ -110,18 +113,19 @@ class StageFile:
     def stage(self, i: int) -> Stage:
         """Box number i."""
         batch = self._file.get_batch(i)
-        read = {name: _array(batch, name) for name in _KINDS}
+        read = {name: _array(batch, name) for name in _KINDS if name != "children"}
         edges, players = read["counts"].tolist()
         patterns = Patterns(
             NO_NUMBERS, NO_KEYS, read["first"], read["actors"], read["weights"], read["actions"],
             read["rewards"].reshape(-1, players), read["payoffs"].reshape(-1, players),
         )  # fmt: skip
-        states = Order(
-            read["order"], first_edges(patterns.first, read["patterns"]), read["numbers"],
-            read["patterns"], read["children"],
-        )  # fmt: skip
-        ends = np.cumsum(read["wanted_sizes"])[:-1]
-        keys, numbers = np.split(read["wanted_keys"], ends), np.split(read["wanted_numbers"], ends)
+        first = first_edges(patterns.first, read["patterns"])
+        found = numbers_of(batch.column("children").flatten())
+        states = Order(read["order"], first, read["patterns"], np.empty_like(found))
+        stage_kernels.from_differences(first, found, states.children)
+        ends, n = np.cumsum(read["wanted_sizes"])[:-1], len(read["keys"])
+        every = np.arange(n, n + len(read["wanted_keys"]), dtype=np.int32)
+        keys, numbers = np.split(read["wanted_keys"], ends), np.split(every, ends)
         stages = read["wanted_stages"].tolist()
         low, high = read["box"].tolist()
         given = Given(
@@ -129,7 +133,7 @@ class StageFile:
             read["given_actors"].astype(np.int8),
         )  # fmt: skip
         return Stage(
-            read["keys"], read["places"], states, patterns, read["loops"].reshape(-1, 2),
+            read["keys"], states, patterns, read["loops"].reshape(-1, 2),
             list(zip(stages, keys, numbers, strict=False)), edges,
             given, Box(low, high),
         )  # fmt: skip

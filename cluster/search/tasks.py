@@ -328,9 +328,8 @@ class Sweep(_StageJob):
         keys = np.sort(np.concatenate([file.keys(i) for i in range(*self.piece.boxes)]))
         for i in range(*self.piece.boxes):
             stage = file.stage(i)
-            given = np.flatnonzero(stage.states.patterns == stage_kernels.GIVEN)
-            own = stage.keys[np.argsort(stage.places)]  # as they were met
-            parts.append((own[given], stage.given.payoffs))
+            given = stage.states.patterns == stage_kernels.GIVEN
+            parts.append((stage.keys[given], stage.given.payoffs))
         parts.append(boundary.read_rows(source, self.location.table, [stored], game))
         found, payoffs = boundary.joined(parts)
         rows[1:, 0], where = keys.view(np.float64), np.searchsorted(keys, found)

@@ -299,11 +299,11 @@ def write_states(
     """Write the file of a search (module docstring), as `write_tier` does."""
     names = payoff_columns(game)
     # Codes into the labels of the best actions, -1 where nobody decides or both do.
-    known, codes = np.unique(
-        np.maximum(np.where(solved.actor == 0, -1, solved.best), -1), return_inverse=True
-    )
-    labels = [game.action_name(int(action)) for action in known if action >= 0]
-    codes = (codes - (len(known) - len(labels))).astype(np.int32)
+    chosen = np.where(solved.actor == 0, -1, np.maximum(solved.best, -1))
+    known = np.unique(chosen)  # its inverse would sort all of them
+    known = known[known >= 0]
+    labels = [game.action_name(action) for action in known.tolist()]
+    codes = (np.searchsorted(known, chosen, side="right") - 1).astype(np.int32)
 
     def columns(start: int, stop: int) -> dict[str, Any]:
         rows = solved.only(slice(start, stop))

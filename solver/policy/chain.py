@@ -323,7 +323,7 @@ def ordered(first: Ints, children: NDArray[np.int32]) -> tuple[NDArray[np.int32]
     n = len(first) - 1
     order, starts = np.empty(n, np.int32), np.empty(2 * n, np.int32)
     walk = Walk(*(np.empty(n, np.int32) for _ in range(5)))
-    loops = order_states(first, children, np.arange(n, dtype=np.int32), order, starts, walk)
+    loops = order_states(first, children, order, starts, walk)
     return order, starts[: 2 * loops].reshape(-1, 2).tolist()
 
 

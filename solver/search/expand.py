@@ -14,13 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import intrinsic, njit, tuple_type, types
+from luckbase.solver.compiled import borrowed, njit, tuple_type, types
 from luckbase.solver.errors import GameError, LuckbaseError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, Stopped
@@ -39,32 +38,6 @@ from luckbase.solver.game.rules import (
     room_for,
 )
 from luckbase.solver.search.keys import Keys, fits, pack, pack_all, unpack_all
-
-
-def _borrowed(_: Any, array: Any) -> Any:
-    """Of `borrowed`, the type of what it returns, and the code."""
-    from numba.core import cgutils
-    from numba.np.arrayobj import make_array
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        found = make_array(array)(context, builder, value=args[0])
-        found.meminfo = cgutils.get_null_value(found.meminfo.type)
-        found.parent = cgutils.get_null_value(found.parent.type)
-        return found._getvalue()
-
-    return (array(array), generate) if isinstance(array, types.Array.made) else None
-
-
-@partial(intrinsic, typed=_borrowed)
-def borrowed(array: Any) -> Any:
-    """The array without an owner, which must outlive it: an argument of the function that borrows.
-
-    numba counts references, atomically, wherever an array is taken out of a tuple or handed to
-    another function, inlined or not. Of an array without an owner nothing is counted, and LLVM sees
-    it, so what is inlined costs nothing more.
-    """
-    return array
-
 
 inlined = njit(cache=False, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 _i, _b, _i1, _i2 = types.int64, types.boolean, types.int64[::1], types.int64[:, ::1]

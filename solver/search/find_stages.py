@@ -316,27 +316,29 @@ class _Search:
         """What was found."""
         count, edges = int(self.at[kernels.COUNT]), int(self.at[kernels.EDGES])
         keys, outside = self.nodes.keys[:count, 0], self.nodes.outside[:count]
-        mine = np.flatnonzero(outside == 0).astype(np.int32)
+        mine = np.flatnonzero(outside == 0)
         n = len(mine)
         own = keys[mine]
-        places = np.argsort(own).astype(np.int32)
-        pattern_of = self.records.patterns[:n].copy()
-        kinds = int(self.at[kernels.PATTERNS])
-        patterns = self._trimmed(kinds, int(self.at[kernels.PATTERN_EDGES]))
-        states = Order(
-            np.empty(n, np.int32), first_edges(patterns.first, pattern_of), mine, pattern_of,
-            self.records.children[:edges].copy(),
-        )  # fmt: skip
-        local, starts = np.full(count, -1, np.int32), np.empty(2 * n, np.int32)
-        local[mine] = np.arange(n, dtype=np.int32)
+        places = np.argsort(own)
+        numbers = np.empty(count, np.int32)
+        numbers[mine[places]] = np.arange(n, dtype=np.int32)
+        wanted = self._wanted(keys, np.flatnonzero(outside), numbers)
+        patterns = self._trimmed(
+            int(self.at[kernels.PATTERNS]), int(self.at[kernels.PATTERN_EDGES])
+        )
+        met = first_edges(patterns.first, self.records.patterns[:n])
+        found = self._records(n, edges)
+        kernels.renumber(places.astype(np.int32), met, self.records, numbers, found)
+        first, starts = first_edges(patterns.first, found.patterns), np.empty(2 * n, np.int32)
+        states = Order(np.empty(n, np.int32), first, found.patterns, found.children)
         loops = kernels.order_states(
-            states.first, states.children, local, states.order, starts,
+            first, states.children, states.order, starts,
             Walk(*(np.empty(n, np.int32) for _ in range(5))),
         )  # fmt: skip
         cycles = starts[: 2 * loops].reshape(-1, 2).astype(np.int64)
-        given = self._given(own[pattern_of == kernels.GIVEN])
-        wanted = self._wanted(keys, np.flatnonzero(outside).astype(np.int32))
-        return Stage(own[places], places, states, patterns, cycles, wanted, edges, given, self.box)
+        own = own[places]
+        given = self._given(own[found.patterns == kernels.GIVEN])
+        return Stage(own, states, patterns, cycles, wanted, edges, given, self.box)
 
     def _given(self, keys: Keys) -> Given:
         """What is known of states that are."""
@@ -345,16 +347,21 @@ class _Search:
         return self.known.given(keys)
 
     def _wanted(
-        self, keys: Keys, others: NDArray[np.int32]
+        self, keys: Keys, others: Ints, numbers: NDArray[np.int32]
     ) -> list[tuple[int, Keys, NDArray[np.int32]]]:
-        """The keys of the others, by stage."""
+        """The keys of the others, by stage; their numbers, which are written to those of all that
+        were met, go on from those of the states."""
         theirs = keys[others]
         stage = self.stages.of(theirs)
         found = []
+        at = len(keys) - len(others)
         for number in np.unique(stage):
             mine = np.flatnonzero(stage == number)
             mine = mine[np.argsort(theirs[mine])]
-            found.append((int(number), theirs[mine], others[mine]))
+            these = np.arange(at, at + len(mine), dtype=np.int32)
+            numbers[others[mine]] = these
+            at += len(mine)
+            found.append((int(number), theirs[mine], these))
         return found
 
     def _trimmed(self, kinds: int, edges: int) -> Patterns:

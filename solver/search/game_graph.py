@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import njit, tuple_type, types
+from luckbase.solver.compiled import borrowed, njit, tuple_type, types
 from luckbase.solver.errors import GameError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, Stopped
@@ -62,7 +62,6 @@ from luckbase.solver.search.bellman import (
 from luckbase.solver.search.expand import (
     ROOM_TYPE,
     Room,
-    borrowed,
     expand,
     expand_one,
     expanding,

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import njit, tuple_type, types
+from luckbase.solver.compiled import borrowed, njit, tuple_type, types
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.rules import NUMBERS_TYPE, SIMULTANEOUS, TERMINAL, TRANSITION
 from luckbase.solver.search.bellman import JOINTLY
-from luckbase.solver.search.expand import ROOM_TYPE, borrowed, expand_one, inlined, lent
+from luckbase.solver.search.expand import ROOM_TYPE, expand_one, inlined, lent
 from luckbase.solver.search.keys import find_from, home, pack, rises, unpack, word_of
 
 FINISHED, GROW, PAUSE, REFUSED, RISES = range(5)
@@ -386,19 +386,20 @@ class Walk(NamedTuple):
 _walk = tuple_type(Walk, _n1, _n1, _n1, _n1, _n1)
 
 
-@njit(_i(_i1, _n1, _n1, _n1, _n1, _walk))
-def order_states(first, children, local, order, starts, walk):  # noqa: C901, PLR0915  # Tarjan's
-    """Order n states such that each comes after all its children among them but those of its own
-    component; returns how many components have several members or an edge to themselves.
+@njit(_i(_i1, _n1, _n1, _n1, _walk))
+def order_states(first, children, order, starts, walk):  # noqa: C901, PLR0915  # Tarjan's
+    """Order n states such that each comes after all its children among them, which are below n,
+    but those of its own component; returns how many components have several members or an edge to
+    themselves.
 
-    first: int64 (n + 1,), the edges of each. local: int32, which of the n the child of a number is,
-    -1 for none. order: int32 (n,), written. starts: int32 (2 n,), written: of each such component
-    its place in `order` and its members. Those met last come first, so most of the children of a
-    state are done when it is looked at, and it is done at once. Source: Tarjan (1972).
+    first: int64 (n + 1,), the edges of each. order: int32 (n,), written. starts: int32 (2 n,),
+    written: of each such component its place in `order` and its members. Those of the greatest keys
+    come first: where what is counted rises, most of the children of a state are done when it is
+    looked at, and it is done at once. Source: Tarjan (1972).
     """
     low, seen, cursor = borrowed(walk.low), borrowed(walk.seen), borrowed(walk.cursor)
     path, stack = borrowed(walk.path), borrowed(walk.stack)
-    children, local, order = borrowed(children), borrowed(local), borrowed(order)
+    children, order = borrowed(children), borrowed(order)
     n, loops, done, clock, tall = first.size - 1, 0, 0, 1, 0
     for x in range(n):
         low[x] = 0
@@ -415,8 +416,8 @@ def order_states(first, children, local, order, starts, walk):  # noqa: C901, PL
             k, stop, itself = first[x] + cursor[x], first[x + 1], False
             below = -1
             while k < stop:
-                y = local[children[k]]
-                if y >= 0 and low[y] >= 0:
+                y = children[k]
+                if y < n and low[y] >= 0:
                     if low[y] == 0:
                         below = y
                         break
@@ -446,7 +447,7 @@ def order_states(first, children, local, order, starts, walk):  # noqa: C901, PL
                         break
                 if done - begin == 1:
                     for k in range(first[x], stop):
-                        itself = itself or local[children[k]] == x
+                        itself = itself or children[k] == x
                 if done - begin > 1 or itself:
                     starts[2 * loops], starts[2 * loops + 1] = begin, done - begin
                     loops += 1
@@ -454,18 +455,55 @@ def order_states(first, children, local, order, starts, walk):  # noqa: C901, PL
 
 
 class Order(NamedTuple):
-    """The n states of a stage, x from 0, as they were met. order: int32 (n,), in which they are
-    solved. first: int64 (n + 1,), the edges of each. numbers, patterns: int32 (n,). children: int32
+    """The n states of a stage, x from 0, by ascending key. order: int32 (n,), in which they are
+    solved. first: int64 (n + 1,), the edges of each. patterns: int32 (n,). children: int32
     (edges,), their numbers."""
 
     order: NDArray[np.int32]
     first: Ints
-    numbers: NDArray[np.int32]
     patterns: NDArray[np.int32]
     children: NDArray[np.int32]
 
 
-ORDER_TYPE = tuple_type(Order, _n1, _i1, _n1, _n1, _n1)
+ORDER_TYPE = tuple_type(Order, _n1, _i1, _n1, _n1)
+
+
+@njit(types.void(_n1, _i1, _records, _n1, _records))
+def renumber(places, first, met, numbers, found):
+    """Write the patterns and children of states, in the order in which they were met, in that of
+    `places` (n,), the children by their new numbers (met,)."""
+    patterns, children = borrowed(met.patterns), borrowed(met.children)
+    into, below = borrowed(found.patterns), borrowed(found.children)
+    k = 0
+    for x in range(places.size):
+        at = places[x]
+        into[x] = patterns[at]
+        for j in range(first[at], first[at + 1]):
+            below[k] = numbers[children[j]]
+            k += 1
+
+
+@njit(types.void(_i1, _n1, _n1))
+def differences(first, children, out):
+    """Write the children of states (edges,) as differences to the same edge of the state before,
+    or, of an edge that it has not, to the edge before: neighbours lead to neighbours."""
+    for x in range(first.size - 1):
+        start, before = first[x], first[max(x - 1, 0)]
+        for k in range(start, first[x + 1]):
+            same = before + k - start
+            same = same if same < start else k - 1
+            out[k] = children[k] - (children[same] if same >= 0 else 0)
+
+
+@njit(types.void(_i1, types.Array(types.int32, 1, "C", readonly=True), _n1))
+def from_differences(first, found, children):
+    """Write the children of states (edges,) from their `differences`."""
+    for x in range(first.size - 1):
+        start, before = first[x], first[max(x - 1, 0)]
+        for k in range(start, first[x + 1]):
+            same = before + k - start
+            same = same if same < start else k - 1
+            children[k] = found[k] + (children[same] if same >= 0 else 0)
 
 
 @njit(types.void(_u1, _u1, _u1, _u, _n1))

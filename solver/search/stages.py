@@ -227,18 +227,16 @@ def only_payoffs(payoffs: Floats) -> Given:
 
 @dataclass(frozen=True)
 class Stage:
-    """A box of a level, as far as it was asked for: n of its states, and others that they lead to,
-    all numbered as they were met.
+    """A box of a level, as far as it was asked for: n of its states, numbered by ascending key, and
+    others that they lead to, numbered on from n by stage and key.
 
-    keys: uint64 (n,), its own, ascending; places: int32 (n,), which of the n each is. states: as
-    the sweep wants them. patterns: what they share. loops: int64 (k, 2), the place in the order and
-    the members of each component that is a cycle. wanted: the keys that it asks others for,
-    ascending within each stage, (stage, keys, numbers). edges: expanded. given: what is known of
-    those of its states that were, as they were met. box: where they lie.
+    keys: uint64 (n,), its own. states: as the sweep wants them. patterns: what they share. loops:
+    int64 (k, 2), the place in the order and the members of each component that is a cycle. wanted:
+    the keys that it asks others for, ascending within each stage, (stage, keys, numbers). edges:
+    expanded. given: what is known of those of its states that were. box: where they lie.
     """
 
     keys: Keys
-    places: NDArray[np.int32]
     states: Order
     patterns: Patterns
     loops: Ints

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import njit, tuple_type, types
+from luckbase.solver.compiled import borrowed, njit, tuple_type, types
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.search import cycles
@@ -25,8 +24,8 @@ from luckbase.solver.search.bellman import (
     matrix_game_solver,
     scratch_of,
 )
-from luckbase.solver.search.expand import borrowed, expand, refuse_beyond
-from luckbase.solver.search.keys import Keys, unpack_all
+from luckbase.solver.search.expand import expand, refuse_beyond
+from luckbase.solver.search.keys import unpack_all
 from luckbase.solver.search.stage_kernels import GIVEN, LEAF, ORDER_TYPE, PATTERNS_TYPE, Patterns
 from luckbase.solver.search.stages import BUDGET, Stage
 
@@ -35,8 +34,8 @@ _n1, _u1, _f2 = types.int32[::1], types.uint64[::1], types.float64[:, ::1]
 
 
 class Sweep(NamedTuple):
-    """Where payoffs are written: values: float64 (met, 1 + players), by number; best: int64,
-    margins: float64, actors: int8 (n,), of the n states that are solved."""
+    """Where payoffs are written: values: float64 (met, 1 + players), by number, the keys of the n
+    states in the first column; best: int64, margins: float64, actors: int8 (n,)."""
 
     values: Floats
     best: Ints
@@ -63,7 +62,7 @@ def sweep_on(  # noqa: PLR0913  # arrays
     values, best, margins = borrowed(out.values), borrowed(out.best), borrowed(out.margins)
     actors, children = borrowed(out.actors), borrowed(states.children)
     order, begin = borrowed(states.order), borrowed(states.first)
-    numbers, pattern_of = borrowed(states.numbers), borrowed(states.patterns)
+    pattern_of = borrowed(states.patterns)
     lent = borrowed(local)
     lotteries = Lotteries(lent, shared.weights, shared.actions, shared.rewards)
     given = borrowed(scratch.out)
@@ -71,7 +70,7 @@ def sweep_on(  # noqa: PLR0913  # arrays
     players = values.shape[1] - 1
     for s in range(start, end):
         x = order[s]
-        p, number = pattern_of[x], numbers[x]
+        p = pattern_of[x]
         if p == GIVEN:
             best[x], margins[x], actors[x] = KNOWN, np.nan, 0
             continue
@@ -79,7 +78,7 @@ def sweep_on(  # noqa: PLR0913  # arrays
         actor = shared.actors[p]
         if actor == LEAF:
             for i in range(players):
-                values[number, 1 + i] = shared.payoffs[p, i]
+                values[x, 1 + i] = shared.payoffs[p, i]
             best[x], margins[x], actors[x] = OVER, np.nan, 0
             continue
         k = begin[x] - first
@@ -89,7 +88,7 @@ def sweep_on(  # noqa: PLR0913  # arrays
         best[x], margins[x] = back_up(solve_game, lotteries, span, actor, values, tolerance, step)
         actors[x] = max(actor, -1) + 1
         for i in range(players):
-            values[number, 1 + i] = given[i]
+            values[x, 1 + i] = given[i]
 
 
 @njit(_i(_u1, _f2, _n1, _f2))
@@ -114,16 +113,6 @@ def join(wanted, rows, numbers, out):
     return found
 
 
-@njit(types.void(_n1, _f2, _u1, _f2))
-def by_key(numbers, values, keys, out):
-    """Write the rows (n, 1 + players) of keys, ascending, from the values of their numbers."""
-    heads = out.view(np.uint64)
-    for i in range(keys.size):
-        heads[i, 0] = keys[i]
-        for c in range(1, out.shape[1]):
-            out[i, c] = values[numbers[i], c]
-
-
 @dataclass(frozen=True)
 class SolvedStage:
     """The n states of a stage, solved, by key.
@@ -146,12 +135,13 @@ class Sweeping:
 
     def __init__(self, game: Game, stage: Stage) -> None:
         self.game, self.stage = game, stage
-        n, numbers = len(stage.keys), stage.states.numbers
+        n = len(stage.keys)
         self._values = np.empty((n + stage.outside, 1 + game.players))
+        self._values[:n, 0] = stage.keys.view(np.float64)
         self._out = Sweep(self._values, np.empty(n, np.int64), np.empty(n), np.empty(n, np.int8))
         self._gap = np.zeros(n)
         self._given = stage.states.patterns == GIVEN
-        self._values[numbers[self._given], 1:] = stage.given.payoffs
+        self._values[:n][self._given, 1:] = stage.given.payoffs
 
     def give(self, wanted: int, rows: Floats, some: NDArray[np.bool_] | None = None) -> int:
         """Take the payoffs of the keys number `wanted` of the stage's list, or of some of them,
@@ -185,39 +175,27 @@ class Sweeping:
             if members:
                 self._solve_component(place, members, tolerance)
                 place += members
-        rows = np.empty((n, 1 + players))
-        by_key(stage.states.numbers[stage.places], self._values, stage.keys, rows)
+        rows = self._values[:n].copy()
         refuse_beyond(game, stage.keys, rows[:, 1:])
-        out, at, given = self._out, stage.places, np.zeros(n, bool)
+        out, given = self._out, np.zeros(n, bool)
         if len(stage.given.best):
             given = self._given
             out.best[given], out.margins[given] = stage.given.best, stage.given.margins
             out.actors[given] = stage.given.actors
-        return SolvedStage(
-            rows, out.best[at], out.margins[at], out.actors[at], self._gap[at], given[at]
-        )
+        return SolvedStage(rows, out.best, out.margins, out.actors, self._gap, given)
 
     def _solve_component(self, start: int, members: int, tolerance: float) -> None:
         """Solve the component of so many members that begins at a place of the order."""
         states, out = self.stage.states, self._out
-        at = states.order[start : start + members]
-        keys = self._by_place[at]
-        by_key = np.argsort(keys)  # the same bits whoever comes first
-        at, numbers = at[by_key], states.numbers[at[by_key]]
-        found_states = unpack_all(self.game.strides, keys[by_key])
+        # By key: the same bits whoever comes first.
+        at = np.sort(states.order[start : start + members])
+        found_states = unpack_all(self.game.strides, self.stage.keys[at])
         children = np.concatenate(
             [states.children[states.first[x] : states.first[x + 1]] for x in at]
         )
         edges = replace(expand(self.game, found_states), children=children)
         values = self._values[:, 1:]
-        found = cycles.solve(self.game, numbers, found_states, edges, values, tolerance)
-        self._values[numbers, 1:], out.best[at] = found.values, found.best
+        found = cycles.solve(self.game, at, found_states, edges, values, tolerance)
+        self._values[at, 1:], out.best[at] = found.values, found.best
         out.margins[at], out.actors[at] = found.margins, found.actors
         self._gap[at[0]] = found.gap
-
-    @cached_property
-    def _by_place(self) -> Keys:
-        """The keys of the states as they were met."""
-        keys = np.empty_like(self.stage.keys)
-        keys[self.stage.places] = self.stage.keys
-        return keys

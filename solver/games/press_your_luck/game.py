@@ -33,7 +33,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import njit, types
+from luckbase.solver.compiled import borrowed, njit, types
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import (
@@ -204,8 +204,11 @@ def transition(board, state, edges):  # noqa: C901, PLR0915  # the rules, in the
     `reals` holds the chance of a whammy, then the outcomes' in the order of their units, then those
     of the others; last what a win counts and what a unit of a winner's score does.
     """
-    ints, reals = board
-    children, weights, actions, rewards, about = edges
+    ints, reals = borrowed(board[0]), borrowed(board[1])
+    children, weights, actions = (
+        borrowed(edges.children), borrowed(edges.weights), borrowed(edges.actions)
+    )  # fmt: skip
+    rewards, about, state = borrowed(edges.rewards), borrowed(edges.about), borrowed(state)
     most, players = ints[MAX_WHAMMIES], state.size // FIELDS
     whammies, last = WHAMMIES * players, FIELDS * players
     up, others, highest, behind = player_up(state), 0, -1, 0

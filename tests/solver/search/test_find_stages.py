@@ -559,22 +559,17 @@ def edges(draw: st.DrawFn) -> list[list[int]]:
     return [draw(some) for _ in range(n)]
 
 
-@given(edges(), st.integers(0, 1 << 30))
+@given(edges())
 def test_the_order_is_of_children_first_and_components_in_one_piece(
-    children: list[list[int]], seed: int
+    children: list[list[int]],
 ) -> None:
-    """Numbers of states are not their places: some of other stages stand between them."""
+    """Numbers from n on are of other stages."""
     n = len(children)
-    rng = np.random.default_rng(seed)
-    numbers = np.sort(rng.choice(2 * n + 1, n, replace=False))
-    local = np.full(2 * n + 1, -1, np.int32)
-    local[numbers] = np.arange(n)
-    others = np.setdiff1d(np.arange(2 * n + 1), numbers)
-    flat = [numbers[y] if y >= 0 else rng.choice(others) for below in children for y in below]
+    flat = [y if y >= 0 else n - 1 - y for below in children for y in below]
     first = np.cumsum([0, *map(len, children)])
     order, starts = np.full(n, -1, np.int32), np.empty(2 * n, np.int32)
     walk = kernels.Walk(*(np.empty(n, np.int32) for _ in range(5)))
-    loops = kernels.order_states(first, np.array(flat, np.int32), local, order, starts, walk)
+    loops = kernels.order_states(first, np.array(flat, np.int32), order, starts, walk)
     assert sorted(order.tolist()) == list(range(n))
     place = {x: i for i, x in enumerate(order.tolist())}
     every = components(children) if n else []
@@ -586,3 +581,16 @@ def test_the_order_is_of_children_first_and_components_in_one_piece(
     assert said == sorted(said)
     found = [set(order[start : start + size].tolist()) for start, size in said]
     assert sorted(map(sorted, found)) == sorted(map(sorted, cycles))
+
+
+@given(edges())
+def test_children_are_back_from_their_differences(children: list[list[int]]) -> None:
+    first = np.cumsum([0, *map(len, children)])
+    flat = np.array([y for below in children for y in below], np.int32)
+    coded, back = np.full((2, len(flat)), 99, np.int32)
+    kernels.differences(first, flat, coded)
+    kernels.from_differences(first, coded, back)
+    assert back.tolist() == flat.tolist()
+    for x, below in enumerate(children[1:], 1):
+        for k, child in list(enumerate(below))[: len(children[x - 1])]:
+            assert coded[first[x] + k] == child - children[x - 1][k]
