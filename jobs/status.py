@@ -167,7 +167,8 @@ def verify(
         )
     if not ledger.complete:
         left = sum(not ledger.is_done(goal) for goal in ledger.goals)
-        solves = f"{left} of its {len(ledger.goals)} solves" if ledger.goals[1:] else "its solve"
+        every = words.many(len(ledger.goals), "solve")
+        solves = f"{left} of its {every}" if ledger.goals[1:] else "its solve"
         print(f"the table is partial: {solves} did not end")
     return 0
 

@@ -9,8 +9,8 @@ longer to import than numba itself, for the day when somebody multiplies matrice
 that day.
 
 numba keeps compiled functions on disk by the file's path, and sees no change of a helper in another
-file. So it asks `Locator` first (`solver.__init__`). The folder's name is a hash of every source in
-`solver/`, of the versions of numba, llvmlite, numpy and Python, and of the processor; in it each
+file. So it asks `Locator` first, in this process alone. The folder's name is a hash of every source
+in `solver/`, of the versions of numba, llvmlite, numpy and Python, and of the processor; in it each
 module has a folder. Another version compiles once more (`python -m tests.bench compile`), and
 folders that nobody has used for `KEEP_DAYS` are removed. The name for a game outside this package
 has a hash of its file too, and of the files that it imports from beside it or from its package.
@@ -35,7 +35,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 import llvmlite
 import numba as nb
@@ -62,6 +62,7 @@ def njit(signature: Any, **options: Any) -> Callable[[Callable[P, R]], Callable[
     options = {"cache": True, "nogil": True} | options
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        _ask_locator()
         made: Any = nb.njit(**options)(function)
         kept = getattr(getattr(made, "_cache", None), "_cache_file", None)
         if kept is not None:
@@ -204,6 +205,20 @@ class Locator:
     def get_disambiguator(self) -> str:
         """Which function of the file."""
         return str(self._line)
+
+
+def _ask_locator() -> None:
+    """Have numba ask `Locator` first, then its own in their order. By its settings, not by the
+    environment, which processes have that know no luckbase; numba forgets them when that
+    changes."""
+    of_numba = ("UserProvided", "InTree", "UserWide", "IPython", "Zip")
+    settings, ours = cast("Any", config), f"{__name__}.{Locator.__name__}"
+    others = settings.CACHE_LOCATOR_CLASSES or ",".join(f"{x}CacheLocator" for x in of_numba)
+    if ours not in others.split(","):
+        settings.CACHE_LOCATOR_CLASSES = f"{ours},{others}"
+
+
+_ask_locator()
 
 
 def cache_roots() -> Iterator[Path]:

@@ -152,3 +152,12 @@ def test_a_solve_compiles_nothing_of_the_search(run_folder: Path) -> None:
     }  # fmt: skip
     assert len(set(ours)) == len(ours), "compiled for more than one type"
     assert not [name for name in compiled if "unicode" in name], "compiles what it may raise"
+
+
+def test_a_program_that_knows_no_luckbase_keeps_its_own_compiled_code(run_folder: Path) -> None:
+    """Which one with luckbase starts: nothing of it stands in the environment."""
+    code = "import os, luckbase.solver.njit; print([x for x in os.environ if 'LOCATOR' in x])"
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd=run_folder, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "[]"
