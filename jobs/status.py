@@ -167,9 +167,9 @@ def verify(
         )
     if not ledger.complete:
         left = sum(not ledger.is_done(goal) for goal in ledger.goals)
-        every = words.many(len(ledger.goals), "solve")
-        solves = f"{left} of its {every}" if ledger.goals[1:] else "its solve"
-        print(f"the table is partial: {solves} did not end")
+        solves = words.many(len(ledger.goals), "solve")
+        which = f"{left} of its {solves}" if ledger.goals[1:] else "its solve"
+        print(f"the table is partial: {which} did not end")
     return 0
 
 
