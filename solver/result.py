@@ -1,14 +1,28 @@
 """Results as JSON: the fields of a class are its JSON, and give its schema.
 
 A result is a frozen dataclass; the type of a field says how it stands in JSON where that is not as
-in Python. pydantic writes the JSON (`Result.as_json`), and the schema of it (`jobs.web.server`).
+in Python. `Result.as_json` makes JSON values of it, and pydantic their schema (`jobs.web.server`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from functools import cache
-from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
+from pathlib import Path
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 from pydantic import (
@@ -19,8 +33,9 @@ from pydantic import (
     PlainSerializer,
     TypeAdapter,
 )
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, SchemaSerializer, core_schema
+from pydantic_core import CoreSchema, core_schema, to_jsonable_python
 
 T = TypeVar("T")
 
@@ -87,36 +102,18 @@ class Result:
 
     def as_json(self) -> dict[str, Any]:
         """The result as JSON values."""
-        kind: Any = type(self)
-        return self._in_place(_writer(kind)(self, mode="json", warnings=False))
-
-    @classmethod
-    def _in_place(cls, said: dict[str, Any]) -> dict[str, Any]:
-        """The JSON with what is flat in its place, in its order."""
-        kind: Any = cls
-        flat, order = _flat(kind), cls.json_order
-        if len(flat) == 1 and not order and next(iter(said)) == flat[0]:
-            # In one go: answers are many.
-            return {**said.pop(flat[0]), **said}
-        if flat:
-            parts, said = said, {}
-            for name, part in parts.items():
-                if name in flat:
-                    said.update(part)
-                else:
-                    said[name] = part
+        said: dict[str, Any] = {}
+        own, kind = self.__dict__, type(self)
+        for name, called, made, flat, if_any in _plans.get(kind) or _plan(kind):
+            part = own[name]
+            if part is not None and made is not None:
+                part = made(part)
+            if flat:
+                said.update(part)
+            elif part is not None or not if_any:
+                said[called] = part
+        order = self.json_order
         return {name: said[name] for name in order if name in said} if order else said
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, kind: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        schema: Any = handler(kind)
-        if _flat(kind) or cls.json_order:
-
-            def serialize(value: Any, inner: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-                return cls._in_place(inner(value))
-
-            schema["serialization"] = core_schema.wrap_serializer_function_ser_schema(serialize)
-        return schema
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -145,27 +142,65 @@ class Result:
 
 @cache
 def adapter(kind: Any) -> TypeAdapter[Any]:
-    """What writes results of a class, and says their schema."""
+    """What says the schema of results of a class."""
     return TypeAdapter(kind)
 
 
-@cache
-def _flat(kind: Any) -> tuple[str, ...]:
-    """The names of the fields of a class that are `Flat`."""
-    hints = get_type_hints(kind, include_extras=True)
-    return tuple(n for n, hint in hints.items() if _IN_PLACE in getattr(hint, "__metadata__", ()))
+Plan = tuple[tuple[str, str, Callable[[Any], Any] | None, bool, bool], ...]
+_plans: dict[Any, Plan] = {}
 
 
-@cache
-def _writer(kind: Any) -> Callable[..., dict[str, Any]]:
-    """What writes a result's fields, its own flat ones not yet in their place: without a call back
-    to Python, which takes as long as the rest."""
-    schema: Any = adapter(kind).core_schema
-    inner = schema.get("schema") if schema["type"] == "definitions" else None
-    if inner is None:
-        return SchemaSerializer(_bare(schema)).to_python
-    return SchemaSerializer({**schema, "schema": _bare(inner)}).to_python
+def _plan(kind: Any) -> Plan:
+    """Of each field that is in the JSON of a class: its name, its name there, what makes a JSON
+    value of it (None: it is one), whether it is `Flat`, whether it is left out where it is None."""
+    known: dict[str, Any] = {}  # also to the functions in the types
+    for base in reversed(kind.__mro__):
+        known |= vars(sys.modules[base.__module__])
+    hints, plan = get_type_hints(kind, known, include_extras=True), []
+    for name in (each.name for each in fields(kind)):
+        said = [m for m in getattr(hints[name], "__metadata__", ()) if isinstance(m, FieldInfo)]
+        extra: set[str] = set().union(*(m.json_schema_extra or () for m in said))  # type: ignore[arg-type]
+        called = next((m.serialization_alias for m in said if m.serialization_alias), name)
+        if not any(m.exclude for m in said):
+            plan.append((name, called, _made(hints[name]), _FLAT in extra, _IF_ANY in extra))
+    _plans[kind] = tuple(plan)
+    return _plans[kind]
 
 
-def _bare(schema: Any) -> Any:
-    return {name: part for name, part in schema.items() if name != "serialization"}
+def _made(hint: Any) -> Callable[[Any], Any] | None:
+    """What makes JSON values of values of a type that are not None; None where they are such."""
+    said = [m for m in getattr(hint, "__metadata__", ()) if isinstance(m, PlainSerializer)]
+    if said:
+        first: Any = said[0].func
+        then = _made(said[0].return_type)
+        return first if then is None else lambda value: then(first(value))
+    if get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    kind, inner = get_origin(hint) or hint, [one for one in get_args(hint) if one is not ...]
+    if kind in ATOMS or kind is Literal:
+        return None
+    if isinstance(kind, type) and issubclass(kind, Result):
+        return kind.as_json
+    made = [] if kind is Literal else [_made(one) for one in inner if one is not type(None)]
+    if kind in (Union, UnionType) and (len(made) == 1 or not any(made)):
+        return made[0]
+    if kind in (list, tuple) and made and len({*made}) == 1:
+        (each_made,) = {*made}
+        return list if each_made is None else lambda value: [*map(each_made, value)]
+    return _plain
+
+
+ATOMS = (str, int, float, bool, type(None))
+
+
+def _plain(value: Any) -> Any:
+    """Any value as JSON values."""
+    if value is None or type(value) in ATOMS:
+        return value
+    if isinstance(value, Result):
+        return value.as_json()
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [*map(_plain, value)]
+    return str(value) if isinstance(value, Path) else to_jsonable_python(value)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -86,26 +87,32 @@ Shape = Box | Counter | Die | Words
 
 
 @dataclass(frozen=True, eq=False)
-class Backdrop:
-    """What lies below the shapes of every state of a board: made once, and drawn once."""
+class Group:
+    """Shapes that are in many scenes: made once, and drawn once."""
 
     shapes: tuple[Shape, ...] = ()
 
 
-NO_BACKDROP = Backdrop()
+NO_BACKDROP = Group()
 
 
 @dataclass(frozen=True)
 class Scene:
     """A state as it looks. title: it in a few words; about: in sentences; wide, high: of the sheet,
-    in units. shapes: those of this state, above its board's backdrop."""
+    in units. parts: what is of this state, above its board's backdrop."""
 
     title: str
     about: str
     wide: float
     high: float
-    shapes: tuple[Shape, ...] = field(repr=False)
-    backdrop: Backdrop = field(default=NO_BACKDROP, repr=False, compare=False)
+    parts: tuple[Shape | Group, ...] = field(repr=False)
+    backdrop: Group = field(default=NO_BACKDROP, repr=False, compare=False)
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """The shapes of this state, one by one."""
+        each = (part.shapes if isinstance(part, Group) else (part,) for part in self.parts)
+        return tuple(chain.from_iterable(each))
 
     def __str__(self) -> str:
         return f"{self.title}. {self.about}"

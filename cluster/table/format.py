@@ -495,8 +495,10 @@ class RowGroups:
     def fetch(self, wanted: Iterable[tuple[int, int]]) -> None:
         """Read row groups (file, number) that will be asked for, and the footers of their files, in
         parallel; nothing of a folder, where that saves nothing."""
+        if not self.storage.anywhere:
+            return
         by_file: dict[int, list[int]] = {}
-        for i, number in wanted if self.storage.anywhere else ():
+        for i, number in wanted:
             by_file.setdefault(i, []).append(number)
         self._make_room()
 

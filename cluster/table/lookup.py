@@ -346,35 +346,36 @@ class Lookup:
         game, state = self.game, fields if state is None else state
         inputs = game.fields.read(state).reshape(1, -1)
         canonical = game.canonical_states(inputs)
-        answer = self.known_answer(canonical, inputs)
+        (answer,) = self.known_answers(canonical, inputs)
         if answer is None and max_states:
-            answer = self.search(canonical[0], max_states, inputs, on_level)[0]
+            found = self.search(canonical[0], max_states, inputs, on_level)[0]
+            answer = self.as_given(found, canonical, inputs)
         if answer is None:
             raise StateError(self.missing(canonical[0]))
-        return self.as_given(answer, canonical, inputs)
-
-    def known_answer(
-        self, state: Ints, inputs: Ints, edges: Expanded | None = None,
-        payoffs: Floats | None = None,
-    ) -> Answer | None:  # fmt: skip
-        """The answer to one canonical state (1, fields), nothing searched; None where there is
-        none. inputs: as `every_action`. edges, payoffs: of the state and of its children, if they
-        are known already."""
-        game, decided = self.game, self.decided
-        if edges is None and decided is not None:
-            edges = expand(game, state)
-        found, there = self.every_action(state, inputs, edges, payoffs)
-        if there[0] and game.simultaneous and not len(found.at_once()):
-            # Both may choose where the payoffs alone are there, and no strategies.
-            edges = expand(game, state) if edges is None else edges
-            there = edges.kinds != SIMULTANEOUS
-        if not there[0]:
-            return None
-        answer = answer_at(found, 0, self.origin, game.describe(state))
-        chooses = edges is not None and edges.kinds[0] == DECISION
-        if decided is not None and chooses and len(answer.actions) == 1:
-            answer = replace(answer, margin_class=decided.margin_class(state[0]))
         return answer
+
+    def known_answers(
+        self, states: Ints, inputs: Ints, edges: Expanded | None = None,
+        payoffs: Floats | None = None,
+    ) -> list[Answer | None]:  # fmt: skip
+        """The answers to canonical states (n, fields), nothing searched; None where there is none.
+        inputs, edges, payoffs: as `every_action`."""
+        game, n, decided = self.game, len(states), self.decided
+        if edges is None and (decided is not None or game.simultaneous):
+            edges = expand(game, states)
+        found, there = self.every_action(states, inputs, edges, payoffs)
+        if edges is not None and game.simultaneous:
+            # Both may choose where the payoffs alone are there, and no strategies.
+            there = there & ((edges.kinds != SIMULTANEOUS) | (np.diff(found.bids.first) > 0))
+        same = (game.fields.numbers(inputs) == states).all(axis=1).tolist()
+        said, answers = game.fields.describe_all(states), list[Answer | None]([None] * n)
+        for x in np.flatnonzero(there).tolist():
+            answer, at = answer_at(found, x, self.origin, said[x]), slice(x, x + 1)
+            chooses = edges is not None and edges.kinds[x] == DECISION
+            if decided is not None and chooses and len(answer.actions) == 1:
+                answer = replace(answer, margin_class=decided.margin_class(states[x]))
+            answers[x] = answer if same[x] else self.as_given(answer, states[at], inputs[at])
+        return answers
 
     def as_given(self, answer: Answer, state: Ints, inputs: Ints) -> Answer:
         """The answer to a canonical state (1, fields) with what was given otherwise; inputs: as
@@ -446,8 +447,8 @@ class Lookup:
         which (n,) there is an answer: they are held, or all of their children are, or are over.
 
         inputs: the same as a person gave them, values (n, fields), for the names of their bids.
-        edges, payoffs: of one state, if it is expanded, and its children (m, players) are looked
-        up.
+        edges, payoffs: of the states, if they are expanded, and of their children (m, players), if
+        these are looked up.
         """
         states = np.ascontiguousarray(np.asarray(states, np.int64))
         inputs = self.game.fields.values(states) if inputs is None else inputs
@@ -461,8 +462,9 @@ class Lookup:
         for i in np.unique(owners[owners >= 0]).tolist():
             part = self.parts[i]
             for at in self._shares(states, np.flatnonzero(owners == i), part):
-                own = self.of_part(part, states[at], inputs[at], edges, payoffs)
-                pieces.append((at, own))
+                whole = len(at) == len(states) and (np.diff(at) == 1).all()
+                known = (edges, payoffs) if whole else (None, None)
+                pieces.append((at, self.of_part(part, states[at], inputs[at], *known)))
         nothing = nothing_known(0, self.game.players)
         return joined(pieces or [(owners, nothing)]), there
 

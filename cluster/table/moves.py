@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,9 +53,15 @@ class StateText(Result):
     query: str
     text: str
 
+    @classmethod
+    def of(cls, state: Mapping[str, Any]) -> Self:
+        """That of the fields of a state."""
+        said = [f"{name}={words.listed(value)}" for name, value in state.items()]
+        return cls("&".join(said), " ".join(said))
+
 
 Addressed = Flat[Annotated[dict[str, Any], PlainSerializer(
-    lambda state: StateText(address(state), words.fields(state)), return_type=StateText
+    StateText.of, return_type=StateText
 )]]  # fmt: skip
 """A state's fields, which stand in JSON as its `StateText`."""
 
@@ -138,106 +144,121 @@ def moves(
     game = table.game
     inputs = game.fields.read(state).reshape(1, -1)
     canonical = game.canonical_states(inputs)
-    here, edges = canonical[0], expand(game, canonical)
-    over = edges.kinds[0] == TERMINAL
+    (found,) = known_moves(table, canonical, inputs)
+    if found is not None:
+        return found
+    if not max_states:
+        raise MissingTableError(table.missing(canonical[0]))
+    answer, payoffs = table.search(canonical[0], max_states, inputs, on_level)
+    edges, known = expand(game, canonical), np.ones(len(payoffs), bool)
+    below = _Below(table, canonical, edges, payoffs, known)
+    return below.at(0, table.as_given(answer, canonical, inputs))
+
+
+def known_moves(table: Lookup, states: Ints, inputs: Ints) -> list[Moves | None]:
+    """What can happen at canonical states (n, fields), nothing searched; None where the table does
+    not reach one. inputs: the same as a person gave them, values (n, fields)."""
+    edges = expand(table.game, states)
     payoffs, known = table.lookup_or_backup(edges.children)
-    looked_up = payoffs if known.all() and not over else None
-    answer = table.known_answer(canonical, inputs, edges, looked_up)
-    if answer is None:
-        if not max_states:
-            raise MissingTableError(table.missing(here))
-        answer, payoffs = table.search(here, max_states, inputs, on_level)
-        known = np.ones(len(payoffs), bool)
-    answer, held = table.as_given(answer, canonical, inputs), bool(table.holds(canonical)[0])
-    if over:
-        return Moves(here, answer, True, True)
-    below = _Below(game, answer, edges, payoffs, known)
-    if edges.kinds[0] == SIMULTANEOUS:  # what comes of a choice depends on both
-        bids = (Move(each, each.name == answer.best, False, None, ()) for each in answer.actions)
-        return Moves(here, answer, False, held, tuple(bids), below.pairs())
-    if edges.actors[0] < 0:
-        outcomes = below.outcomes(here, slice(0, len(payoffs)))
-        return Moves(here, answer, False, held, (), outcomes)
-    return Moves(here, answer, False, held, tuple(below.moves(here, table.tolerance)))
+    answers = table.known_answers(states, inputs, edges, payoffs if known.all() else None)
+    below = _Below(table, states, edges, payoffs, known)
+    return [None if each is None else below.at(x, each) for x, each in enumerate(answers)]
 
 
 class _Below:
-    """The children of one state, as people see them. payoffs: float64 (m, players); known:
-    bool (m,), which of them are."""
+    """The children of canonical states (n, fields), as people see them. payoffs: float64
+    (m, players); known: bool (m,), which of them are."""
 
     def __init__(
-        self, game: Game, answer: Answer, edges: Expanded, payoffs: Floats,
+        self, table: Lookup, states: Ints, edges: Expanded, payoffs: Floats,
         known: NDArray[np.bool_],
     ) -> None:  # fmt: skip
-        self.game, self.answer, self.edges = game, answer, edges
-        self.payoffs, self.known = payoffs.tolist(), known
-        self.states = game.fields.describe_all(edges.children)
-        self.over = expand(game, edges.children).kinds == TERMINAL
+        self.game, self.slack = table.game, table.tolerance
+        self.numbers, self.edges, self.held = states, edges, table.holds(states).tolist()
+        self.payoffs, self.known = payoffs.tolist(), known.tolist()
+        self.rewards, self.weights = edges.rewards.tolist(), edges.weights.tolist()
+        self.actions, self.kinds = edges.actions.tolist(), edges.kinds.tolist()
+        self.first = edges.first.tolist()
+        self.starts = action_starts(edges)[1]
+        self.states = table.game.fields.describe_all(edges.children)
+        self.over = (expand(table.game, edges.children).kinds == TERMINAL).tolist()
 
-    def outcomes(self, numbers: Ints, here: slice) -> tuple[Outcome, ...]:
+    def at(self, x: int, answer: Answer) -> Moves:
+        """What can happen at state x, to which this is the answer."""
+        numbers, held, kind = self.numbers[x], self.held[x], self.kinds[x]
+        if kind == TERMINAL:
+            return Moves(numbers, answer, True, True)
+        here, actor = slice(self.first[x], self.first[x + 1]), int(self.edges.actors[x])
+        if kind == SIMULTANEOUS:  # what comes of a choice depends on both
+            bids = (
+                Move(each, each.name == answer.best, False, None, ()) for each in answer.actions
+            )
+            return Moves(numbers, answer, False, held, tuple(bids), self.pairs(answer, here))
+        if actor < 0:
+            return Moves(numbers, answer, False, held, (), self.outcomes(answer, numbers, here))
+        return Moves(numbers, answer, False, held, tuple(self.moves(answer, numbers, here, actor)))
+
+    def outcomes(self, answer: Answer, numbers: Ints, here: slice) -> tuple[Outcome, ...]:
         """The outcomes of one action at the state (fields,), most likely first; edges that come to
         the same are one."""
-        edges, weights = self.edges, self.edges.weights[here].tolist()
+        edges, weights = self.edges, self.weights[here]
         merged: dict[Any, tuple[int, float]] = {}
         for k, weight in enumerate(weights, here.start):
-            same = edges.children[k].tobytes(), edges.rewards[k].tobytes()
+            same = edges.children[k].tobytes(), *self.rewards[k]
             first, chance = merged.get(same, (k, 0.0))
             merged[same] = first, chance + weight
         order = sorted(merged.values(), key=lambda each: (-each[1], each[0]))
         cases = equal_cases(tuple(weights))
         children = edges.children[[k for k, _ in order]]
-        names = drawing(self.game).outcome_names(numbers, int(edges.actions[here.start]), children)
+        names = drawing(self.game).outcome_names(numbers, self.actions[here.start], children)
         return tuple(
-            self._outcome(k, chance, cases, name or "")
+            self._outcome(answer, k, chance, cases, name or "")
             for (k, chance), name in zip(order, names, strict=True)
         )
 
     def _outcome(
-        self, k: int, chance: float, cases: int | None, name: str,
+        self, answer: Answer, k: int, chance: float, cases: int | None, name: str,
         pair: tuple[int, int] | None = None,
     ) -> Outcome:  # fmt: skip
         after = self.states[k]
         return Outcome(
-            name or happened(self.game, self.answer.state, after),
+            name or happened(self.game, answer.state, after),
             chance if cases is None else round(chance * cases), cases, chance,
-            tuple(self.edges.rewards[k].tolist()), after,
-            tuple(self.payoffs[k]) if self.known[k] else None, bool(self.over[k]), pair,
+            tuple(self.rewards[k]), after,
+            tuple(self.payoffs[k]) if self.known[k] else None, self.over[k], pair,
         )  # fmt: skip
 
-    def moves(self, numbers: Ints, slack: float) -> Iterator[Move]:
+    def moves(self, answer: Answer, numbers: Ints, here: slice, actor: int) -> Iterator[Move]:
         """The actions of the one who decides, best first, as the answer has them."""
-        answer, edges = self.answer, self.edges
-        starts = [*action_starts(edges)[1].tolist(), len(edges.actions)]
-        named = {
-            self.game.action_name(int(edges.actions[a])): slice(a, b) for a, b in pairwise(starts)
-        }
-        actor = int(edges.actors[0])
+        first, last = np.searchsorted(self.starts, [here.start, here.stop])
+        starts = [*self.starts[first:last].tolist(), here.stop]
+        named = {self.game.action_name(self.actions[a]): slice(a, b) for a, b in pairwise(starts)}
         decided = len(answer.actions) == len(named)
         top = max((each.value[actor] for each in answer.actions if each.value), default=0.0)
         for action in answer.actions:
             cost = top - action.value[actor] if action.value else 0.0
-            best, level = action.name == answer.best, cost <= slack
+            best, level = action.name == answer.best, cost <= self.slack
             yield Move(
                 action, best, decided and answer.toss_up and level,
                 (0.0 if level or best else cost) if decided else None,
-                self.outcomes(numbers, named[action.name]),
+                self.outcomes(answer, numbers, named[action.name]),
             )  # fmt: skip
 
-    def pairs(self) -> tuple[Outcome, ...]:
+    def pairs(self, answer: Answer, here: slice) -> tuple[Outcome, ...]:
         """Where both choose at once: every pair of choices, with its chance under the strategies of
         the answer."""
-        assert self.answer.strategies is not None
-        first, second = self.answer.strategies
+        assert answer.strategies is not None
+        first, second = answer.strategies
         row, column = (
             np.unique(own, return_inverse=True)[1].tolist()
-            for own in np.divmod(self.edges.actions, JOINT)
+            for own in np.divmod(self.edges.actions[here], JOINT)
         )
         found = [
             self._outcome(
-                k, first[i].chance * second[j].chance, None,
+                answer, k, first[i].chance * second[j].chance, None,
                 f"{first[i].name} against {second[j].name}", (i, j),
             )
-            for k, (i, j) in enumerate(zip(row, column, strict=True))
+            for k, (i, j) in enumerate(zip(row, column, strict=True), here.start)
         ]  # fmt: skip
         return tuple(sorted(found, key=lambda each: -each.chance))
 

@@ -258,10 +258,24 @@ Claim = Luck | Sure | Turn | Otherwise | Mix
 
 def why(table: Lookup, there: Moves) -> tuple[Claim, ...]:
     """Why the best action at a state is it: claims on it and on the next, and where it turns."""
-    return tuple(_claims(table, there))
+    return why_all(table, [there])[0]
 
 
-def _claims(table: Lookup, there: Moves) -> Iterator[Claim]:
+def why_all(table: Lookup, states: Sequence[Moves]) -> list[tuple[Claim, ...]]:
+    """The same of several states."""
+    lines = _lines(table, states)
+    return [tuple(_claims(table, there, line)) for there, line in zip(states, lines, strict=True)]
+
+
+def _has_choice(there: Moves) -> bool:
+    """Whether one player decides there, between several actions, and the best is known; of a table
+    of decisions it is the only one that is."""
+    answer = there.answer
+    several = len(there.moves) > 1 or answer.margin_class is not None
+    return several and answer.to_act is not None and answer.best is not None
+
+
+def _claims(table: Lookup, there: Moves, line: Line | None) -> Iterator[Claim]:
     answer, game = there.answer, table.game
     payoffs = Payoffs(game.payoff_name, game.pays_chances)
     if there.over:
@@ -275,7 +289,7 @@ def _claims(table: Lookup, there: Moves) -> Iterator[Claim]:
         for move in shown:
             yield from _of_action(table, there, move, payoffs)
         if len(there.moves) > 1 and answer.best is not None:
-            yield from _turns(table, there)
+            yield from _turns(table, there, line)
 
 
 def reason(table: Lookup, there: Moves) -> str:
@@ -287,7 +301,9 @@ def reason(table: Lookup, there: Moves) -> str:
     """
     game = table.game
     if there.answer.margin_class is not None:  # no payoffs: where the decision turns
-        return next((str(turn).rstrip(".") for turn in _turns(table, there)), "")
+        return next(
+            (str(turn).rstrip(".") for turn in _turns(table, there, *_lines(table, [there]))), ""
+        )
     if there.answer.to_act is None or len(there.moves) < 2:
         return ""
     payoffs = Payoffs(game.payoff_name, game.pays_chances)
@@ -335,8 +351,10 @@ def _brings(before: Mapping[str, Any], then: Outcome) -> str | None:
 
 def _next_up(game: Game, then: Outcome, actor: int) -> tuple[int, float] | None:
     """Who is up next, another one of three or more, and their payoff."""
+    if game.players < 3 or then.value is None:
+        return None
     up = int(expand(game, game.parse(then.state).reshape(1, -1)).actors[0])
-    if game.players < 3 or up in (-1, actor) or then.value is None:
+    if up in (-1, actor):
         return None
     return up + 1, then.value[up] + then.reward[up]
 
@@ -349,25 +367,23 @@ def _luck(
     known = [each for each in outcomes if each.value is not None]
     if len(known) < len(outcomes):
         return
-    changes = np.array([each.value[actor] + each.reward[actor] - now for each in known])  # type: ignore[index]
-    changes[np.abs(changes) <= slack] = 0.0
-    weights = np.array([each.chance for each in known]) * changes
-    losing = np.flatnonzero(changes < 0)
-    losing = losing[np.argsort(weights[losing], kind="stable")]
-    if not changes.any():
+    changes = [each.value[actor] + each.reward[actor] - now for each in known]  # type: ignore[index]
+    changes = [0.0 if abs(change) <= slack else change for change in changes]
+    if not any(changes):
         return
+    weights = [each.chance * change for each, change in zip(known, changes, strict=True)]
+    losing = sorted((k for k, x in enumerate(changes) if x < 0), key=weights.__getitem__)
     # One that costs a third of all is named, the others are told together.
-    first = 1 if len(losing) and weights[losing[0]] <= weights[losing].sum() / 3 else 0
-    groups = [each for each in (losing[:first], losing[first:]) if len(each)]
+    first = 1 if losing and weights[losing[0]] <= sum(weights[k] for k in losing) / 3 else 0
+    groups = [each for each in (losing[:first], losing[first:]) if each]
 
-    def effect(at: Ints) -> Effect:
-        name = known[int(at[0])].name if len(at) == 1 else None
-        chance = sum(known[k].chance for k in at.tolist())
-        return Effect(name, len(at), chance, float(changes[at].min()), float(changes[at].max()))
+    def effect(at: Sequence[int]) -> Effect:
+        name, own = known[at[0]].name if len(at) == 1 else None, [changes[k] for k in at]
+        return Effect(name, len(at), sum(known[k].chance for k in at), min(own), max(own))
 
-    rest = np.flatnonzero(changes >= 0)
+    rest = [k for k, change in enumerate(changes) if change >= 0]
     yield Luck(
-        action, actor + 1, tuple(map(effect, groups)), effect(rest) if len(rest) else None,
+        action, actor + 1, tuple(map(effect, groups)), effect(rest) if rest else None,
         cost, payoffs,
     )  # fmt: skip
 
@@ -401,16 +417,31 @@ def _mix(there: Moves, payoffs: Payoffs, slack: float) -> Iterator[Mix]:
 # --- where it turns ------------------------------------------------------------------------------
 
 
-def _turns(table: Lookup, there: Moves) -> Iterator[Turn | Otherwise]:
-    """Where the decision turns along the field that the game says; else along one of its first,
-    the one on which another action is nearest."""
+Line = tuple[Ints, list[str]]
+"""States (n, fields), rising, that differ in one number alone and at which the same player has a
+choice, without a gap; and what is best there."""
+
+
+def _lines(table: Lookup, states: Sequence[Moves]) -> list[Line | None]:
+    """Of each state the line of the field that the game says, if it says one and there is a
+    choice."""
+    groups, lines = table.game.get(Groups), list[Line | None]([None] * len(states))
+    if groups is not None and groups.turning is not None:
+        (field,) = (each for each in table.game.fields if each.name == groups.turning.field)
+        chosen = [i for i, there in enumerate(states) if _has_choice(there)]
+        found = _along(table, [states[i] for i in chosen], field, MAX_LINE // 2)
+        for i, line in zip(chosen, found, strict=True):
+            lines[i] = line
+    return lines
+
+
+def _turns(table: Lookup, there: Moves, line: Line | None) -> Iterator[Turn | Otherwise]:
+    """Where the decision turns along the field that the game says, its `line`; else along one of
+    its first, the one on which another action is nearest."""
     game, actor = table.game, (there.answer.to_act or 0) - 1
     groups = game.get(Groups)
-    turning = None if groups is None else groups.turning
-    if turning is not None:
-        (field,) = (each for each in game.fields if each.name == turning.field)
-        column = _column(game, field, actor)
-        found = _turn(table, there, turning, _along(table, there, column, actor, MAX_LINE // 2))
+    if line is not None and groups is not None and groups.turning is not None:
+        found = _turn(table, there, groups.turning, line)
         yield from [] if found is None else [found]
         return
     fields = [each for each in game.fields if not (each.is_text or each.as_list)]
@@ -418,7 +449,7 @@ def _turns(table: Lookup, there: Moves) -> Iterator[Turn | Otherwise]:
     near: list[tuple[int, Otherwise]] = []
     for field in plain[:MAX_FIELDS]:
         column = _column(game, field, actor)
-        states, best = _along(table, there, column, actor, NEAR)
+        ((states, best),) = _along(table, [there], field, NEAR)
         values, here = (
             game.fields.values(states)[:, column],
             game.fields.values(there.numbers)[column],
@@ -436,32 +467,41 @@ def _column(game: Game, field: Field, actor: int) -> int:
     return game.columns.index(field.columns[actor if field.length > 1 else 0])
 
 
-def _along(
-    table: Lookup, there: Moves, column: int, actor: int, most: int
-) -> tuple[Ints, list[str]]:
-    """The states (n, fields), rising, that differ in one number alone and at which the same player
-    has a choice, at most so many to each side, without a gap; and what is best there."""
-    game, numbers = table.game, there.numbers
-    low, high = game.fields.bounds[:, column].tolist()
-    here = int(numbers[column])
-    line = np.arange(max(low, here - most), min(high, here + most - 1) + 1)
-    states = np.repeat(numbers[None], len(line), axis=0)
-    states[:, column] = line
-    states, sound = game.known_states(game.fields.values(states))
-    names = table.stored_best(np.ascontiguousarray(states))
+def _along(table: Lookup, states: Sequence[Moves], field: Field, most: int) -> list[Line]:
+    """The lines of a field through states at which somebody decides, at most so many numbers to
+    each side."""
+    if not states:
+        return []
+    game, lines = table.game, list[Ints]()
+    actors = [(there.answer.to_act or 0) - 1 for there in states]
+    columns = [_column(game, field, actor) for actor in actors]
+    for there, column in zip(states, columns, strict=True):
+        low, high = game.fields.bounds[:, column].tolist()
+        here = int(there.numbers[column])
+        line = np.arange(max(low, here - most), min(high, here + most - 1) + 1)
+        lines.append(np.repeat(there.numbers[None], len(line), axis=0))
+        lines[-1][:, column] = line
+    which = np.repeat(np.arange(len(lines)), [*map(len, lines)])
+    asked = np.concatenate(lines)
+    found, sound = game.known_states(game.fields.values(asked))
+    which, along = which[sound], np.array(columns)[which[sound]]
+    names = table.stored_best(np.ascontiguousarray(found))
     # What the table does not hold, somebody's own game need not know.
-    held = np.array([name is not None for name in names], bool) & (states[:, column] == line[sound])
-    edges = expand(game, np.ascontiguousarray(states[held]))
-    kept = np.flatnonzero(held)[(edges.kinds == DECISION) & (edges.actors == actor)]
-    at = states[kept, column]
-    runs = np.cumsum(np.diff(at, prepend=at[:1]) > 1)  # without a gap
-    kept = kept[runs == (runs[at == here][0] if here in at else -1)]
-    return states[kept], [str(names[k]) for k in kept.tolist()]
+    held = np.array([name is not None for name in names], bool)
+    held &= np.take_along_axis(found == asked[sound], along[:, None], axis=1)[:, 0]
+    edges = expand(game, np.ascontiguousarray(found[held]))
+    decides = (edges.kinds == DECISION) & (edges.actors == np.array(actors)[which[held]])
+    all_kept, made = np.flatnonzero(held)[decides], list[Line]()
+    for i, (there, column) in enumerate(zip(states, columns, strict=True)):
+        kept = all_kept[which[all_kept] == i]
+        at, here = found[kept, column], int(there.numbers[column])
+        runs = np.cumsum(np.diff(at, prepend=at[:1]) > 1)  # without a gap
+        kept = kept[runs == (runs[at == here][0] if here in at else -1)]
+        made.append((found[kept], [str(names[k]) for k in kept.tolist()]))
+    return made
 
 
-def _turn(
-    table: Lookup, there: Moves, turning: TurningPoint, line: tuple[Ints, list[str]]
-) -> Turn | None:
+def _turn(table: Lookup, there: Moves, turning: TurningPoint, line: Line) -> Turn | None:
     states, best = line
     if len(states) < 2:
         return None

@@ -21,6 +21,7 @@ from typing import Annotated, Any, Generic, Literal, Self, TypeVar, get_args
 from zlib import crc32
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationInfo
+from pydantic_core import PydanticSerializationError, to_json
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -67,12 +68,15 @@ class Unanswered(LuckbaseError):
 OPTIONS = {"--what": "chart", "--as": "seat", "--against": "against", "--from": "state",
            "start": "state"}  # fmt: skip
 """What an option of the command line, or an argument in Python, is called in an address."""
-_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii=False)
 
 
 def encode(content: Mapping[str, Any]) -> bytes:
     """JSON in UTF-8; what is no letter, as in names of files that are not in it, as ``\\udcff``."""
-    return _ENCODER.encode(content).encode(errors="backslashreplace")
+    try:
+        return to_json(content, inf_nan_mode="null")
+    except (PydanticSerializationError, UnicodeError):
+        text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+        return text.encode(errors="backslashreplace")
 
 
 def reply(
@@ -120,8 +124,9 @@ def takes_gzip(request: Request) -> bool:
 
 def tag_of(request: Request, versions: Sequence[str]) -> str:
     """The ETag of the answer to an address by tables that are at these versions."""
-    asked = "\0".join([request.url.path, request.url.query, *versions])
-    return f'"{hashlib.sha256(asked.encode()).hexdigest()[:32]}"'
+    scope = request.scope
+    asked = b"\0".join([scope["path"].encode(), scope["query_string"], *map(str.encode, versions)])
+    return f'"{hashlib.sha256(asked).hexdigest()[:32]}"'
 
 
 def is_unchanged(request: Request, tag: str) -> bool:

@@ -7,14 +7,11 @@ classes (``s-card``, ``s-up``, …) are there for tints (`STYLE`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from html import escape
 from pathlib import Path
 
-from luckbase.solver.game.capabilities import scene_of
-from luckbase.solver.game.game import Game
-from luckbase.solver.scene import Backdrop, Box, Counter, Die, Scene, Shape, Words
+from luckbase.solver.scene import Box, Counter, Die, Group, Scene, Shape, Words
 
 STYLE = Path(__file__).parent / "static" / "scene.css"
 """The tints, for both themes; the page links it, a page in one file holds it."""
@@ -39,31 +36,17 @@ LETTER = 0.35
 """Of a letter's size: how far its base line is below its middle."""
 
 
-def drawing(game: Game, words: Mapping[str, object], whole: bool = True) -> str:
-    """The state in a person's words, drawn as the game looks, as SVG; whole: as `svg` has it.
-    Raises StateError."""
-    return svg(scene_of(game, words), whole)
-
-
 def svg(scene: Scene, whole: bool = True) -> str:
     """The scene as an ``<svg>`` element that is as wide as its container allows; not whole: without
     its backdrop, which goes behind its ``<desc>``."""
     title, about = escape(scene.title), escape(scene.about)
-    shapes = "".join(map(_drawn, scene.shapes))
-    if whole:
-        shapes = backdrop(scene.backdrop) + shapes
+    shapes = "".join(map(drawn, (scene.backdrop, *scene.parts) if whole else scene.parts))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="scene" role="img" aria-label="{title}. '
         f'{about}" viewBox="0 0 {scene.wide:g} {scene.high:g}" fill="none" stroke="currentColor" '
         f'font-family="system-ui, sans-serif"><title>{title}</title><desc>{about}</desc>'
         f"{shapes}</svg>"
     )
-
-
-@lru_cache(16)
-def backdrop(of: Backdrop) -> str:
-    """What the scenes of a board share, as elements of their ``<svg>``."""
-    return "".join(map(_drawn, of.shapes))
 
 
 def as_html(scene: Scene) -> str:
@@ -73,9 +56,11 @@ def as_html(scene: Scene) -> str:
 
 
 @lru_cache(4096)
-def _drawn(shape: Shape) -> str:
-    """A shape; much of a scene is the same in the next one."""
+def drawn(shape: Shape | Group) -> str:
+    """A shape, or some, as elements of an ``<svg>``; much of a scene is the same in the next."""
     match shape:
+        case Group():
+            return "".join(map(drawn, shape.shapes))
         case Box():
             return _box(shape)
         case Counter():

@@ -32,11 +32,11 @@ from luckbase.cluster.play.game import (
 from luckbase.cluster.table.moves import address
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.http import ApiRequest, TableParams, state_in, whole
-from luckbase.jobs.web.pictures import drawing
+from luckbase.jobs.web.pictures import svg
 from luckbase.jobs.web.states import StateView, state_answer, step
 from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import agents_of, simplify, view_of
+from luckbase.solver.game.capabilities import agents_of, scene_of, simplify, view_of
 from luckbase.solver.game.rules import CHANCE, DECISION, SIMULTANEOUS
 from luckbase.solver.result import Flat, Number, Result
 from luckbase.solver.search.expand import expand
@@ -173,7 +173,7 @@ def game_view(table: StoredTable, request: ApiRequest[TableParams]) -> GameView:
     return GameView(
         seed=game.seed, seat=play.person + 1, seats=[seat.name for seat in play.seats],
         said=said, state=play.shown, text=words.fields(play.shown),
-        query=address(table.game.describe(bare[0])), drawing=drawing(play.game, own),
+        query=address(table.game.describe(bare[0])), drawing=svg(scene_of(play.game, own)),
         value=value[0].tolist() if known[0] else None,
         ask=Choice(play.names, hints) if asks else None, over=play.over,
         result=said[-1] if play.over else None, decisions=decisions,

@@ -27,7 +27,7 @@ from luckbase.cluster.table.place import is_uri
 from luckbase.cluster.table.table import StoredTable, open_table
 from luckbase.solver import errors
 from luckbase.solver.errors import LuckbaseError
-from luckbase.solver.njit import PACKAGE
+from luckbase.solver.njit import PACKAGE, digest_of
 
 OPEN_TABLES = 6
 """Tables that stay open; as many may be in use."""
@@ -37,14 +37,12 @@ machine's memory."""
 LIST_SECONDS = 2.0
 """How old the list may get."""
 
-CODE_FILES = [
-    path
+CODE_FILES = {
+    f"luckbase/{path.relative_to(PACKAGE)}": path
     for room in ("solver", "cluster", "jobs")
-    for path in sorted((PACKAGE / room).rglob("*.py"))
-]
+    for path in (PACKAGE / room).rglob("*.py")
+}
 """What answers; in a checkout the rooms are links, which a search of the package passes by."""
-CODE = hashlib.sha256(b"".join(path.read_bytes() for path in CODE_FILES)).hexdigest()
-"""Another one once what answers is."""
 
 _PATH = re.compile(r"(?<![\w.~/-])/(?!api/)(?:[^\s/:;,'\"]+/)+[^\s/:;,'\"]*")
 """A path from the root, of two names or more."""
@@ -83,6 +81,8 @@ class TablePool:
         self._free: dict[StoredTable, tuple[str, object]] = {}
         """Open tables that nobody is using, the last used one last: their ids, and their stamps."""
         self._status: dict[str, tuple[object, float, Status]] = {}
+        self._code = ""
+        self._versions: dict[str, tuple[object, str]] = {}
         self._boards: dict[str, Path | None] = {}
         """The board files of the tables that were opened, by their ids."""
 
@@ -142,8 +142,13 @@ class TablePool:
         if is_uri(entry.path) or entry.id not in self._boards:
             return None
         stamp = self._stamp(entry)
-        text = repr((CODE, entry.id, stamp))
-        return hashlib.sha256(text.encode()).hexdigest()[:16] if stamp[0] else None
+        known = self._versions.get(entry.id)
+        if known is None or known[0] != stamp:
+            self._code = self._code or digest_of(CODE_FILES)
+            text = repr((self._code, entry.id, stamp))
+            known = stamp, hashlib.sha256(text.encode()).hexdigest()[:16]
+            self._versions[entry.id] = known
+        return known[1] if stamp[0] else None
 
     def _stamp(self, entry: TableEntry) -> tuple[object, object]:
         return _stamp(entry.path), _changed(self._boards.get(entry.id))

@@ -13,6 +13,7 @@ whatever else goes wrong is a bug: a plain sentence, and the rest in the log.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import re
@@ -20,7 +21,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
@@ -49,6 +50,8 @@ THREADS, BATCHES = 4, 2
 """Questions that are answered at once, and batches beside them."""
 OF_ONE_TABLE = 2
 """Questions of one table that are; batches: one."""
+TOGETHER = 32
+"""Questions that are answered together: some 20 ms of them."""
 MAX_REQUESTS = 200
 """Requests that are being answered, or wait for that."""
 CACHED_BYTES = 64 << 20
@@ -61,6 +64,7 @@ log = logging.getLogger("luckbase.web")
 # --- the addresses -----------------------------------------------------------------------------
 
 Answer = Callable[["TablePool", ApiRequest[Any]], Result | Rows]
+OfMany = Callable[["StoredTable", Sequence[ApiRequest[Any]]], Sequence[Result | None]]
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,8 @@ class View:
     """Whether an answer may take long."""
     lasts: bool = False
     """Whether it is the same for as long as the tables are."""
+    of_many: OfMany | None = None
+    """Answers several requests of one table at once; None for those that it leaves alone."""
 
 
 def of_table(question: Callable[[StoredTable, ApiRequest[Any]], Result | Rows]) -> Answer:
@@ -111,6 +117,7 @@ VIEWS = (
     View(
         f"{AT}/state", "A state: payoffs, actions, outcomes.", states.DrawnParams,
         of_table(states.state_view), states.StateView, FIELDS, lasts=True,
+        of_many=states.state_views,
     ),
     View(
         f"{AT}/mainline", "The best action and the likeliest outcome, to the end.",
@@ -162,6 +169,17 @@ VIEWS = (
 # --- the application ---------------------------------------------------------------------------
 
 
+@dataclass
+class Waiting:
+    """A request to the table of an id that waits to be answered with others. sent: makes a response
+    of its answer, in a thread; reply: comes to have that, None where it is to be asked alone."""
+
+    id: str
+    asked: ApiRequest[Any]
+    sent: Callable[[Any], Response]
+    reply: asyncio.Future[Response | None] = field(init=False)
+
+
 class Explorer:
     """The answers of one server: the tables, and the threads that ask them. processes: so many
     answer at the same address, each with its share of what all may have."""
@@ -175,6 +193,9 @@ class Explorer:
             http.AnswerCache(CACHED_BYTES // processes),
         )
         self._slots: dict[tuple[str, bool], asyncio.Semaphore] = {}
+        self._waiting: dict[tuple[str, str, bool], list[Waiting]] = {}
+        """Of views that answer several requests at once: those that wait, by view and table."""
+        self._tasks = set[asyncio.Task[None]]()
 
     async def in_thread(self, work: Callable[..., Any], *inputs: Any, long: bool = False) -> Any:
         """What a function gives, in one of the threads."""
@@ -191,10 +212,56 @@ class Explorer:
                 await stack.enter_async_context(self._slots.setdefault((id, long), slot))
             yield
 
+    async def with_others(self, view: View, mine: Waiting) -> Response | None:
+        """The answer to a request, worked out with others of the view and the table that came while
+        the ones before were; None where it has to be asked alone."""
+        key = view.path, mine.id, mine.asked.params.strict
+        mine.reply = asyncio.get_running_loop().create_future()
+        if key in self._waiting:
+            self._waiting[key].append(mine)
+        else:
+            self._waiting[key] = [mine]
+            task = asyncio.create_task(self._answer_waiting(view, key))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return await mine.reply
+
+    async def _answer_waiting(self, view: View, key: tuple[str, str, bool]) -> None:
+        waiting = self._waiting[key]
+        try:
+            while waiting:
+                async with self.slots([key[1]]):
+                    together = waiting[:TOGETHER]
+                    replies = await self.in_thread(self._answers, view, key, together)
+                del waiting[: len(together)]
+                for mine, reply in zip(together, replies, strict=True):
+                    if isinstance(reply, Exception):
+                        mine.reply.set_exception(reply)
+                    else:
+                        mine.reply.set_result(reply)
+        finally:
+            for mine in self._waiting.pop(key):
+                mine.reply.cancel()
+
+    def _answers(
+        self, view: View, key: tuple[str, str, bool], together: Sequence[Waiting]
+    ) -> Sequence[Response | Exception | None]:
+        assert view.of_many is not None
+        asked, of_many = [mine.asked for mine in together], view.of_many
+        try:
+            made = self.tables.ask(key[1], lambda t: of_many(t, asked), strict=key[2])
+            return [
+                None if each is None else mine.sent(each)
+                for mine, each in zip(together, made, strict=True)
+            ]
+        except Exception as error:  # of one of several: alone each is told its own
+            return [error] if len(together) == 1 else [None] * len(together)
+
     async def warm_up(self) -> None:
         """Load what is compiled of each game before anybody waits for that."""
         for id in await self.in_thread(self.tables.smallest):
             await self.in_thread(states.warm_up, self.tables, id, long=True)
+        gc.freeze()  # what is loaded by now stays: it is not gone through again and again
 
     def close(self) -> None:
         """Wait for the threads, and close the tables."""
@@ -219,37 +286,55 @@ class Explorer:
         """The address of a view, and what answers there."""
 
         async def answer(request: Request) -> Response:
-            pairs = http.read_pairs(request.query_params.multi_items())
-            kind, path = request.headers.get("content-type", ""), request.path_params
-            # In the path, or the two that are compared.
-            ids = [path["id"]] if "id" in path else [
-                id for id in map(pairs.get, ("first", "second")) if id
-            ]  # fmt: skip
-            for id in ids:
-                if not self.tables.known(id):
-                    await self.in_thread(self.tables.find, id)
-            tag, more = self.tag(request, ids, pairs) if view.lasts else ("", {})
-            if tag and http.is_unchanged(request, tag):
-                return http.reply(request, b"", status=304, more=more)
-            key = tag, http.takes_gzip(request)
-            if tag and (cached := self.cache.get(key)) is not None:
-                return cached
-
-            def work(body: bytes) -> Response:
-                asked = ApiRequest(view.params.read(pairs), path, kind, body)
-                made = view.answer(self.tables, asked)
-                if isinstance(made, Rows):
-                    return http.reply(request, made.content, made.kind)
-                return http.reply(request, http.encode(made.as_json()), more=more)
-
-            read = self.bodies.read(request, view.max_bytes, view.check_body)
-            async with read as body, self.slots(ids, view.long):
-                reply: Response = await self.in_thread(work, body, long=view.long)
-            if tag:
-                self.cache.keep(key, reply)
-            return reply
+            return await self.answer(view, request)
 
         return Route(view.path, answer, methods=[view.method])
+
+    async def answer(self, view: View, request: Request) -> Response:
+        """The answer to a request of a view: as it was sent before where it lasts."""
+        pairs, path = http.read_pairs(request.query_params.multi_items()), request.path_params
+        # In the path, or the two that are compared.
+        ids = [path["id"]] if "id" in path else [
+            id for id in map(pairs.get, ("first", "second")) if id
+        ]  # fmt: skip
+        for id in ids:
+            if not self.tables.known(id):
+                await self.in_thread(self.tables.find, id)
+        tag, more = self.tag(request, ids, pairs) if view.lasts else ("", {})
+        if tag and http.is_unchanged(request, tag):
+            return http.reply(request, b"", status=304, more=more)
+        key = tag, http.takes_gzip(request)
+        reply = self.cache.get(key) if tag else None
+        if reply is None:
+            reply = await self._worked_out(view, request, ids, pairs, more)
+            if tag:
+                self.cache.keep(key, reply)
+        return reply
+
+    async def _worked_out(
+        self, view: View, request: Request, ids: Sequence[str], pairs: Mapping[str, str],
+        more: Mapping[str, str],
+    ) -> Response:  # fmt: skip
+        """ids: of the tables that are asked; more: headers."""
+        kind = request.headers.get("content-type", "")
+        asked = ApiRequest(view.params.read(pairs), request.path_params, kind)
+
+        def sent(made: Result | Rows) -> Response:
+            if isinstance(made, Rows):
+                return http.reply(request, made.content, made.kind)
+            return http.reply(request, http.encode(made.as_json()), more=more)
+
+        def work(body: bytes) -> Response:
+            return sent(view.answer(self.tables, replace(asked, body=body)))
+
+        if view.of_many is not None:
+            reply = await self.with_others(view, Waiting(ids[0], asked, sent))
+            if reply is not None:
+                return reply
+        read = self.bodies.read(request, view.max_bytes, view.check_body)
+        async with read as body, self.slots(ids, view.long):
+            alone: Response = await self.in_thread(work, body, long=view.long)
+        return alone
 
 
 def make_app(

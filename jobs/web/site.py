@@ -37,7 +37,7 @@ from luckbase.jobs.web.states import ChartParams, chart_view, step
 from luckbase.jobs.web.tables import info, summary
 from luckbase.solver.errors import LuckbaseError, OptionError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import drawing
+from luckbase.solver.game.capabilities import drawing, scene_of
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import Result
 from luckbase.solver.search.expand import Expanded, expand
@@ -163,7 +163,7 @@ def _page(folder: Path, site: bytes, about: dict[str, Any]) -> dict[str, int]:
 def _picture(game: Game, about: dict[str, Any]) -> str | None:
     """The state in which the page begins, drawn, as the list of tables has it."""
     start = about["start"] or next((each["state"] for each in about["examples"]), None)
-    return None if start is None else pictures.drawing(game, start)
+    return None if start is None else pictures.svg(scene_of(game, start))
 
 
 FOOT = '<p>Exact, solved beforehand; this page asks no server. <span id="offline"></span></p>'

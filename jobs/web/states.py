@@ -18,15 +18,16 @@ from pydantic import BeforeValidator, Field
 
 from luckbase.cluster import words
 from luckbase.cluster.table.frames import encode, rows_in
-from luckbase.cluster.table.moves import Addressed, Moves, Outcome, address, moves
-from luckbase.cluster.table.why import why
+from luckbase.cluster.table.moves import Addressed, Moves, Outcome, address, known_moves, moves
+from luckbase.cluster.table.why import Claim, why, why_all
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.http import ApiRequest, StateParams, TableParams, Truth, whole
-from luckbase.jobs.web.pictures import drawing
+from luckbase.jobs.web.pictures import svg
 from luckbase.solver import errors
 from luckbase.solver.charts import Curves, Heatmap, Listing
 from luckbase.solver.errors import LuckbaseError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import scene_at
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import Array2, Flat, Result, WholeNumbers, WholeNumbers2
 from luckbase.solver.search.expand import expand
@@ -97,6 +98,22 @@ def state_view(table: StoredTable, request: ApiRequest[DrawnParams]) -> StateVie
     return state_answer(table, state, request.params.drawing)
 
 
+def state_views(
+    table: StoredTable, requests: Sequence[ApiRequest[DrawnParams]]
+) -> list[StateView | None]:
+    """The same of several; None of those that the table does not reach. Raises StateError where one
+    of them is no state."""
+    game, asked = table.game, [request.params for request in requests]
+    states = [tables.need_state(table, each.state, each.seed) for each in asked]
+    values = np.array([game.fields.read(state) for state in states])
+    known = known_moves(table, game.canonical_states(values), values)
+    said = iter(why_all(table, [there for there in known if there is not None]))
+    return [
+        None if there is None else _view(table, state, there, next(said), own, each.drawing)
+        for state, there, own, each in zip(states, known, values, asked, strict=True)
+    ]
+
+
 def warm_up(pool: TablePool, id: str) -> None:
     """Ask a table something, so that what is compiled of its game is loaded; what is opened for it
     is closed again."""
@@ -109,8 +126,16 @@ def warm_up(pool: TablePool, id: str) -> None:
 def state_answer(table: StoredTable, state: Mapping[str, str], drawn: Drawn = "whole") -> StateView:
     """The answer to a state with what can happen there; drawn: how much of its drawing."""
     there = _moves(table, state)
-    why_not, said = tables.why_not(there), list(map(str, why(table, there)))
-    picture = None if drawn == "none" else drawing(table.game, state, drawn == "whole")
+    return _view(table, state, there, why(table, there), table.game.fields.read(state), drawn)
+
+
+def _view(
+    table: StoredTable, state: Mapping[str, str], there: Moves, claims: Sequence[Claim],
+    values: Ints, drawn: Drawn,
+) -> StateView:  # fmt: skip
+    """values (columns,): of the state, as it was said."""
+    why_not, said = tables.why_not(there), list(map(str, claims))
+    picture = None if drawn == "none" else svg(scene_at(table.game, values), drawn == "whole")
     defaults = table.game.fields.left_out(state)
     return StateView(there, defaults, said, why_not is None, why_not, picture)
 

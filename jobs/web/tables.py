@@ -17,7 +17,7 @@ from luckbase.cluster.table.ledger import TIERS
 from luckbase.cluster.table.moves import Addressed, Moves, moves
 from luckbase.cluster.words import fields, typed
 from luckbase.jobs.web.http import ApiRequest, QueryParams, TableParams
-from luckbase.jobs.web.pictures import backdrop
+from luckbase.jobs.web.pictures import drawn
 from luckbase.solver.board import registry
 from luckbase.solver.board.model import Board, canonical, options_of
 from luckbase.solver.charts import Kind
@@ -187,7 +187,7 @@ def info(listed: TableSummary, table: StoredTable) -> TableInfo:
         agents=opponents(game),
         option_help=option_help(game.board),
         outcome_note=drawing(game).note,
-        backdrop="" if shared is None else backdrop(shared()),
+        backdrop="" if shared is None else drawn(shared()),
         full=any(part.name == TIERS for part in table.parts),
         board_file={"name": game.board.name, **canonical(game.board)},
     )  # fmt: skip

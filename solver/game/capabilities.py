@@ -27,7 +27,7 @@ from luckbase.solver.sentences import fields, listed, on_command_line, option, s
 
 if TYPE_CHECKING:
     from luckbase.solver.charts import Chart, ChartRequest, Kind, Lookup, Search
-    from luckbase.solver.scene import Backdrop, Scene
+    from luckbase.solver.scene import Group, Scene
 
 T = TypeVar("T")
 EXAMPLES = 3
@@ -371,7 +371,7 @@ class Drawing(Capability):
     positions: Callable[[], Ints] | None = None
     equally_likely: int = 0
     note: str = ""
-    backdrop: Callable[[], Backdrop] | None = None
+    backdrop: Callable[[], Group] | None = None
 
 
 @dataclass(frozen=True)
@@ -637,6 +637,11 @@ def scene_of(game: Game, words: State) -> Scene:
     """
     values = game.fields.read(words)
     game.canonical_states(values)
+    return scene_at(game, values)
+
+
+def scene_at(game: Game, values: Ints) -> Scene:
+    """The state of values (fields,) in people's units that are one of the game's, drawn."""
     own = drawing(game).scene
     if own is None:
         from luckbase.solver.scene import plain_scene

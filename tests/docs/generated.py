@@ -22,9 +22,9 @@ import typer.main
 import luckbase
 from luckbase import solver
 from luckbase.cluster import info, words
-from luckbase.jobs.web.pictures import STYLE, drawing
+from luckbase.jobs.web.pictures import STYLE, svg
 from luckbase.solver.board.model import Board, options_of, values_of
-from luckbase.solver.game.capabilities import Charts
+from luckbase.solver.game.capabilities import Charts, scene_of
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -272,9 +272,11 @@ def pictures() -> dict[Path, str]:
     """The files of the drawn states, on a ground that every page can show."""
     style, found = STYLE.read_text(encoding="utf-8"), {}
     for game, (name, state) in STATES.items():
-        svg = drawing(solver.load_game(board_of(name)), dict(pairs(state)))
+        drawn = svg(scene_of(solver.load_game(board_of(name)), dict(pairs(state))))
         ground = f'><style>{style}</style><rect width="100%" height="100%" fill="#fff"/><title>'
-        found[ROOT / f"docs/pictures/{game}-state.svg"] = svg.replace("><title>", ground, 1) + "\n"
+        found[ROOT / f"docs/pictures/{game}-state.svg"] = (
+            drawn.replace("><title>", ground, 1) + "\n"
+        )
     return found
 
 

@@ -57,24 +57,26 @@ export function table(id) {
 /** The answer to a state. Where the query says nothing of the drawing it comes without what is the same in all of the table, which is added here. */
 export async function state(id, query, signal) {
   const drawn = new URLSearchParams(query).has("drawing");
-  const [about, version] = await Promise.all([drawn ? null : table(id), versionOf(id)]);
-  const asked = [query, drawn ? "" : "drawing=state", version && `version=${version}`].filter(Boolean).join("&");
-  const said = await ask(`/api/tables/${path(id)}/state?${asked}`, { signal });
+  const [about, said] = await Promise.all([
+    drawn ? null : table(id), lasting(id, "state", drawn ? query : [query, "drawing=state"].filter(Boolean).join("&"), signal),
+  ]);
   if (drawn) return said;
   return { ...said, drawing: said.drawing?.replace("</desc>", () => `</desc>${about.backdrop}`) ?? null };
 }
 
-/** What names a table as it stands: an answer to an address with it may be kept for ever. */
-async function versionOf(id) {
-  return (await tables()).find((each) => each.id === id)?.version;
+/** An answer by the table as it stands, which that names: so it may be kept for ever. */
+async function lasting(id, what, query, signal) {
+  const version = (await tables()).find((each) => each.id === id)?.version;
+  const asked = [query, version && `version=${version}`].filter(Boolean).join("&");
+  return ask(`/api/tables/${path(id)}/${what}${asked ? `?${asked}` : ""}`, { signal });
 }
 
-export const mainline = (id, query) => ask(`/api/tables/${path(id)}/mainline?${query}`);
-export const grid = (id, query, signal) => ask(`/api/tables/${path(id)}/grid?${query}`, { signal });
-export const chart = (id, name, query, signal) => ask(`/api/tables/${path(id)}/chart/${encodeURIComponent(name)}${query ? `?${query}` : ""}`, { signal });
-export const columns = (id) => ask(`/api/tables/${path(id)}/columns`);
+export const mainline = (id, query) => lasting(id, "mainline", query);
+export const grid = (id, query, signal) => lasting(id, "grid", query, signal);
+export const chart = (id, name, query, signal) => lasting(id, `chart/${encodeURIComponent(name)}`, query, signal);
+export const columns = (id) => lasting(id, "columns");
 export const filter = (id, query, signal) => ask(`/api/tables/${path(id)}/filter?${query}`, { signal });
-export const train = (id, query) => ask(`/api/tables/${path(id)}/train?${query}`);
+export const train = (id, query) => lasting(id, "train", query);
 export const compare = (query) => ask(`/api/compare?${query}`);
 
 export function play(id, asked) {

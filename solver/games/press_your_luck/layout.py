@@ -101,6 +101,8 @@ class Planes(Layout[Tier]):
         self.whammies = Whammies(game.players, self.most, bool(game.numbers.ints[MERGES]), less)
         self.frontier = self.board.solve.frontier
         self.payoff_type = np.dtype(self.board.solve.payoffs).type
+        self._placed: dict[Tier, tuple[tuple[int, int, int], int, Ints]] = {}
+        """Of tiers that were asked about: slots, configurations, and `configuration_lookup`."""
 
     def tiers(self) -> Sequence[Tier]:
         return tiers.depth_first(self.frontier, self.whammies)
@@ -281,14 +283,19 @@ class Planes(Layout[Tier]):
         return numbers, rows
 
     def _rows_of(self, tier: Tier, states: Ints) -> Ints:
-        a, b, c = slots = tier.slots(self.most)
+        if tier not in self._placed:
+            slots, three = tier.slots(self.most), self._three(tier)
+            lookup = tiers.configuration_lookup(tier.spins, three)
+            self._placed[tier] = slots, self._count(tier), lookup
+        (a, b, c), count, lookup = self._placed[tier]
         scores, earned, passed, _ = by_field(states)
         ea, pa, eb, pb, _, pc = (
-            held[:, player] if player >= 0 else 0 for player in slots for held in (earned, passed)
+            held[:, player] if player >= 0 else 0
+            for player in (a, b, c)
+            for held in (earned, passed)
         )
-        configuration = tiers.configuration_lookup(tier.spins, b >= 0)[pa, ea, pb, eb, pc]
         block = scores[:, a] + (scores[:, b] * self.size if b >= 0 else 0)
-        return (block * self._count(tier) + configuration) * self.size + scores[:, c]
+        return (block * count + lookup[pa, ea, pb, eb, pc]) * self.size + scores[:, c]
 
     def states_at(self, tier: Tier, rows: Ints) -> Ints:
         rest, score_c = np.divmod(np.asarray(rows, np.int64), self.size)

@@ -10,8 +10,8 @@ them. Dollars are those of the solve, whole units.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterator
+from functools import cache, lru_cache, partial
 
 import numpy as np
 
@@ -41,9 +41,9 @@ from luckbase.solver.scene import (
     GOOD,
     QUIET,
     UP,
-    Backdrop,
     Box,
     Counter,
+    Group,
     Scene,
     Shape,
     Words,
@@ -76,13 +76,21 @@ def drawing(game: Game) -> Drawing:
     assert isinstance(board, PressYourLuckBoard)
     prize = f", a prize as ${board.prize_value:,}" if board.prize_value else ""
     note = f"Amounts count in steps of ${board.solve.score_unit:,}, rounded, halves up{prize}."
+    # Once a game: to tell boards apart takes longer than to draw the rest.
+    around, slides = cache(partial(_around, board)), cache(partial(_slides, board))
     return Drawing(
-        partial(draw, board), partial(spin_names, game), note=note,
-        backdrop=lambda: _around(board)[0],
+        partial(draw, board, around), partial(spin_names, game, slides), note=note,
+        backdrop=lambda: around()[0],
     )  # fmt: skip
 
 
-def draw(board: PressYourLuckBoard, values: Ints) -> Scene:
+Around = tuple[Group, float, float]
+"""What stands around the desks, where these begin, and how high all of it is."""
+Slides = tuple[list[tuple[Effect, ...]], int]
+"""What a spin can come to, and how many of these do one thing, which come first."""
+
+
+def draw(board: PressYourLuckBoard, around: Callable[[], Around], values: Ints) -> Scene:
     """The board and the desks; values (fields,) in dollars."""
     scores, earned, passed, whammies = (each.tolist() for each in by_field(values))
     most, players = board.rules.max_whammies, len(scores)
@@ -90,22 +98,23 @@ def draw(board: PressYourLuckBoard, values: Ints) -> Scene:
     up = int(player_up(values)) if sum(inside) > (0 if board.rules.house else 1) else -1
     best = max(score if within else -1 for score, within in zip(scores, inside, strict=True))
     winners = [i for i, score in enumerate(scores) if up < 0 and inside[i] and score == best]
-    around, top, high = _around(board)
-    shapes, said = list[Shape](), []
+    backdrop, top, high = around()
+    parts, said = list[Shape | Group](), []
     room = (ACROSS - 2) * WIDE
     wide = min(DESK, (room - BETWEEN) / players - BETWEEN)
     gap = (room - players * wide) / (players + 1)
     for i in range(players):
         role = UP if i == up else GOOD if i in winners else "" if inside[i] else GONE
         desk = (scores[i], earned[i], passed[i], whammies[i])
-        shapes += _desk(i, (WIDE + gap + i * (wide + gap), top, wide), role, desk, most)
         said.append(_said(i, desk, inside[i]))
+        at = (WIDE + gap + i * (wide + gap), top, wide)
+        parts += _desk(i, at, role, desk, most, said[-1])
     if up >= 0:
         title = f"player {up + 1} is up"
     else:
         who = listed([f"player {i + 1}" for i in winners] or ["nobody"])
         title = f"the game is over: {who} {'share the win' if len(winners) > 1 else 'has won'}"
-    return Scene(title, " ".join(said), ACROSS * WIDE, high, tuple(shapes), around)
+    return Scene(title, " ".join(said), ACROSS * WIDE, high, tuple(parts), backdrop)
 
 
 def _said(player: int, desk: tuple[int, ...], inside: bool) -> str:
@@ -126,60 +135,79 @@ def _whammies(count: int) -> str:
 # --- desks -----------------------------------------------------------------------------------
 
 
+Place = tuple[float, float, float]
+"""x and y of the corner of a desk, or of a part of it, and how wide it is."""
+
+
 def _desk(
-    player: int, at: tuple[float, float, float], role: str, desk: tuple[int, ...], most: int
-) -> Iterator[Shape]:
-    """The desk of a player; at: x and y of its corner, and how wide it is."""
+    player: int, at: Place, role: str, desk: tuple[int, ...], most: int, about: str
+) -> Iterator[Shape | Group]:
+    """The desk of a player, who has what `about` says."""
     (x, y, wide), (score, earned, passed, whammies) = at, desk
-    middle, number = x + wide / 2, player + 1
+    yield Box("desk", x, y, wide, DESK_HIGH, role=role, about=about)
+    yield _money(player, at, role, score, whammies < most)
+    yield _pieces("earned spins", f"earned_{player + 1}", earned, "", "", (x, y + 86, wide))
+    yield _pieces("passed spins", f"passed_{player + 1}", passed, UP, "P", (x, y + 136, wide))
+    yield _whammies_of(player, at, whammies, most)
+
+
+@lru_cache(1024)
+def _money(player: int, at: Place, role: str, score: int, inside: bool) -> Group:
+    """Whose desk it is, and their money."""
+    (x, y, wide), number, money = at, player + 1, f"${score:,}"
     head = {UP: "up", GOOD: "wins", GONE: "out"}.get(role, "")
-    yield Box("desk", x, y, wide, DESK_HIGH, role=role, about=_said(player, desk, whammies < most))
     title = f"player {number}" + f" · {head}" * bool(head)
-    yield Words(title, middle, y + 20, min(17.0, wide / 7.6), bold=role == UP)
-    money, there = f"${score:,}", "" if whammies < most else GONE
-    yield Box("plate", x + 9, y + 36, wide - 18, 42, (money,), there,
-              fitting(money, wide - 22, 26), f"the money of player {number}",
-              f"scores_{number}", str(score))  # fmt: skip
-    yield from _pieces("earned spins", f"earned_{number}", earned, "", "", (x, y + 86, wide))
-    yield from _pieces("passed spins", f"passed_{number}", passed, UP, "P", (x, y + 136, wide))
-    yield Box("plate", x + 9, y + 186, wide - 18, 46, (), QUIET, 16,
-              f"player {number} has {whammies} of {most} whammies", f"whammies_{number}",
-              str(whammies))  # fmt: skip
-    yield Words("whammies", middle, y + 197, 13)
-    step = min(27, (wide - 18) / most)
-    for k in range(most):
-        word, role = ("W", BAD) if k < whammies else ("", GONE)
-        place = middle + (k - (most - 1) / 2) * step
-        yield Counter(place, y + 217, min(11, step / 2), word, role)
+    return Group((
+        Words(title, x + wide / 2, y + 20, min(17.0, wide / 7.6), bold=role == UP),
+        Box("plate", x + 9, y + 36, wide - 18, 42, (money,), "" if inside else GONE,
+            fitting(money, wide - 22, 26), f"the money of player {number}",
+            f"scores_{number}", str(score)),
+    ))  # fmt: skip
 
 
-def _pieces(
-    name: str, field: str, count: int, role: str, word: str, at: tuple[float, float, float]
-) -> Iterator[Shape]:
-    """Spins of one kind, one by one as far as there is room; at: as of the desk."""
+@lru_cache(256)
+def _whammies_of(player: int, at: Place, whammies: int, most: int) -> Group:
+    (x, y, wide), number = at, player + 1
+    middle, step = x + wide / 2, min(27, (wide - 18) / most)
+    return Group((
+        Box("plate", x + 9, y + 186, wide - 18, 46, (), QUIET, 16,
+            f"player {number} has {whammies} of {most} whammies", f"whammies_{number}",
+            str(whammies)),
+        Words("whammies", middle, y + 197, 13),
+        *(Counter(middle + (k - (most - 1) / 2) * step, y + 217, min(11, step / 2),
+                  *(("W", BAD) if k < whammies else ("", GONE))) for k in range(most)),
+    ))  # fmt: skip
+
+
+@lru_cache(1024)
+def _pieces(name: str, field: str, count: int, role: str, word: str, at: Place) -> Group:
+    """Spins of one kind, one by one as far as there is room."""
     x, y, wide = at
     middle = x + wide / 2
     shown = f"{count} {name[:-1] if count == 1 else name}"
-    yield Box("plate", x + 9, y, wide - 18, 46, (), QUIET, 16, shown, field, str(count))
-    yield Words(shown, middle, y + 12, min(13.0, wide / 9.4))
+    shapes: list[Shape] = [
+        Box("plate", x + 9, y, wide - 18, 46, (), QUIET, 16, shown, field, str(count)),
+        Words(shown, middle, y + 12, min(13.0, wide / 9.4)),
+    ]
     if count * PIECE > wide - 14:
-        yield Counter(middle, y + 32, 11, str(count), role, shown)
-        return
-    for k in range(count):
-        yield Counter(middle + (k - (count - 1) / 2) * PIECE, y + 32, 10, word, role)
+        shapes.append(Counter(middle, y + 32, 11, str(count), role, shown))
+    else:
+        shapes += [
+            Counter(middle + (k - (count - 1) / 2) * PIECE, y + 32, 10, word, role)
+            for k in range(count)
+        ]
+    return Group(tuple(shapes))
 
 
 # --- the board -------------------------------------------------------------------------------
 
 
-@lru_cache(16)
-def _around(board: PressYourLuckBoard) -> tuple[Backdrop, float, float]:
-    """What stands around the desks, where these begin, and how high all of it is."""
+def _around(board: PressYourLuckBoard) -> Around:
     leaves = board.leaves()
     if board.squares is None or [*map(len, board.squares)] != SHOWN:
         shapes = tuple(_outcomes(board, sorted(leaves, key=lambda leaf: -leaf.chance)))
         top = max(shape.y for shape in shapes) + OUTCOME_HIGH + 14
-        return Backdrop(shapes), top, top + DESK_HIGH + 4
+        return Group(shapes), top, top + DESK_HIGH + 4
     chances = {leaf.at: float(leaf.chance) for leaf in leaves}
     known = board.rules.choices == "random"  # else it depends on who is up
     found: list[Shape] = []
@@ -193,7 +221,7 @@ def _around(board: PressYourLuckBoard) -> tuple[Backdrop, float, float]:
             label = _label(slide)
             found.append(Box("slide", x + 4, y + 17 + 23 * k, WIDE - 8, 21, (label,),
                              _role(slide), fitting(label, WIDE - 8, 13), about))  # fmt: skip
-    return Backdrop(tuple(found)), HIGH + (HIGH * (DOWN - 2) - DESK_HIGH) / 2, DOWN * HIGH
+    return Group(tuple(found)), HIGH + (HIGH * (DOWN - 2) - DESK_HIGH) / 2, DOWN * HIGH
 
 
 def _outcomes(board: PressYourLuckBoard, leaves: list[Leaf]) -> Iterator[Box]:
@@ -233,7 +261,9 @@ def _role(slide: Slide) -> str:
 # --- what a spin brings --------------------------------------------------------------------------
 
 
-def spin_names(game: Game, state: Ints, action: int, children: Ints) -> list[str | None]:
+def spin_names(
+    game: Game, slides: Callable[[], Slides], state: Ints, action: int, children: Ints
+) -> list[str | None]:
     """What each of the states (n, fields) is called that an action leads to from a state (fields,);
     what is taken of an offer has the action's name."""
     if action > game.players:
@@ -245,8 +275,8 @@ def spin_names(game: Game, state: Ints, action: int, children: Ints) -> list[str
     ints, unit, up = game.numbers.ints, game.board.solve.score_unit, player_up(state)
     had = by_field(state)[WHAMMIES][up]
     most, leading = ints[MAX_WHAMMIES], dict[bytes, list[tuple[Effect, ...]]]()
-    slides, plain = _slides(game.board)
-    for offer, effects in enumerate(slides):
+    found, plain = slides()
+    for offer, effects in enumerate(found):
         after = state.copy()
         left = [e for e in effects if e.kind != MAY_LOSE or had > 0]
         if len(left) > 1:
@@ -255,22 +285,21 @@ def spin_names(game: Game, state: Ints, action: int, children: Ints) -> list[str
             spin(ints, state, up, tuple(left[0]), after)
         leading.setdefault(after.tobytes(), []).append(tuple(left))
     return [
-        _spin_name(leading[np.ascontiguousarray(child).tobytes()], unit)
+        _spin_name(tuple(leading[np.ascontiguousarray(child).tobytes()]), unit)
         + ", and out" * int(by_field(child)[WHAMMIES][up] == most)
         for child in children
     ]
 
 
-@lru_cache(16)
-def _slides(board: PressYourLuckBoard) -> tuple[list[tuple[Effect, ...]], int]:
-    """What a spin can come to, and how many of these do one thing, which come first."""
+def _slides(board: PressYourLuckBoard) -> Slides:
     outcomes = outcome_distribution(board)
     plain = [Effect(WHAMMY), *(Effect(PAYS, units) for units, _ in outcomes.money),
              *(Effect(PAYS, units, 1) for units, _ in outcomes.spin)]  # fmt: skip
     return [*((each,) for each in plain), *(each for each, _ in outcomes.others)], len(plain)
 
 
-def _spin_name(outcomes: list[tuple[Effect, ...]], unit: int) -> str:
+@lru_cache(1024)
+def _spin_name(outcomes: tuple[tuple[Effect, ...], ...], unit: int) -> str:
     """What those outcomes are called together that lead to one state: nothing won as well as a
     whammy, or, at the cap, an amount and all above it."""
     names = [" or ".join(effect_name(each, unit) for each in effects) for effects in outcomes]

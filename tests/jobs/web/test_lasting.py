@@ -68,7 +68,7 @@ def test_an_answer_is_worked_out_once_and_compressed_or_not_as_it_is_wanted(
 
 
 def test_a_version_is_of_all_the_code_that_answers() -> None:
-    found = {path.relative_to(PACKAGE).as_posix() for path in pool.CODE_FILES}
+    found = {path.relative_to(PACKAGE).as_posix() for path in pool.CODE_FILES.values()}
     assert {"solver/njit.py", "cluster/table/moves.py", "jobs/web/states.py"} <= found
 
 

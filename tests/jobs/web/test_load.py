@@ -11,14 +11,16 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
 from starlette.testclient import TestClient
 
-from luckbase.jobs.web import http
+from luckbase.jobs.web import http, server, states
 from tests.jobs.web.serving import asking, id_of, listening
 
 LINE = b'{"mine": 0, "yours": 0}\n'
@@ -78,6 +80,43 @@ def test_answers_are_compressed_in_the_threads(
     client.get(f"/api/tables/{pig}/state")
     client.post(f"/api/tables/{pig}/batch", content=LINE * 100)
     assert [name.split("_")[0] for name in where] == ["luckbase-web", "luckbase-batch"]
+
+
+def test_states_that_are_asked_at_once_are_answered_together_and_each_as_alone(
+    web_results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also a state that is wrong, and one that the table does not reach, beside the others."""
+    asked = [f"scores=0,{500 * k},500&earned=0,1,1&drawing=state" for k in range(6)]
+    asked += ["scores=0,1,2", "scores=0,500,500&earned=0,2,1"]
+    with asking(web_results) as client:
+        id = id_of(client, "press-your-luck")
+        alone = [client.get(f"/api/tables/{id}/state?{words}") for words in asked]
+    assert [reply.status_code for reply in alone] == [200] * 6 + [400, 200]
+    sizes, free, real = list[int](), threading.Event(), states.state_views
+
+    def slow(table: Any, requests: Any) -> Any:
+        assert free.wait(20)
+        sizes.append(len(requests))
+        return real(table, requests)
+
+    (view,) = (view for view in server.VIEWS if view.of_many)
+    views = [replace(each, of_many=slow) if each is view else each for each in server.VIEWS]
+    monkeypatch.setattr(server, "VIEWS", tuple(views))
+    with listening(web_results) as address, ThreadPoolExecutor(8) as pool:
+
+        def get(words: str) -> tuple[int, Any]:
+            try:
+                with urlopen(f"{address}/api/tables/{id}/state?{words}", timeout=20) as reply:
+                    return int(reply.status), json.load(reply)
+            except HTTPError as error:
+                return error.code, json.load(error)
+
+        replies = [pool.submit(get, words) for words in asked]
+        time.sleep(0.3)
+        free.set()
+        for reply, one in zip(replies, alone, strict=True):
+            assert reply.result() == (one.status_code, one.json())
+    assert max(sizes) > 1 and sum(sizes) == len(asked)
 
 
 @pytest.mark.parametrize(
