@@ -159,29 +159,35 @@ def undominated(a, rows, columns, keep_rows, keep_columns):  # noqa: C901  # row
     while changed:
         changed = False
         for i in range(m - 1, -1, -1):
-            for other in range(m):
-                if other == i:
+            r, top, most = keep_rows[i], 0, -np.inf
+            for k in range(n):
+                if a[r, keep_columns[k]] > most:
+                    top, most = keep_columns[k], a[r, keep_columns[k]]
+            for j in range(m):
+                other, k = keep_rows[j], 0
+                if other == r or a[other, top] < most:  # nearly always, and foreseen
                     continue
-                fine = True
-                for k in range(n):
-                    c = keep_columns[k]
-                    fine = fine and a[keep_rows[i], c] <= a[keep_rows[other], c]
-                if fine:
+                while k < n and a[r, keep_columns[k]] <= a[other, keep_columns[k]]:
+                    k += 1
+                if k == n:
                     for k in range(i, m - 1):
                         keep_rows[k] = keep_rows[k + 1]
                     m -= 1
                     changed = True
                     break
-        for j in range(n - 1, -1, -1):
-            for other in range(n):
-                if other == j:
+        for i in range(n - 1, -1, -1):
+            c, low, least = keep_columns[i], 0, np.inf
+            for k in range(m):
+                if a[keep_rows[k], c] < least:
+                    low, least = keep_rows[k], a[keep_rows[k], c]
+            for j in range(n):
+                other, k = keep_columns[j], 0
+                if other == c or a[low, other] > least:
                     continue
-                fine = True
-                for k in range(m):
-                    r = keep_rows[k]
-                    fine = fine and a[r, keep_columns[j]] >= a[r, keep_columns[other]]
-                if fine:
-                    for k in range(j, n - 1):
+                while k < m and a[keep_rows[k], c] >= a[keep_rows[k], other]:
+                    k += 1
+                if k == m:
+                    for k in range(i, n - 1):
                         keep_columns[k] = keep_columns[k + 1]
                     n -= 1
                     changed = True
