@@ -21,6 +21,7 @@ from luckbase.cluster.run.options import Options
 from luckbase.cluster.words import Help
 from luckbase.jobs import options, terminal
 from luckbase.jobs.terminal import say
+from luckbase.solver.compiled import in_python
 from luckbase.solver.errors import OptionError
 
 if TYPE_CHECKING:
@@ -280,7 +281,7 @@ def _opening_questions(solved: Solved, path: Path) -> None:
     from luckbase.cluster.table.find import action_names, opening_answers
     from luckbase.cluster.table.table import open_table
 
-    with open_table(solved.table, named_by_board=True) as opened:
+    with open_table(solved.table, named_by_board=True) as opened, in_python(beside=True):
         answers = opening_answers(opened)
     if not answers:
         return

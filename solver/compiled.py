@@ -1,9 +1,9 @@
 """Functions that numba compiles when they are first called, and its types, without importing numba.
 
 numba takes .2 s to import and .15 s to call the first function that it has kept on disk: longer
-than all else that the answer to one state takes. So a declared function imports it when it is
-called, and not at all while `in_python` lasts, where it runs as the Python that it is. How it is
-compiled says `solver.njit`.
+than all else that the answer to one state takes; and seconds to compile what that calls. So a
+declared function imports it when it is called, and not at all while `in_python` lasts, where it
+runs as the Python that it is. How it is compiled says `solver.njit`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _making = threading.RLock()
-_in_python = False
+_in_python = _beside = False
 
 
 class Later:
@@ -87,11 +87,17 @@ class Function:
         return context.resolve_value_type(self.made)
 
     def __call__(self, *parts: Any, **named: Any) -> Any:
-        if _in_python and "numba" not in sys.modules:
+        if _in_python and ("numba" not in sys.modules or (_beside and not self._is_compiled)):
             return self.plain(*parts, **named)
         return self.made(
             *[part.made if type(part) is Function else part for part in parts], **named
         )
+
+    @property
+    def _is_compiled(self) -> bool:
+        """Whether it is there, for Python to call."""
+        made: Any = self.__dict__.get("made")
+        return getattr(made, "declared", None) is not None and bool(made.overloads)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -166,20 +172,22 @@ def borrowed(array: Any) -> Any:
 
 
 @contextmanager
-def in_python(few: bool = True) -> Iterator[None]:
+def in_python(few: bool = True, beside: bool = False) -> Iterator[None]:
     """While this lasts, and there are `few` states, nothing is compiled, unless numba is there
-    anyway."""
+    anyway; nor then, if `beside`: what is compiled already is used, the rest is Python."""
     import numpy as np
 
-    global _in_python
-    before, _in_python = _in_python, few
+    global _in_python, _beside
+    before, _in_python, _beside = (_in_python, _beside), few, beside
     try:
         with np.errstate(over="ignore"):  # as numba counts
             yield
     finally:
-        _in_python = before
+        _in_python, _beside = before
 
 
 def compile_on() -> None:
     """End `in_python`: here are many states."""
+    global _beside
+    _beside = False
     import_module("numba")

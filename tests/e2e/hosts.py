@@ -105,7 +105,8 @@ class Hosts:
         compiled: bool = False, core: int | None = None,
     ) -> None:  # fmt: skip
         """A host without Ray. private: with a disk of its own (as all). compiled: with what is
-        compiled on this machine. core: the one core of this machine that it runs on."""
+        compiled on this machine, where it keeps what it compiles. core: the one core of this
+        machine that it runs on."""
         if core is not None:
             self.cores[name] = core
         number = self.numbers.setdefault(name, len(self.numbers) + 1)
@@ -123,13 +124,6 @@ class Hosts:
         own = self.folder / name
         for inner in ("disk", "home", "tmp"):
             (own / inner).mkdir(parents=True, exist_ok=True)
-        if compiled:
-            version = digest_of(own_files(PACKAGE))  # others have hundreds of megabytes
-            here = next(cache_roots()) / version
-            here.mkdir(parents=True, exist_ok=True)
-            shutil.copytree(
-                here, own / "home/.cache/luckbase/compiled" / version, dirs_exist_ok=True
-            )
         Path("/tmp/ray").mkdir(exist_ok=True)
         with (self.folder / "hosts").open("a") as file:
             file.write(f"{NET}.{number} test-{name}\n")
@@ -140,7 +134,14 @@ class Hosts:
             "mount -t tmpfs -o size=6g tmpfs /tmp/ray; "
         )
         if self.private if private is None else private:
-            mounts += f"mount --bind {own / 'disk'} {self.shared}"
+            mounts += f"mount --bind {own / 'disk'} {self.shared}; "
+        if compiled:
+            version = digest_of(own_files(PACKAGE))  # others have hundreds of megabytes
+            here = next(cache_roots()) / version
+            there = own / "home/.cache/luckbase/compiled" / version
+            for folder in (here, there):
+                folder.mkdir(parents=True, exist_ok=True)
+            mounts += f"mount --bind {here} {there}"
         subprocess.run(
             ["nsenter", "-t", str(pid), "-m", "-u", "sh", "-ec", mounts], check=True,
             capture_output=True,

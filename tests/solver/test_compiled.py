@@ -28,7 +28,7 @@ from luckbase.cluster.table.why import why
 from luckbase.solver.compiled import in_python
 
 for path, states in json.load(sys.stdin):
-    with open_table(path) as table, in_python():
+    with open_table(path) as table, in_python(beside=True):
         for state in states:
             there = moves(table, state)
             print(json.dumps([there.answer.as_json(), list(map(str, why(table, there)))]))
@@ -90,10 +90,15 @@ def test_it_goes_through_pickle_by_its_name_or_as_it_is() -> None:
     assert isinstance(there, Function) and there(5) == 4
 
 
-def test_numba_is_used_where_it_is_there_anyway() -> None:
+def test_numba_is_used_where_it_is_there_anyway_or_beside_it_what_is_compiled() -> None:
     @njit(types.float64(types.float64), cache=False)
     def half(x: float) -> float:
         return x / 2
 
+    with in_python(beside=True):
+        assert half(1) == 0.5 and not half.signatures  # type: ignore[attr-defined]
     with in_python():
         assert half(1) == 0.5 and half.signatures  # type: ignore[attr-defined]
+    with in_python(beside=True):
+        half.plain = half.make = None  # type: ignore[attr-defined]
+        assert half(1) == 0.5
