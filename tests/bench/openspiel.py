@@ -69,8 +69,10 @@ HEADS = ("game", "states", "player 1", "s", "OpenSpiel", "s", "or why not")
 def openspiel_suite(board: Path, results: Path) -> None:
     """Print the table of all registered games."""
     need("the suite openspiel", "pyspiel", extra="openspiel")
+    receive, send = FORK.Pipe(duplex=False)
     for text in ("tic_tac_toe", "pig(winscore=3)", "matrix_rps"):  # compiles
-        _find(text, "strings", FORK.Pipe()[1])
+        _find(text, "strings", send)
+    receive.close()
     rows, taken = [], 0
     for name in pyspiel.registered_names():
         text, states = SMALL.get(name, name), STATES.get(name, "strings")
