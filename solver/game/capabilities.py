@@ -34,11 +34,24 @@ EXAMPLES = 3
 """States to copy that a sentence names."""
 
 
-class TierKernel(ABC, Generic[T]):
-    """What a `Layout` must give: the tiers, their rows, and what fills them.
+class Layout(Capability, ABC, Generic[T]):
+    """The states of a game laid out in tiers, so that a full table of it can be solved: the tiers,
+    their rows, and what fills them. What is not abstract it may give besides, to be solved faster
+    or in parts: as it is, it is right for any.
 
     `T` is the game's type of tier (hashable, ordered). Made of a game; picklable as one.
     """
+
+    missing: ClassVar[str] = (
+        "has no tiers, so there is no full table to plan; luckbase solve searches what lies below "
+        "its start, or below {start}"
+    )
+
+    smaller: ClassVar[str] = "a smaller board"
+    """What makes a board take less memory and disk, for people; ends in "would take less"."""
+
+    left_out: ClassVar[Mapping[str, str]] = {}
+    """Columns of states that are 0 in every row, and a sentence: where others are answered."""
 
     payoff_type: type[np.floating[Any]] = np.float32
     """How a table stores payoffs: float32 or float64."""
@@ -118,25 +131,6 @@ class TierKernel(ABC, Generic[T]):
     @abstractmethod
     def states_at(self, tier: T, rows: Ints) -> Ints:
         """The states, int64 (n, fields), at rows of a tier; the inverse of `locate`."""
-
-
-class Layout(TierKernel[T], Capability):
-    """The states of a game laid out in tiers, so that a full table of it can be solved.
-
-    What a layout must give stands in `TierKernel`; what stands here it may give besides, to be
-    solved faster or in parts: as it is, it is right for any.
-    """
-
-    missing: ClassVar[str] = (
-        "has no tiers, so there is no full table to plan; luckbase solve searches what lies below "
-        "its start, or below {start}"
-    )
-
-    smaller: ClassVar[str] = "a smaller board"
-    """What makes a board take less memory and disk, for people; ends in "would take less"."""
-
-    left_out: ClassVar[Mapping[str, str]] = {}
-    """Columns of states that are 0 in every row, and a sentence: where others are answered."""
 
     def __init__(self, game: Game) -> None:
         self.game = game

@@ -4,18 +4,11 @@ OpenSpiel's states are Python objects that no compiled engine can call. So the r
 expanding all of the game, breadth first (3 us an edge, one core), into arrays that become the
 board's numbers: threads, Ray's workers, cycles, stages and verification see a game like any other,
 and pyspiel is not called again. State number k is the k-th found, its name OpenSpiel's string, on
-one line: ``_`` for a space, ``/`` for a new line, ``~2`` behind the second of one string.
+one line.
 
-**What is one state.** OpenSpiel has no canonical states. Two positions are one if they have the
-same string (with ``states = "moves"`` after as many moves, with "histories" after the same ones)
-and the same player, actions or final payoff; of two in which chance is up its outcomes must lead
-to the same strings too: strings leave out moves that were chosen at once and are not carried out.
-Strings may leave out more, as how long a play may still last. `_hold_to_plays` plays at random
-through pyspiel and compares every position with the graph; a difference is refused. That is a
-test, no proof: only with "histories" is nothing merged.
-
-**Refused**: games that hide something, whose chance is sampled, of mean fields; both choosing at
-once where payoffs have no constant sum, or more than two do; more than `MAX_STATES`.
+docs/how-to/openspiel.md says what is one state, and what is refused. `_hold_to_plays` plays at
+random through pyspiel and compares every position with the graph; a difference is refused. That is
+a test, no proof: only with "histories" is nothing merged.
 
 Source: Lanctot et al., OpenSpiel: A framework for reinforcement learning in games (2019).
 """
