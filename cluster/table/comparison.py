@@ -318,7 +318,7 @@ class Comparison(Result):
         if self.one_sided:
             apart.append(f"{many(self.one_sided, 'decision')} in one table only")
         if self.unpriced:
-            apart.append(f"{self.unpriced:,} moved where a table ends and have no cost")
+            apart.append(f"{self.unpriced:,} moved where payoffs are not stored and have no cost")
         if self.quiet.states:
             where = words.fields(self.quiet.state or {})
             apart.append(

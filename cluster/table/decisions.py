@@ -39,6 +39,7 @@ from luckbase.cluster.table.format import (
     column_of,
     constants,
     flush_and_seal,
+    labelled,
     names_column,
     row_group_rows,
     tier_stem,
@@ -238,9 +239,10 @@ class DecisionPart(TierPart):
     @property
     def rows(self) -> int:
         """Its rows, without those that have payoffs in another part."""
-        return sum(entry.rows for entry in self._alone())
+        return sum(entry.rows for entry in self.own_entries)
 
-    def _alone(self) -> list[FileEntry]:
+    @property
+    def own_entries(self) -> list[FileEntry]:
         paid = {entry.tier for entry in self.ledger.of_part(TIERS)}
         return [entry for entry in self.entries if entry.tier not in paid]
 
@@ -311,7 +313,7 @@ class DecisionPart(TierPart):
         entries: Sequence[FileEntry] | None = None,
     ) -> Iterator[Batch]:  # fmt: skip
         before = 0
-        for entry in self._alone() if entries is None else entries:
+        for entry in self.own_entries if entries is None else entries:
             tier = self.tier_of_number[entry.tier]
             if may_hold(self.constants(entry)):
                 codes = self.tier_codes(self.entries.index(entry))
@@ -322,6 +324,11 @@ class DecisionPart(TierPart):
                     states = partial(self.states_in, entry, start, None)
                     yield Batch(rows, before + start, states)
             before += entry.rows
+
+    def rows_of(self, batch: Batch) -> Rows:
+        best, labels = labelled(batch.rows.column("best"))
+        nothing = np.full((len(best), self.game.players), np.nan)
+        return Rows(batch.states, nothing, best, labels)
 
     def _rows_of(
         self, tier: Any, start: int, codes: NDArray[np.uint8], columns: Collection[str] | None

@@ -93,8 +93,6 @@ def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Co
     start, sample, tolerance = options.get("start"), options.get("sample"), options.get("tolerance")
     out, tell = options.get("out"), options.get("on_rows", nobody)
     some = options.get("reachable", False) or start is not None
-    for table in (first, second):
-        table.need_payoffs("a comparison")
     _check(first, second, sample is not None and some)
     slack = first.precision + second.precision + 1e-9 if tolerance is None else tolerance
     rows, unknown = [pairs.rows_of(table) for table in (first, second)], 0
@@ -191,7 +189,7 @@ def _look(prices: Prices, groups: Groups, slack: float, pair: Pair) -> _Seen:
     best = [np.append(coded(side.labels, names), -1)[side.best] for side in pair.sides]
     gap = np.zeros(n)
     for mine, theirs in zip(first.values.T, second.values.T, strict=True):
-        np.maximum(gap, np.abs(np.subtract(mine, theirs, dtype=np.float64)), out=gap)
+        np.fmax(gap, np.abs(np.subtract(mine, theirs, dtype=np.float64)), out=gap)
     beyond, moved = gap > slack, best[0] != best[1]
     still, quiet = beyond & ~moved, Quiet()
     if still.any():
@@ -241,7 +239,7 @@ class _Tally:
         """worst: how many decisions are kept. whole: all states are looked at, and so all of every
         line of a threshold."""
         self.game, self.groups, self.write, self.whole = second.game, groups, write, whole
-        self.states = self.missing = self.payoffs = 0
+        self.states = self.missing = self.payoffs = self.unpriced = 0
         self.only = np.zeros(2, np.int64)
         self.largest, self.toss_ups_worst = 0.0, 0.0
         self.quiet = Quiet()
@@ -281,6 +279,9 @@ class _Tally:
 
     def _take_changed(self, seen: _Seen) -> None:
         changed, priced, (groups, cells, thresholds) = seen.changed, seen.priced, seen.at
+        free = (priced.kind == MOVED) & np.isnan(priced.cost)
+        priced = priced._replace(cost=np.where(free, 0.0, priced.cost))
+        self.unpriced += int(free.sum())
         if self.write is not None:
             self.write(changed, priced, seen.names)
         moved, tied = priced.kind == MOVED, priced.kind == TOSS_UP
@@ -325,8 +326,8 @@ class _Tally:
             "payoffs": self.payoffs, "largest": self.largest, "actions": moved,
             "decisions": int(self.decisions.sum()), "toss_ups": int(self.kinds[TOSS_UP]),
             "toss_ups_worst": self.toss_ups_worst, "one_sided": int(self.kinds[ONE_SIDED]),
-            "unpriced": int(self.kinds[UNPRICED]), "quiet": self.quiet,
-            "mean": float(costs.total.sum()) / moved if moved else 0.0,
+            "unpriced": int(self.kinds[UNPRICED]) + self.unpriced, "quiet": self.quiet,
+            "mean": float(costs.total.sum()) / max(moved - self.unpriced, 1),
             "worst_cost": float(costs.worst.max(initial=0.0)), "worst": self.worst,
             "moves": [
                 ActionMoves(*names, count, self.move_costs[names] / count) for names, count in moves

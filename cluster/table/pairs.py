@@ -90,7 +90,8 @@ def in_order(pairs: Pairs, work: Callable[[Pair], R], threads: int, reading: Loc
 
 def parts_of(table: Lookup) -> list[Part]:
     """The parts that stand for a table: the full table, or what there is without one."""
-    return [table.full] if table.full is not None else table.parts
+    full = None if table.decisions_alone else table.full
+    return [full] if full is not None else table.parts
 
 
 def rows_of(table: Lookup) -> int:
@@ -110,9 +111,10 @@ def all_pairs(first: Lookup, second: Lookup) -> Pairs:
             for rows in part.scan():
                 yield _look_up((first, second), swapped, rows)
             continue
-        for entry in part.entries:
+        for entry in part.own_entries:
             same = alike.get((entry.tier, entry.first_key, entry.rows, entry.row_group_rows))
-            if same is not None and isinstance(other, TierPart) and part.stands_alike(entry, other):
+            paid = part.paid and isinstance(other, TierPart)
+            if paid and same is not None and part.stands_alike(entry, other):
                 files = (part, entry), (other, same)
                 yield from _side_by_side(files[::-1] if swapped else files)
             else:
@@ -125,7 +127,7 @@ def drawn_pairs(first: Lookup, second: Lookup, sample: int, seed: int) -> Pairs:
     swapped = rows_of(second) < rows_of(first)
     small = second if swapped else first
     for states in small.draw(sample, seed):
-        yield _look_up((first, second), swapped, _rows(small, states, small.probe(states)))
+        yield _look_up((first, second), swapped, _rows(small, states))
 
 
 def listed_pairs(first: Lookup, second: Lookup, states: Ints) -> Pairs:
@@ -137,7 +139,7 @@ def listed_pairs(first: Lookup, second: Lookup, states: Ints) -> Pairs:
         held[1][known] = second.holds(theirs)
         only = int((held[0] & ~held[1]).sum()), int((held[1] & ~held[0]).sum())
         both = here[held[0] & held[1]]
-        pair = _look_up((first, second), False, _rows(first, both, first.probe(both)))
+        pair = _look_up((first, second), False, _rows(first, both))
         yield pair._replace(rows=pair.rows + sum(only), only=only)
 
 
@@ -178,8 +180,10 @@ def _read(part: TierPart, entry: FileEntry, span: range, *more: str) -> Rows:
 # --- looked up -----------------------------------------------------------------------------------
 
 
-def _rows(table: Lookup, states: Ints, values: Floats) -> Rows:
-    """Of canonical states (n, fields) that a table holds, with these payoffs (n, players)."""
+def _rows(table: Lookup, states: Ints) -> Rows:
+    """Of canonical states (n, fields) that a table holds; payoffs that it does not are NaN."""
+    values, paid = table.lookup(states)
+    values[~paid] = np.nan
     names = numbered(())
     best = coded(table.stored_best(states) if len(states) else (), names).astype(np.int16)
     return Rows(states.__getitem__, values, best, names_of(names))
@@ -193,12 +197,10 @@ def _look_up(
     n, players = len(rows.values), small.game.players
     mine = rows.states(np.arange(n))
     theirs, held = large.game.known_states(small.game.fields.values(mine))
-    values, found = np.empty((0, players)), np.zeros(0, bool)
-    if held.any():
-        values, found = large.lookup(theirs)
+    found = large.holds(theirs) if held.any() else np.zeros(0, bool)
     held[held] = found
     own = Rows(mine[held].__getitem__, rows.values[held, :players], rows.best[held], rows.labels)
-    other = _rows(large, theirs[found], values[found])
+    other = _rows(large, theirs[found])
     alone = n - int(held.sum())
     if swapped:
         return Pair(n, (0, alone), (other, own), tier)
@@ -335,7 +337,9 @@ class Prices:
             kind[unsure[~there.known]] = UNPRICED
         kind[~here.known] = UNPRICED
         kind[(changed.best_first < 0) | (changed.best_second < 0) | np.isnan(old)] = ONE_SIDED
-        lost = (kind == UNPRICED) | (kind == ONE_SIDED)
+        if self.first.table.decisions_alone or self.second.table.decisions_alone:
+            kind[kind == UNPRICED] = MOVED  # of few states there are payoffs
+        lost = ~here.known | (kind == UNPRICED) | (kind == ONE_SIDED)
         old[lost] = new[~here.known] = np.nan
         cost = np.where(lost, np.nan, np.maximum(new - old, 0.0))
         return Priced(kind, here.actors, old, new, cost)

@@ -128,6 +128,11 @@ class Part(ABC):
         self.groups.entries = entries
 
     @property
+    def own_entries(self) -> list[FileEntry]:
+        """The files whose rows stand in no part before it."""
+        return self.entries
+
+    @property
     def schema(self) -> Any:
         """The columns of its rows and their types, of a part with files."""
         return self.groups.file(0).schema

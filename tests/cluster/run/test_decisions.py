@@ -198,7 +198,6 @@ def test_advice_and_a_replay_come_from_decisions_and_say_what_they_lack(tmp_path
 def test_what_needs_payoffs_says_what_it_lacks(solved: StoredTable, tmp_path: Path) -> None:
     for ask in (
         lambda: solved.chart("by-lead"),
-        lambda: solved.diff(solved),
         lambda: solved.export(tmp_path / "all.csv"),
         lambda: luckbase.report(solved, 0),
     ):
@@ -210,6 +209,33 @@ def test_what_needs_payoffs_says_what_it_lacks(solved: StoredTable, tmp_path: Pa
     state = {"scores": (0, 1000, 2000), "earned": (0, 1, 1)}
     with pytest.raises(MissingTableError, match="held without its payoffs"):
         solved.probe(solved.game.parse(state).reshape(1, -1))
+
+
+def test_moved_decisions_are_counted_and_priced_where_there_are_payoffs(tmp_path: Path) -> None:
+    board = luckbase.load_board(FEBRUARY, score_unit=1000, score_cap=8000, frontier=1)
+    other = luckbase.load_board(
+        FEBRUARY, score_unit=1000, score_cap=8000, frontier=1, prize_value=6000
+    )
+    with tiers_in_memory(load_layout(board)) as first, tiers_in_memory(load_layout(other)) as then:
+        right = first.diff(then)
+        states = np.concatenate([s for part in first.parts for s in part.all_states()])
+        best = first.stored_best(states), then.stored_best(states)
+    moved = sum(a != b for a, b in zip(*best, strict=True))
+    tables = [
+        luckbase.open(luckbase.solve(
+            each, store="decisions", payoffs_of=which, results=tmp_path / which
+        ).table)
+        for each, which in ((board, "none"), (other, "spins=1"))
+    ]  # fmt: skip
+    with tables[0] as old, tables[1] as new:
+        found, back = old.diff(new), new.diff(old)
+        assert (found.actions, found.unpriced, found.states) == (moved, 0, right.states)
+        assert found.actions == right.actions + right.toss_ups > 100
+        assert found.worst[0].cost == pytest.approx(right.worst[0].cost, abs=1e-6)
+        assert (back.actions, back.unpriced) == (moved, moved)
+        assert "have no cost" in " ".join(back.notes)
+        assert old.diff(old).actions == 0
+        assert old.diff(new, sample=500).states == 500
 
 
 @pytest.mark.parametrize(
