@@ -112,9 +112,9 @@ def all_pairs(first: Lookup, second: Lookup) -> Pairs:
                 yield _look_up((first, second), swapped, rows)
             continue
         for entry in part.own_entries:
-            same = alike.get((entry.tier, entry.first_key, entry.rows, entry.row_group_rows))
-            paid = part.paid and isinstance(other, TierPart)
-            if paid and same is not None and part.stands_alike(entry, other):
+            key = entry.tier, entry.first_key, entry.rows, entry.row_group_rows
+            same = alike.get(key) if part.paid else None
+            if same is not None and other is not None and part.stands_alike(entry, other):
                 files = (part, entry), (other, same)
                 yield from _side_by_side(files[::-1] if swapped else files)
             else:
