@@ -288,7 +288,8 @@ class Sweep(_StageJob):
                 of.setdefault(number, []).extend((box, rows_of_piece[1:]) for box in piece.boxes)
         every = [file.keys(i) for i in range(*self.piece.boxes)]
         at, place = np.cumsum([0, *map(len, every)]), np.empty(n, np.int64)
-        place[np.argsort(np.concatenate(every))] = np.arange(n)  # the row of each, by key
+        by_key = np.argsort(np.concatenate(every), kind="stable")  # it merges what is in order
+        place[by_key] = np.arange(n)  # the row of each
         best, margins = np.empty(n, np.int64), np.empty(n)
         actors, gap, given = np.empty(n, np.int8), np.empty(n), np.empty(n, bool)
         solved: list[tuple[Box, Floats]] = []

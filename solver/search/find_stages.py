@@ -94,11 +94,12 @@ class LevelSearch:
         known = known or (NO_KEYS, np.empty((0, stages.game.players)))
         self.limit = most if stages.level.inside else 0
         self.rest: list[Box] = []
-        self._todo = [_Search(stages, level, box, known)]
+        self._todo = [_Search(stages, level, box, known, expected)]
         if self.limit and expected > most and wanted:
             sample = np.concatenate([_some(keys, SAMPLE // len(wanted) + 1) for keys in wanted])
             boxes = stages.split(box, sample, 1 + 2 * len(sample) * most // (3 * expected))
-            self._todo = [_Search(stages, level, one, known) for one in boxes]
+            each = expected // len(boxes)
+            self._todo = [_Search(stages, level, one, known, each) for one in boxes]
         for keys in wanted:
             _hand_out(stages, keys, self._todo)
 
@@ -146,15 +147,17 @@ class _Search:
     are met: no state is expanded before.
     """
 
-    def __init__(self, stages: Stages, level: int, box: Box, known: Known | Ends) -> None:
+    def __init__(
+        self, stages: Stages, level: int, box: Box, known: Known | Ends, expected: int = 0
+    ) -> None:
         self.stages, self.game, self.level, self.box = stages, stages.game, level, box
         self.known = known
         self.known_keys = known[0] if isinstance(known, tuple) else NO_KEYS
         self.place = stages.place(level, box)
         self.wanted: list[Keys] = []
-        game = self.game
-        self.nodes = self._nodes(1 << 12)
-        self.records = self._records(1 << 11, 1 << 14)
+        game, room = self.game, _power(max(1 << 12, min(expected, CACHED)))
+        self.nodes = self._nodes(room)
+        self.records = self._records(room >> 1, room << 2)  # twice as long where they have to be
         self.patterns = self._patterns(1 << 8, max(1 << 12, 2 * game.max_edges))
         self.at = np.zeros(9, np.int64)
         self.at[kernels.UNTIL] = EVERY >> 1 if isinstance(known, tuple) else 0
@@ -319,7 +322,7 @@ class _Search:
         mine = np.flatnonzero(outside == 0)
         n = len(mine)
         own = keys[mine]
-        places = np.argsort(own)
+        places = hashing.order_of(own)
         numbers = np.empty(count, np.int32)
         numbers[mine[places]] = np.arange(n, dtype=np.int32)
         wanted = self._wanted(keys, np.flatnonzero(outside), numbers)
@@ -328,7 +331,7 @@ class _Search:
         )
         met = first_edges(patterns.first, self.records.patterns[:n])
         found = self._records(n, edges)
-        kernels.renumber(places.astype(np.int32), met, self.records, numbers, found)
+        kernels.renumber(places, met, self.records, numbers, found)
         first, starts = first_edges(patterns.first, found.patterns), np.empty(2 * n, np.int32)
         states = Order(np.empty(n, np.int32), first, found.patterns, found.children)
         loops = kernels.order_states(
@@ -357,7 +360,7 @@ class _Search:
         at = len(keys) - len(others)
         for number in np.unique(stage):
             mine = np.flatnonzero(stage == number)
-            mine = mine[np.argsort(theirs[mine])]
+            mine = mine[hashing.order_of(theirs[mine])]
             these = np.arange(at, at + len(mine), dtype=np.int32)
             numbers[others[mine]] = these
             at += len(mine)

@@ -18,6 +18,7 @@ from luckbase.solver.search.keys import (
     Keys,
     Words,
     fits,
+    order_of,
     pack_all,
     rises,
     unpack_all,
@@ -215,3 +216,11 @@ SEVERAL = st.lists(ONE, max_size=3).map(tuple)
 @given(st.builds(Level, ONE, SEVERAL, SEVERAL, st.booleans(), st.integers(1, 99), st.booleans()))
 def test_a_level_comes_back_from_json(level: Level) -> None:
     assert level_from(json.loads(json.dumps(level.as_json()))) == level
+
+
+@given(st.lists(st.integers(0, 64), max_size=3), st.data())
+def test_keys_are_ordered_by_whatever_bits_differ(bits: list[int], data: st.DataObject) -> None:
+    some = st.sampled_from([0, *((1 << each) >> 1 for each in bits)])
+    drawn = data.draw(st.lists(st.one_of(some, st.integers(0, (1 << 64) - 1)), max_size=20))
+    keys = np.array(drawn, np.uint64)
+    assert order_of(keys).tolist() == np.argsort(keys, kind="stable").tolist()
