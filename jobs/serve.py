@@ -175,7 +175,7 @@ def run(
                 each.listen(WAITING)
 
     hosts, pool.says_paths = hosts_of(host, listener), is_local(host)
-    pool.remembered //= processes
+    pool.share(processes)
     config = uvicorn.Config(
         make_app(pool, hosts, warm=True, processes=processes), log_level="warning",
         access_log=False, server_header=False, date_header=False, timeout_graceful_shutdown=3,

@@ -31,9 +31,9 @@ from luckbase.solver.njit import PACKAGE, digest_of
 
 OPEN_TABLES = 6
 """Tables that stay open; as many may be in use."""
-REMEMBERED_BYTES = 400 << 20
-"""Of decoded row groups that an open table remembers; all together no more than half of the
-machine's memory."""
+REMEMBERED_BYTES = 800 << 20
+"""Of decoded row groups that an open table remembers, 50 million states of three players; all
+together, in all processes, no more than a third of the machine's memory."""
 LIST_SECONDS = 2.0
 """How old the list may get."""
 
@@ -74,7 +74,7 @@ class TablePool:
 
     def __init__(self, finders: Sequence[Finder], open_tables: int = OPEN_TABLES) -> None:
         self.finders, self.open_tables, self.says_paths = list(finders), open_tables, True
-        self.remembered = min(REMEMBERED_BYTES, memory_limit() // (4 * open_tables))
+        self.share(1)
         self._lock = threading.Lock()
         self._listed: dict[str, TableEntry] = {}
         self._made = float("-inf")
@@ -85,6 +85,11 @@ class TablePool:
         self._versions: dict[str, tuple[object, str]] = {}
         self._boards: dict[str, Path | None] = {}
         """The board files of the tables that were opened, by their ids."""
+
+    def share(self, processes: int) -> None:
+        """Remember as much as one of so many processes may."""
+        least = memory_limit() // (3 * self.open_tables * processes)
+        self.remembered = min(REMEMBERED_BYTES, least)
 
     # --- the list ------------------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ WARM, ASKED = 6_000, 2_000
 ROWS = 100_000
 """States of a batch."""
 SETTINGS = {"score_unit": 500, "frontier": 2}
-CONNECTIONS, MANY, CROWD = 16, 10_000, 256
+CONNECTIONS, MANY, CROWD = 16, 5_000, 256
 """Connections that ask at once, what they ask together, and more connections than are answered."""
 
 
