@@ -23,7 +23,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from luckbase.cluster.words import size
+from luckbase.cluster.words import many, size
 from luckbase.solver.errors import WorkerError
 
 LOOK_SECONDS = 1.0
@@ -128,14 +128,15 @@ class Nodes:
         elif now - self._some > ALONE_SECONDS or self.refused:
             raise self._nobody()
 
-    def look_for(self, memory: int) -> None:
+    def look_for(self, memory: int, cores: int) -> None:
         """As `look`; raises WorkerError as well where for `ALONE_SECONDS` no node has had so many
-        bytes, which a task waits for: Ray says nothing of it."""
+        bytes, or cores, which a task waits for: Ray says nothing of it."""
         self.look()
-        if not memory or any(node.memory >= memory for node in self.working):
+        fits = (node.memory >= memory and node.slots >= cores for node in self.working)
+        if not memory or any(fits):
             self._fits = self._looked
         elif self._looked - self._fits > ALONE_SECONDS:
-            needed = f"{size(memory)} for a shard"
+            needed = f"{size(memory)} and {many(cores, 'core')} for a shard"
             raise WorkerError(f"no node of the cluster is left that has {needed}; {STAYS}")
 
     @property
@@ -260,8 +261,8 @@ _ready: set[type] = set()
 
 def run(needed: Requirements, content: bytes, sent: tuple[str, ...], *given: Any) -> Iterator[Any]:
     """Do a pickled job. sent: the names of the files whose bytes are given first; then come
-    payoffs. Yields what declines it or None, the payoffs, the receipt, the bytes of the files:
-    always four, for Ray may ask another machine for one of them again."""
+    payoffs. Yields what declines it or the node's id, the payoffs, the receipt, the bytes of the
+    files: always four, for Ray may ask another machine for one of them again."""
     import ray
 
     node, name = ray.get_runtime_context().get_node_id(), socket.gethostname()
@@ -282,7 +283,7 @@ def run(needed: Requirements, content: bytes, sent: tuple[str, ...], *given: Any
     except NotSeenError as error:
         yield from _decline(Declined(node, name, files=error.names))
         return
-    yield None
+    yield node
     yield payoffs
     receipt, content_of_files = next(steps)
     yield replace(receipt, node=node)

@@ -3,9 +3,11 @@
 A task yields its payoffs, then its receipt and the bytes of its files, as objects of their own:
 others read the payoffs while the files, which take longer, are still written. They take them as
 references: Ray's object store carries payoffs from node to node, spills them to each node's disk
-and makes lost ones again from the tasks that made them. A tier in parts is put together once, by a
-task. So no node needs to see the table; where one does, its files go there. A stage file lies on
-the disk of the node that found it, which makes an object of it for whoever reads it.
+and makes lost ones again from the tasks that made them. A tier in parts is put together on each
+node that reads it. Of a full table each task goes to the node on which it begins soonest, which is
+mostly the one that has what it reads (`schedule.choose_node`). So no node needs to see the table;
+where one does, its files go there. A stage file lies on the disk of the node that found it, which
+makes an object of it for whoever reads it.
 
 Started here (`--address local`), Ray listens on the loopback address only and stops with the solve.
 Of a cluster (`--address ADDR`) the nodes get luckbase's code from here (`py_modules`), are left out
@@ -22,6 +24,7 @@ from __future__ import annotations
 import atexit
 import faulthandler
 import logging
+import math
 import os
 import pickle
 import shutil
@@ -50,6 +53,7 @@ from luckbase.cluster.run.nodes import (
     source_files,
     with_its_disk,
 )
+from luckbase.cluster.run.schedule import choose_node
 from luckbase.cluster.run.worker import (
     PayoffPlace,
     PayoffsLostError,
@@ -85,6 +89,8 @@ class _Running:
     """What it yields,"""
     seen: int = 0
     """of which so much has been seen."""
+    node: str = ""
+    """Where it runs, or is to run."""
     tries: int = 0
 
 
@@ -100,17 +106,19 @@ class RayWorkers:
         self._on_note = on_note
         self._needed: Any = None
         self._remote = ray.remote(num_returns="streaming", max_retries=RETRIES)(run)
-        self._gather = ray.remote(max_retries=RETRIES)(_together)
+        self._gather = ray.remote(num_cpus=0, max_retries=RETRIES)(_together)
         self._disks = ray.remote(num_cpus=0, max_retries=RETRIES)(with_its_disk)
         self._stage_files: dict[str, str] = {}
         """The node, by Ray's id, that has each; "" for this process's machine."""
         self._tasks: list[_Running] = []
         self.bytes_here = 0
         """Of files that came to this process."""
-        self._kept: dict[int, Any] = {}
-        """Payoffs of tiers."""
-        self._parts: dict[int, dict[int, Any]] = {}
-        """Those of tiers of which not all parts are there."""
+        self._kept: dict[int, dict[int, Any]] = {}
+        """Payoffs of tiers, by part."""
+        self._at: dict[int, tuple[str, int]] = {}
+        """The node that has those of a tier in one part, and how many bytes."""
+        self._whole: dict[tuple[int, str], Any] = {}
+        """Those of a tier in parts, put together on a node."""
         self.head = Head(ray.nodes) if joined else None
         self.nodes = Nodes(ray.nodes, lambda text: None) if self.head is None else Nodes(
             self.head.nodes, on_note, ray.get_runtime_context().get_node_id()
@@ -123,6 +131,11 @@ class RayWorkers:
             return self._max_slots + 1
         cores = sum(node.slots for node in self.nodes.working) + 1
         return max(1, min(cores, self._max_slots or cores))
+
+    @property
+    def widest(self) -> int:
+        least = min((node.slots for node in self.nodes.working), default=1)
+        return max(1, min(least, self._max_slots or least))
 
     def close(self) -> None:
         """Ask the head no more; the log gets what came here."""
@@ -148,7 +161,8 @@ class RayWorkers:
     # --- tasks -------------------------------------------------------------------------------
 
     def submit(self, task: Task) -> None:
-        running = _Running(task, tuple(self._kept[tier] for tier in task.reads))
+        node = self._choose(task)
+        running = _Running(task, tuple(self._payoffs(t, node) for t in task.reads), node=node)
         if task.stage_file and self._joined:  # from disk to memory to memory, not by this process
             there = self._stage_files.get(task.stage_file, "gone")
             if there and there not in self.nodes.there:
@@ -156,16 +170,51 @@ class RayWorkers:
             running.sent[task.stage_file] = self._on(there, "read", task.stage_file)
         self._submit(running)
 
+    def _choose(self, task: Task) -> str:
+        """The node on which a task is to run, by Ray's id; "" where Ray may choose."""
+        if not self._joined or not task.seconds or self.nodes.refused:
+            return ""
+        load = dict.fromkeys(self.nodes.there, 0.0)
+        for other in self._tasks:
+            if other.node in load:
+                seconds = other.task.seconds * other.task.cores
+                load[other.node] += seconds / self.nodes.there[other.node].slots
+        bytes_at = dict.fromkeys(load, 0)
+        for tier in task.reads:
+            node, size = self._at.get(tier, ("", 0))
+            if node in load:
+                bytes_at[node] += size
+        return choose_node(load, bytes_at)
+
+    def _there(self, node: str) -> dict[str, Any]:
+        """The options of a task that is to run on a node, elsewhere where that is gone."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        return {"scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=True)}
+
+    def _payoffs(self, tier: int, node: str) -> Any:
+        """The payoffs of a tier that is kept; one in parts is put together once on each node, which
+        takes each part from where that was solved."""
+        parts = self._kept[tier]
+        if len(parts) == 1:
+            return parts[0]
+        if (tier, node) not in self._whole:
+            gather = self._gather.options(**self._there(node)) if node else self._gather
+            self._whole[tier, node] = gather.remote([parts[i] for i in range(len(parts))])
+        return self._whole[tier, node]
+
     def _submit(self, running: _Running) -> None:
         """Hand a task out, maybe not for the first time."""
         job, sent = running.task.job, running.sent
-        options: dict[str, Any] = {"num_cpus": 1}
+        options: dict[str, Any] = {"num_cpus": running.task.cores}
         if self._joined:
             options["memory"] = running.task.memory
             ends_at_a_table = getattr(job, "used", None) is not None
             bad = self.nodes.refused + (self.nodes.unseeing if ends_at_a_table else [])
             if bad:
                 options["label_selector"] = {"ray.io/node-id": f"!in({','.join(bad)})"}
+            elif running.node:
+                options |= self._there(running.node)
         if self._needed is None:  # all is compiled by now
             compiled = (self._ray.put(pack()),) if self._joined else ()
             self._needed = self._ray.put(Requirements(own_environment(), compiled))
@@ -176,7 +225,8 @@ class RayWorkers:
 
     def wait_one(self, seconds: float) -> Any:
         needed = max((running.task.memory for running in self._tasks), default=0)
-        self.nodes.look_for(needed if self._joined else 0)
+        widest = max((running.task.cores for running in self._tasks), default=0)
+        self.nodes.look_for(needed if self._joined else 0, widest)
         until = time.monotonic() + seconds
         while self._tasks:
             waiting = [running.results for running in self._tasks]
@@ -200,12 +250,15 @@ class RayWorkers:
             return None
         running.seen += 1
         if running.seen == 1:
-            declined = self._get(reference)
-            return None if declined is None else self._elsewhere(running, declined)
+            said = self._get(reference)
+            if isinstance(said, Declined):
+                return self._elsewhere(running, said)
+            running.node = said
+            return None
         if running.seen == 2:
             if task.keep is None:
                 return None
-            self._keep(task.keep, reference)
+            self._keep(task.keep, reference, running.node)
             return PayoffsReady(task.shard)
         self._tasks.remove(running)
         return self._finished(running, self._get(reference))
@@ -323,28 +376,28 @@ class RayWorkers:
 
     # --- payoffs -----------------------------------------------------------------------------
 
-    def _keep(self, kept: PayoffPlace, payoffs: Any) -> None:
-        parts = self._parts.setdefault(kept.tier, {})
-        parts[kept.part] = payoffs
-        if len(parts) == kept.parts:
-            del self._parts[kept.tier]
-            whole = payoffs
-            if kept.parts > 1:
-                whole = self._gather.remote(*(parts[i] for i in range(kept.parts)))
-            self._kept[kept.tier] = whole
+    def _keep(self, kept: PayoffPlace, payoffs: Any, node: str) -> None:
+        self._kept.setdefault(kept.tier, {})[kept.part] = payoffs
+        if kept.parts == 1:
+            self._at[kept.tier] = node, 8 * math.prod(kept.shape)
 
     def drop(self, tier: int) -> None:
         del self._kept[tier]
+        self._at.pop(tier, None)
+        self._whole = {of: whole for of, whole in self._whole.items() if of[0] != tier}
 
     def forget(self) -> None:
         for running in self._tasks:
             with suppress(Exception):
                 self._ray.cancel(running.results, force=False)
-        self._tasks, self._kept, self._parts = [], {}, {}
+        self._tasks, self._kept, self._at, self._whole = [], {}, {}, {}
 
 
-def _together(*parts: Floats) -> Floats:
-    return np.concatenate([part.reshape(-1) for part in parts])
+def _together(parts: list[Any]) -> Floats:
+    """Parts of a tier behind one another; references to them, for Ray to fetch at once."""
+    import ray
+
+    return np.concatenate([part.reshape(-1) for part in ray.get(parts)])
 
 
 def _lost() -> PayoffsLostError:

@@ -9,7 +9,8 @@ some shard still has to read them, from when they are there: their file takes lo
 
 Of the shards that are ready the earliest in the plan's order goes first; that order is depth-first,
 so few shards are kept at any time. Shards in flight never need more memory together than allowed,
-and never number more than the workers.
+and never more workers than there are. A shard that several cores of a machine solve faster gets its
+share of the workers where fewer shards are ready than those could do.
 
 A shard that an earlier run committed is not solved again, unless a shard still to do reads it: then
 it is solved for that one alone, without a commit, or, where its payoffs are *stored* as they were
@@ -19,28 +20,34 @@ solved, read back, for which it needs no children.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Shard:
-    """A piece of work. `children`: indices in the plan. `memory`: bytes while it is solved."""
+    """A piece of work. `children`: indices in the plan. `memory`: bytes while it is solved.
+    `cores`: how many of one machine can solve it at once; 0 where it is done in no time. `seconds`:
+    of one core, about."""
 
     index: int
     name: str
     children: tuple[int, ...]
     rows: int
     memory: int
+    cores: int = 1
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
 class Solve:
-    """Hand the shard to a worker; `commit`: its table is wanted, `keep`: its payoffs are."""
+    """Hand the shard to so many workers of a machine; `commit`: its table is wanted, `keep`: its
+    payoffs are."""
 
     shard: int
     commit: bool
     keep: bool
+    cores: int = 1
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,20 @@ class Drop:
 
 
 Instruction = Solve | Commit | Drop
+LINK = 1.25e9
+"""Bytes a second that a machine takes in, about: 10 Gbit/s."""
+
+
+def choose_node(load: Mapping[str, float], bytes_at: Mapping[str, int]) -> str:
+    """The machine on which a shard begins soonest. load: seconds of work that each has for each of
+    its cores. bytes_at: of what the shard reads, by the machine that has it."""
+    total = sum(bytes_at.values())
+
+    def begins(node: str) -> tuple[float, float, str]:
+        bring = (total - bytes_at.get(node, 0)) / LINK
+        return max(load[node], bring), load[node], node
+
+    return min(load, key=begins)
 
 
 class Schedule:
@@ -74,9 +95,12 @@ class Schedule:
         committed: Collection[int] = (),
         kept: Collection[int] = (),
         stored: Collection[int] = (),
+        ahead: int = 1,
     ) -> None:
+        """ahead: for how many times the workers shards are handed out; more than once where some
+        wait for the machine that has what they read."""
         self.shards = tuple(shards)
-        self.workers, self.memory = workers, memory
+        self.workers, self.memory, self.ahead = workers, memory, ahead
         self.committed, self.kept = set(committed), set(kept)
         self.stored = set(stored) & self.committed
         self.children = {s.index: () if s.index in self.stored else s.children for s in shards}
@@ -93,6 +117,10 @@ class Schedule:
             met.add(children)
         self.waiting = todo
         self.running: set[int] = set()
+        self.cores: dict[int, int] = {}
+        """How many workers each that runs has."""
+        self.busy = self.in_use = 0
+        """Workers, and bytes, of all that run."""
         # Parts of a tier read the same children, and are one group: thousands of parts that read
         # thousands are counted through once.
         groups: dict[tuple[int, ...], int] = {}
@@ -141,6 +169,8 @@ class Schedule:
     def solved(self, shard: int) -> list[Instruction]:
         """A worker has finished `shard`; its files are written, not yet in place."""
         self.running.remove(shard)
+        self.busy -= self.cores.pop(shard)
+        self.in_use -= self.shards[shard].memory
         ready = shard in self.kept
         keep = bool(self.readers[shard]) or ready
         commit = shard in self.to_commit
@@ -161,20 +191,33 @@ class Schedule:
                 out.append(Drop(child))
         return out + self._solve_ready()
 
+    def _share(self) -> int:
+        """The workers that each shard gets which can have several: a power of two, for such shards
+        fill a machine; twice as many as if all ran at once, for some wait for their machine."""
+        wide = sum(self.shards[i].cores > 1 for some in (self.ready, self.running) for i in some)
+        return 1 << max(1, 2 * self.workers // (wide + 1)).bit_length() - 1
+
     def _solve_ready(self) -> list[Instruction]:
         out: list[Instruction] = []
-        in_use = sum(self.shards[i].memory for i in self.running)
-        too_large = []
-        while self.ready and len(self.running) < self.workers:
+        too_large, share = [], 0
+        most = self.ahead * self.workers
+        while self.ready and self.busy < most:
             index = heapq.heappop(self.ready)
             shard = self.shards[index]
-            if in_use + shard.memory > self.memory and self.running:
+            if self.in_use + shard.memory > self.memory and self.running:
                 too_large.append(index)
                 continue
+            share = share or (self._share() if shard.cores > 1 else 0)
+            cores = min(shard.cores, max(1, share))
+            if self.busy and self.busy + cores > most:
+                too_large.append(index)
+                break
             self.waiting.remove(index)
             self.running.add(index)
-            in_use += shard.memory
-            out.append(Solve(index, index in self.to_commit, bool(self.readers[index])))
+            self.cores[index] = cores
+            self.busy += cores
+            self.in_use += shard.memory
+            out.append(Solve(index, index in self.to_commit, bool(self.readers[index]), cores))
         for index in too_large:
             heapq.heappush(self.ready, index)
         return out

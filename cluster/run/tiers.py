@@ -69,11 +69,11 @@ from luckbase.cluster.table.ledger import (
 )
 from luckbase.cluster.table.place import storage_at
 from luckbase.cluster.words import size
-from luckbase.solver import load_layout
+from luckbase.solver import load_game, load_layout
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import MemoryLimitError
 from luckbase.solver.game.arrays import Decisions, Floats, Ints
-from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.result import PythonOnly, Result, Rounded
 
@@ -85,8 +85,14 @@ BYTES_A_ROW = {np.dtype(np.float32): 5.4, np.dtype(np.float64): 14.0}
 """Bytes a state of a table on disk, by how its payoffs are stored."""
 TOUCHED_SHARE = 1 / 3
 """Of the children read for their faces only, the pages touched (an upper bound seen in runs)."""
+AHEAD = 2
+"""Times the cores of a cluster for which shards are on their way."""
 BUFFER_BYTES_A_ROW = 400
 """Bytes a row of the row group that is being written: columns, encoded pages."""
+
+
+FACE = -1
+"""Instead of a part: the face of a tier (`DecisionLayout`), which travels in place of all of it."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +104,7 @@ class Plan:
     files: tuple[tuple[str, ...], ...]
     """The names in the table of those of each."""
     parts: tuple[tuple[int, int], ...]
-    """(index of the tier, part) of each."""
+    """(index of the tier, part) of each; the part `FACE` for what others read of it."""
     rows: int
     """States."""
     table_bytes: int
@@ -128,8 +134,10 @@ class Plan:
 
 
 @lru_cache(maxsize=4)
-def make_plan(layout: Layout[Any], workers: int = 1) -> Plan:
-    """The plan of the game's full table."""
+def make_plan(layout: Layout[Any], workers: int = 1, faces: bool = False) -> Plan:
+    """The plan of the game's full table. faces: whether tiers are handed only what they read of
+    others, where the game has that, as between machines."""
+    by_face = layout.game.get(DecisionLayout) if faces else None
     tiers = list(layout.tiers())
     index = {tier: i for i, tier in enumerate(tiers)}
     rows_of, bytes_of = list(map(layout.rows, tiers)), [payoff_bytes(layout, t) for t in tiers]
@@ -137,11 +145,19 @@ def make_plan(layout: Layout[Any], workers: int = 1) -> Plan:
     files: list[tuple[str, ...]] = []
     parts: list[tuple[int, int]] = []
     of_tier: list[list[int]] = []
+    of_face: dict[int, int] = {}
+    faced = {child for tier in tiers for child in (by_face.faces_read(tier) if by_face else ())}
     for i, tier in enumerate(tiers):
         below = sorted(index[child] for child in layout.children(tier))
         read = sorted((bytes_of[c] for c in below), reverse=True)
         mapped = sum(read[:1]) + round(TOUCHED_SHARE * sum(read[1:]))
         children = tuple(shard for c in below for shard in of_tier[c])
+        if by_face is not None:
+            whole, read_of = by_face.below(tier), [index[t] for t in by_face.faces_read(tier)]
+            mapped = sum(8 * by_face.face_size(tiers[c]) for c in read_of)
+            mapped += bytes_of[index[whole]] if whole is not None else 0
+            children = (*(of_tier[index[whole]] if whole is not None else ()),
+                        *(of_face[c] for c in read_of))  # fmt: skip
         ranges, named = layout.parts(tier), tier_files(layout, tier)
         of_tier.append(list(range(len(shards), len(shards) + len(ranges))))
         for part, (start, stop) in enumerate(ranges):
@@ -150,13 +166,22 @@ def make_plan(layout: Layout[Any], workers: int = 1) -> Plan:
             memory = own + mapped + BUFFER_BYTES_A_ROW * group
             name = layout.tier_name(tier)
             name += f", part {part + 1} of {len(ranges)}" if len(ranges) > 1 else ""
-            shards.append(Shard(len(shards), name, children, stop - start, memory))
+            rows, most = stop - start, layout.most_threads(tier)
+            kernel = layout.tier_seconds(tier) * rows / max(1, rows_of[i])
+            own_seconds = kernel + rows * WRITE_NS * 1e-9 + SHARD_SECONDS
+            shards.append(Shard(len(shards), name, children, rows, memory, most, own_seconds))
             files.append(tuple(file.name for file in named if file.part == part))
             parts.append((i, part))
+        if by_face is not None and tier in faced:
+            of_face[i] = len(shards)
+            name, size = f"{layout.tier_name(tier)}, its face", 8 * by_face.face_size(tier)
+            shards.append(Shard(len(shards), name, tuple(of_tier[i]), 0, size, 0))
+            files.append(())
+            parts.append((i, FACE))
     rows = sum(shard.rows for shard in shards)
     kept = [
-        bytes_of[i] * shard.rows // max(rows_of[i], 1)
-        for shard, (i, _) in zip(shards, parts, strict=True)
+        shard.memory if part == FACE else bytes_of[i] * shard.rows // max(rows_of[i], 1)
+        for shard, (i, part) in zip(shards, parts, strict=True)
     ]
     groups = {shard.children for shard in shards}  # parts of a tier have the same
     largest = max((kept[c] for group in groups for c in group), default=0)
@@ -293,7 +318,8 @@ class FullTable(Work[SolvedTiers]):
 
     def __init__(self, layout: Layout[Any], options: Options, plan: Plan | None = None) -> None:
         super().__init__(layout.game, options)
-        self.layout, self.plan = layout, plan or make_plan(layout, options.slots)
+        self.layout = layout
+        self.plan = plan or make_plan(layout, options.slots, faces=options.joins)
         self.files, self.margin = len(self.plan.names), options.margin
         self.budget, self.compile_seconds = memory_budget(options), 0.0
 
@@ -372,9 +398,9 @@ def committed(layout: Layout[Any], plan: Plan, ledger: Ledger) -> set[int]:
     """The shards of a plan all of whose rows are in files of the ledger."""
     spans, tiers, found = row_spans(ledger.of_part(TIERS)), layout.tiers(), set()
     for i, (tier, part) in enumerate(plan.parts):
-        start, stop = layout.parts(tiers[tier])[part]
+        start, stop = (0, 0) if part == FACE else layout.parts(tiers[tier])[part]
         of_tier = spans.get(layout.tier_number(tiers[tier]), [])
-        if any(first <= start and stop <= last for first, last in of_tier):
+        if part == FACE or any(first <= start and stop <= last for first, last in of_tier):
             found.add(i)
     return found
 
@@ -412,7 +438,7 @@ class TierRun(Run[SolvedTiers]):
             self.standing.setdefault(entry.tier, []).append(entry)
         schedule = Schedule(
             self.plan.shards, workers=self.workers.slots, memory=self.memory, committed=there,
-            stored=there if self.exact else (),
+            stored=there if self.exact else (), ahead=AHEAD if self.options.joins else 1,
         )  # fmt: skip
         self.note_waiting(schedule)
         return schedule
@@ -420,7 +446,7 @@ class TierRun(Run[SolvedTiers]):
     def note_waiting(self, schedule: Schedule) -> None:
         """How much there is to do."""
         shards, waiting = self.plan.shards, schedule.waiting
-        self.shards_total = self.shards + len(waiting)
+        self.shards_total = self.shards + sum(self.plan.parts[i][1] != FACE for i in waiting)
         self.rows_total = self.progress().rows + sum(shards[i].rows for i in waiting)
 
     def progress(self) -> Progress:
@@ -429,7 +455,7 @@ class TierRun(Run[SolvedTiers]):
 
     def count(self, receipt: Receipt) -> None:
         rows = self.plan.shards[receipt.shard].rows
-        self.shards += 1
+        self.shards += self.plan.parts[receipt.shard][1] != FACE
         if receipt.shard in self.schedule.stored:
             self.read += rows
         elif not receipt.files:
@@ -441,35 +467,41 @@ class TierRun(Run[SolvedTiers]):
             self.tally = add_tally(self.tally, receipt.tally)
 
     def drop(self, shards: list[int]) -> None:
-        dropped = {self.plan.parts[shard][0] for shard in shards}
-        for tier in dropped - {self.plan.parts[shard][0] for shard in self.schedule.kept}:
-            self.workers.drop(tier)  # a tier in parts goes with the last one
+        for place in {*map(self._place, shards)} - {*map(self._place, self.schedule.kept)}:
+            self.workers.drop(place)  # a tier in parts goes with the last one
+
+    def _place(self, shard: int) -> int:
+        """What names the payoffs of a shard to workers: its tier, below 0 for a face."""
+        tier, part = self.plan.parts[shard]
+        return ~tier if part == FACE else tier
 
     def task(self, step: Solve) -> Task:
-        index, part = self.plan.parts[step.shard]
+        shard, (index, part) = self.plan.shards[step.shard], self.plan.parts[step.shard]
         layout, tier = self.layout, self.tiers[index]
-        reads, ranges = (
-            sorted(self._index[child] for child in layout.children(tier)),
-            layout.parts(tier),
-        )
-        start, stop = ranges[part]
+        ranges = layout.parts(tier)
+        start, stop = span = (0, 0) if part == FACE else ranges[part]
         stored = [
             entry for entry in self.standing.get(layout.tier_number(tier), ())
             if step.shard in self.schedule.stored
             and entry.first_row < stop and start < entry.first_row + entry.rows
         ]  # fmt: skip
-        reads = [] if stored else reads
-        there = self.ledger.files
+        reads = () if stored else tuple(dict.fromkeys(map(self._place, shard.children)))
+        there, cores = self.ledger.files, min(step.cores, self.workers.widest)
         wanted = [name for name in self.plan.files[step.shard] if name not in there]
         job = SolveTier(
             board=self.game.board, location=self.location, shard=step.shard, tier=index, part=part,
-            reads=tuple(reads), names=tuple(wanted) if step.commit else (), keep=step.keep,
+            reads=reads, names=tuple(wanted) if step.commit else (), keep=step.keep,
             margin=self.ledger.margin, stored=tuple(stored),
-            threads=0 if self.options.joins else 1,  # here each core has a worker
+            threads=cores,
         )  # fmt: skip
-        keep = PayoffPlace(index, layout.shape(tier), ranges[part], part, len(ranges))
-        memory = self.plan.shards[step.shard].memory
-        return Task(step.shard, job, memory, tuple(reads), keep if step.keep else None)
+        keep = PayoffPlace(index, layout.shape(tier), span, part, len(ranges))
+        if part == FACE:
+            size = job.faces.face_size(tier)
+            keep = PayoffPlace(~index, (size,), (0, size))
+        return Task(
+            step.shard, job, shard.memory, reads, keep if step.keep else None, cores=cores,
+            seconds=shard.seconds / max(1, cores),
+        )  # fmt: skip
 
     def commit(self, receipt: Receipt) -> None:
         shard, tier = receipt.shard, self.tiers[self.plan.parts[receipt.shard][0]]
@@ -500,7 +532,7 @@ class SolveTier:
     """Its index in the board's plan."""
     part: int
     reads: tuple[int, ...]
-    """The tiers, by index, whose payoffs it is handed."""
+    """The tiers, by index, whose payoffs it is handed; ~index for a face."""
     names: tuple[str, ...]
     """Its files that are wanted."""
     keep: bool
@@ -509,8 +541,13 @@ class SolveTier:
     stored: tuple[FileEntry, ...] = ()
     """The committed files of its rows where they hold the kernel's own numbers: these are read
     back, and nothing is solved."""
-    threads: int = 0
-    """That solve it, at most; 0 for as many as its machine has cores."""
+    threads: int = 1
+    """That solve it and write its files."""
+
+    @property
+    def faces(self) -> DecisionLayout[Any]:
+        """Of a game that has them."""
+        return load_game(self.board).need(DecisionLayout)
 
     def compile(self) -> None:
         """Compile, or load, what it needs."""
@@ -522,16 +559,21 @@ class SolveTier:
         """Solve the shard, or read it back; yields as `Job.run`."""
         layout, started = load_layout(self.board), time.perf_counter()
         tiers = layout.tiers()
+        if self.part == FACE:
+            face = np.empty(self.faces.face_size(tiers[self.tier])) if out is None else out
+            self.faces.take_face(tiers[self.tier], payoffs[0], face)
+            yield face
+            yield Receipt(shard=self.shard, solve_seconds=time.perf_counter() - started), None
+            return
         tier, (first, last) = tiers[self.tier], layout.parts(tiers[self.tier])[self.part]
         if self.stored:
             yield self._read_back(layout, tier, sent, out)
             yield Receipt(shard=self.shard, solve_seconds=time.perf_counter() - started), None
             return
-        layout.threads = self.threads or cores()
-        below = {
-            tiers[i]: writable(read).reshape(layout.shape(tiers[i]))
-            for i, read in zip(self.reads, payoffs, strict=True)
-        }
+        layout.threads = self.threads
+        read = dict(zip(self.reads, map(writable, payoffs), strict=True))
+        below = {tiers[i]: of.reshape(layout.shape(tiers[i])) for i, of in read.items() if i >= 0}
+        faces = {tiers[~i]: of for i, of in read.items() if i < 0}
         own = buffer("payoffs", part_shape(layout, tier, self.part)) if out is None else out
         decisions = None
         if self.names:
@@ -541,7 +583,11 @@ class SolveTier:
                 margin = buffer("margin", (last - first,))
                 margin.fill(np.nan)
             decisions = Decisions(best, margin)
-        error = layout.solve_tier(tier, own, below.__getitem__, stop, self.part, decisions)
+        if faces:
+            whole = next(iter(below.values()), None)
+            error = self.faces.solve_tier(tier, own, whole, faces, stop, decisions)
+        else:
+            error = layout.solve_tier(tier, own, below.__getitem__, stop, self.part, decisions)
         tally = layout.take_tally(tier, self.part)
         seconds = time.perf_counter() - started
         yield own if self.keep else None

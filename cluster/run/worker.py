@@ -199,8 +199,9 @@ class PayoffPlace:
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker is handed. memory: bytes that it takes. reads: the tiers whose payoffs it
-    is handed. keep: where its own are kept, if they are. stage_file: that it reads, if any."""
+    """What a worker is handed. memory: bytes that it takes. reads: the payoffs that it is handed,
+    by `PayoffPlace.tier`. keep: where its own are kept, if they are. stage_file: that it reads, if
+    any. cores: of its machine. seconds: that it takes, about; 0 where nobody knows."""
 
     shard: int
     job: Job
@@ -208,6 +209,8 @@ class Task:
     reads: tuple[int, ...] = ()
     keep: PayoffPlace | None = None
     stage_file: str = ""
+    cores: int = 1
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,6 +270,10 @@ class Workers(Protocol):
     def slots(self) -> int:
         """How many tasks they do at once; may change."""
 
+    @property
+    def widest(self) -> int:
+        """The most cores that a task can have on any machine."""
+
     def submit(self, task: Task) -> None:
         """Hand out a task. What it reads must be kept."""
 
@@ -299,7 +306,7 @@ class Threads:
 
     def __init__(self, count: int, pool: Pool, location: TableLocation) -> None:
         """pool: of the arrays in which payoffs are kept."""
-        self.slots = count
+        self.slots = self.widest = count
         self._arrays, self._location = pool, location
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="luckbase")
         self._stop = threading.Event()

@@ -158,6 +158,10 @@ class Layout(Capability, ABC, Generic[T]):
         """
         return ((0, self.rows(tier)),)
 
+    def most_threads(self, tier: T) -> int:
+        """How many threads `solve_tier` can use for the tier at once, of `threads`."""
+        return 1
+
     def take_tally(self, tier: T, part: int) -> dict[str, float]:
         """What `solve_tier` counted of a part that it has just solved in this process, by name;
         names that begin with "worst" are maxima, the others sums. Taken once."""
@@ -231,8 +235,8 @@ class DecisionLayout(Capability, ABC, Generic[T]):
     @abstractmethod
     def solve_tier(
         self, tier: T, out: Floats, below: Floats | None, faces: Mapping[T, Floats],
-        stop: Callable[[], bool], decisions: Decisions,
-    ) -> None:  # fmt: skip
+        stop: Callable[[], bool], decisions: Decisions | None,
+    ) -> float:  # fmt: skip
         """As `Layout.solve_tier`, from the payoffs of `below` and the faces of `faces_read`."""
 
     @abstractmethod

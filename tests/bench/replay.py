@@ -1,22 +1,31 @@
 """What a solve would take on so many cores: the real schedule, with a clock of its own.
 
-Each shard takes its seconds: to solve, after which others may read its payoffs, and to write. Cores
-that are idle when a large tier begins help to solve it. The first task of a node that reads a tier
-waits until its payoffs have come over the network, the others of that node find them there; a tier
-in parts is put together first. The driver does one thing at a time: hand out a task, take in what
-comes back, and when nothing else is to do commit all that it has taken in. No Ray, no disk.
+Each shard takes its seconds: to solve, after which others may read its payoffs, and to write. A
+task goes to the machine that `choose_node` says, as with Ray, and has as many of its cores as the
+schedule says, which solve it and write its files. Where a node does not have what is read it comes
+over the node's link, one thing after the other, and is there for all its cores. The driver does one
+thing at a time: hand out a task, take in what comes back, and when nothing else is to do commit all
+that it has taken in. No Ray, no disk.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from luckbase.cluster.run.schedule import Commit, Instruction, Schedule, Shard, Solve
-from luckbase.cluster.run.tiers import SHARD_SECONDS, WRITE_NS, Plan, payoff_bytes
+from luckbase.cluster.run.schedule import (
+    Commit,
+    Instruction,
+    Schedule,
+    Shard,
+    Solve,
+    choose_node,
+)
+from luckbase.cluster.run.tiers import AHEAD, FACE, SHARD_SECONDS, WRITE_NS, Plan, payoff_bytes
 from luckbase.cluster.table.folder import MAX_WAITING
+from luckbase.cluster.table.format import tier_files
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.games.press_your_luck.layout import Planes, diagonals
 
@@ -27,15 +36,17 @@ FILE_BYTES = 4.8
 @dataclass(frozen=True)
 class Costs:
     """What it costs beside the shards, measured on two cores of an EPYC with Ray 2.60: seconds of
-    the driver to hand out a task, for each reference in it, to flush a commit, and for each file in
-    it. bytes_a_second: that a node takes in from the network (10 Gbit/s). cores: of a node.
-    file_rate: bytes a second of files that come to the driver, by its link or its disk, whichever
-    is slower; no limit where workers put them into a store or a shared folder themselves."""
+    the driver to hand out a task, for each reference in it, to flush a commit, to take in a
+    receipt, and for each file in it. bytes_a_second: that a node takes in from the network (10
+    Gbit/s). cores: of a node. file_rate: bytes a second of files that come to the driver, by its
+    link or its disk, whichever is slower; no limit where workers put them into a store or a shared
+    folder themselves."""
 
     task: float = 1.5e-3
     reference: float = 1e-4
     flush: float = 5e-3
-    commit: float = 1e-3
+    receipt: float = 1e-3
+    commit: float = 6e-5
     bytes_a_second: float = 1.25e9
     cores: int = 16
     file_rate: float = float("inf")
@@ -53,11 +64,11 @@ class Driver:
         """It does something."""
         self.now, self.busy = self.now + seconds, self.busy + seconds
 
-    def commits(self, size: float = 0.0) -> None:
-        """It takes in a receipt, whose file, of so many bytes, it commits later."""
+    def commits(self, size: float = 0.0, files: int = 1) -> None:
+        """It takes in a receipt, whose files, of so many bytes together, it commits later."""
         self.link = max(self.link, self.now) + size / self.costs.file_rate
-        self.takes(self.costs.commit)
-        self.waiting += 1
+        self.takes(self.costs.receipt + self.costs.commit * files)
+        self.waiting += files
 
     def until(self, event: float) -> None:
         """The next event comes: what waits is committed before, if there is a moment."""
@@ -105,10 +116,12 @@ class Replayed:
 def planned_seconds(layout: Layout[Any], plan: Plan) -> list[tuple[float, float]]:
     """Seconds of each shard, one core: of the kernel, by the game, and of writing."""
     tiers, found = layout.tiers(), []
-    for shard, (tier, _) in zip(plan.shards, plan.parts, strict=True):
+    for shard, (tier, part) in zip(plan.shards, plan.parts, strict=True):
         share = shard.rows / max(1, layout.rows(tiers[tier]))
         kernel = layout.tier_seconds(tiers[tier]) * share
-        found.append((kernel, shard.rows * WRITE_NS * 1e-9 + SHARD_SECONDS))
+        found.append(
+            (kernel, 0.0 if part == FACE else shard.rows * WRITE_NS * 1e-9 + SHARD_SECONDS)
+        )
     return found
 
 
@@ -118,58 +131,109 @@ def replay(
 ) -> Replayed:  # fmt: skip
     """Run the schedule with so many workers; seconds: of each shard, to solve and to write."""
     tiers = layout.tiers()
-    index = {tier: i for i, tier in enumerate(tiers)}
-    reads = [sorted(index[child] for child in layout.children(tier)) for tier in tiers]
-
-    def coming(tier: int) -> float:
-        times = 2 if len(layout.parts(tiers[tier])) > 1 else 1  # parts are put together first
-        return times * payoff_bytes(layout, tiers[tier]) / costs.bytes_a_second
-
-    def team(shard: int, free: int) -> tuple[int, float]:
-        tier = tiers[plan.parts[shard][0]]
-        most = min(_most_threads(layout, tier), costs.cores, 1 + free)
-        return most, speed_up(layout, tier, most)
-
+    sizes = [
+        shard.memory if part == FACE else payoff_bytes(layout, tiers[tier])
+        for shard, (tier, part) in zip(plan.shards, plan.parts, strict=True)
+    ]
+    files = [len(tier_files(layout, tiers[tier])) for tier, _ in plan.parts]
+    numbers = [~tier if part == FACE else tier for tier, part in plan.parts]
+    one = [part == FACE or len(layout.parts(tiers[tier])) == 1 for tier, part in plan.parts]
     tasks = Tasks(
-        list(seconds), [reads[tier] for tier, _ in plan.parts],
-        [coming(tier) for tier in range(len(tiers))], team,
+        list(seconds), [[numbers[child] for child in shard.children] for shard in plan.shards],
+        list(zip(numbers, sizes, one, strict=True)),
+        lambda shard, cores: speed_up(layout, tiers[plan.parts[shard][0]], cores),
+        [max(1, len(names)) for names in plan.files],
     )  # fmt: skip
     ended, busy, waited = play_out(plan.shards, tasks, workers, costs)
     times = speed_ups(layout, plan, costs.cores)
-    solves = [solve / n for (solve, _), n in zip(seconds, times, strict=True)]
-    chain = longest_chain(plan.shards, solves, [write for _, write in seconds])
+    chain = longest_chain(
+        plan.shards, [solve / n for (solve, _), n in zip(seconds, times, strict=True)],
+        [write / min(n, costs.cores) for (_, write), n in zip(seconds, files, strict=True)],
+    )  # fmt: skip
     return Replayed(workers, ended, sum(map(sum, seconds)), chain, busy, waited)
-
-
-def _most_threads(layout: Layout[Any], tier: Any) -> int:
-    return layout.most_threads(tier) if isinstance(layout, Planes) else 1
 
 
 def speed_up(layout: Layout[Any], tier: Any, threads: int) -> float:
     """How many times as fast `solve_tier` is with so many threads, by its steps alone."""
-    most = min(threads, _most_threads(layout, tier))
-    if most == 1 or not isinstance(layout, Planes):
+    most = min(threads, layout.most_threads(tier))
+    if most <= 1 or not isinstance(layout, Planes):
         return 1.0
     edge = layout.edge(tier)
     lines = [len(line) for line in diagonals(*(-(-n // edge) for n in layout.shape(tier)[1:3]))]
     return sum(lines) / sum(-(-line // most) for line in lines)
 
 
-def alone(shard: int, free: int) -> tuple[int, float]:
-    """No other core helps to solve a shard."""
-    return 1, 1.0
-
-
 @dataclass(frozen=True)
 class Tasks:
-    """Shards as they are played out. seconds: of each, to solve and to write. reads: what each
-    reads, as numbers of payoff tables. coming: seconds that each of those takes to a node. team:
-    (shard, cores that are free) -> how many solve it, and how many times as fast that is."""
+    """Shards as they are played out. seconds: of each, to solve and to write. reads: the payoffs
+    that each reads, by number. own: the number of its own, their bytes, and whether they are one
+    piece. gain: (shard, cores) -> how many times as fast they solve it. files: that each writes."""
 
     seconds: list[tuple[float, float]]
     reads: list[list[int]]
-    coming: list[float]
-    team: Callable[[int, int], tuple[int, float]] = alone
+    own: list[tuple[int, float, bool]]
+    gain: Callable[[int, int], float] = lambda shard, cores: 1.0
+    files: Sequence[int] = ()
+
+
+class Machines:
+    """The machines of a cluster with a clock. Payoffs come to each over its own link, one after the
+    other, and are there for all its cores; those in one piece are where they were solved."""
+
+    def __init__(self, workers: int, tasks: Tasks, costs: Costs) -> None:
+        nodes, self.tasks, self.costs = -(-workers // costs.cores), tasks, costs
+        last = workers - costs.cores * (nodes - 1)
+        self.free = {f"{i:04d}": costs.cores for i in range(nodes - 1)} | {f"{nodes - 1:04d}": last}
+        self.slots = dict(self.free)
+        self.load = dict.fromkeys(self.free, 0.0)
+        self.link = dict.fromkeys(self.free, 0.0)
+        self.there: dict[tuple[str, int], float] = {}
+        self.size = {number: size for number, size, _ in tasks.own}
+        self.home: dict[int, str] = {}
+        self.queues: dict[str, list[tuple[int, int]]] = {node: [] for node in self.free}
+        self.waited = 0.0
+
+    def hand_out(self, shard: int, cores: int) -> str:
+        """Choose a machine, as `ray` does; it begins when its cores are free."""
+        bytes_at = dict.fromkeys(self.free, 0)
+        for number in dict.fromkeys(self.tasks.reads[shard]):
+            if number in self.home:
+                bytes_at[self.home[number]] += round(self.size[number])
+        if cores:
+            node = choose_node(self.load, bytes_at)
+        else:
+            node = max(bytes_at, key=lambda node: bytes_at[node])
+        self.load[node] += sum(self.tasks.seconds[shard]) / self.slots[node]
+        heapq.heappush(self.queues[node], (shard, cores))
+        return node
+
+    def begin(self, node: str, now: float) -> Iterator[tuple[int, int, float]]:
+        """(shard, cores, when all that it reads is there) of those that begin on a machine now."""
+        queue = self.queues[node]
+        while queue and min(queue[0][1], self.slots[node]) <= self.free[node]:
+            shard, cores = heapq.heappop(queue)
+            cores = min(cores, self.slots[node])
+            self.free[node] -= cores
+            start = now
+            for number in dict.fromkeys(self.tasks.reads[shard]):
+                if (node, number) not in self.there:
+                    bring = self.size[number] / self.costs.bytes_a_second
+                    self.link[node] = max(self.link[node], now) + bring
+                    self.there[node, number] = self.link[node]
+                start = max(start, self.there[node, number])
+            self.waited += cores * (start - now)
+            yield shard, cores, start
+
+    def solved(self, shard: int, node: str, now: float) -> None:
+        """Its payoffs are there."""
+        number, _, one = self.tasks.own[shard]
+        if one:
+            self.home[number], self.there[node, number] = node, now
+
+    def done(self, shard: int, node: str, cores: int) -> None:
+        """Its cores are free."""
+        self.free[node] += cores
+        self.load[node] -= sum(self.tasks.seconds[shard]) / self.slots[node]
 
 
 def play_out(
@@ -177,50 +241,43 @@ def play_out(
 ) -> tuple[float, float, float]:
     """The schedule with a clock: seconds until the end, that the driver was busy, and that cores
     waited for payoffs."""
-    schedule = Schedule(shards, workers=workers, memory=1 << 62)
-    free = list(range(workers))  # the lowest first, so that nodes fill up
-    there: dict[tuple[int, int], float] = {}  # when payoffs are on a node
-    # when; shard; its workers, the first of which writes; whether it is over
-    events: list[tuple[float, int, list[int], bool]] = []
-    driver, waited = Driver(costs), 0.0
+    limited = [replace(shard, cores=min(shard.cores, costs.cores)) for shard in shards]
+    schedule = Schedule(limited, workers=workers, memory=1 << 62, ahead=AHEAD)
+    machines, driver = Machines(workers, tasks, costs), Driver(costs)
+    files = tasks.files or [1] * len(shards)
+    # when; shard; its machine and cores; whether it is over
+    events: list[tuple[float, int, str, int, bool]] = []
+
+    def begin(node: str, now: float) -> None:
+        for shard, cores, start in machines.begin(node, now):
+            solve, write = tasks.seconds[shard]
+            team = max(1, cores)
+            start += solve / tasks.gain(shard, team)
+            heapq.heappush(events, (start, shard, node, cores, False))
+            start += write / files[shard] * -(-files[shard] // team)
+            heapq.heappush(events, (start, shard, node, cores, True))
 
     def follow(steps: list[Instruction]) -> None:
-        nonlocal waited
-        begin = sum(isinstance(step, Solve) for step in steps)
         for step in steps:
             if isinstance(step, Solve):
-                begin -= 1
-                driver.takes(costs.task + costs.reference * len(tasks.reads[step.shard]))
-                worker = heapq.heappop(free)
-                start = driver.now
-                for child in tasks.reads[step.shard]:
-                    at = (worker // costs.cores, child)
-                    there.setdefault(at, driver.now + tasks.coming[child])
-                    start = max(start, there[at])
-                waited += start - driver.now
-                solve, write = tasks.seconds[step.shard]
-                most, faster = tasks.team(step.shard, len(free) - begin)
-                team = [worker, *(heapq.heappop(free) for _ in range(most - 1))]
-                schedule.workers -= most - 1
-                solve /= faster
-                heapq.heappush(events, (start + solve, step.shard, team, False))
-                heapq.heappush(events, (start + solve + write, step.shard, team[:1], True))
+                driver.takes(costs.task + costs.reference * len(set(tasks.reads[step.shard])))
+                begin(machines.hand_out(step.shard, step.cores), driver.now)
             elif isinstance(step, Commit) and step.commit:
-                driver.commits(FILE_BYTES * shards[step.shard].rows)
+                driver.commits(FILE_BYTES * shards[step.shard].rows, files[step.shard])
 
     follow(schedule.start())
     while events:
-        now, shard, team, over = heapq.heappop(events)
+        now, shard, node, cores, over = heapq.heappop(events)
         driver.until(now)
-        for worker in team if over else team[1:]:
-            heapq.heappush(free, worker)
         if over:
+            machines.done(shard, node, cores)
+            begin(node, driver.now)
             follow(schedule.solved(shard))
         else:
+            machines.solved(shard, node, now)
             follow(schedule.payoffs_ready(shard))
-            follow(schedule.resize(schedule.workers + len(team) - 1))
     driver.flush()
-    return max(driver.now, driver.link), driver.busy, waited
+    return max(driver.now, driver.link), driver.busy, machines.waited
 
 
 def speed_ups(layout: Layout[Any], plan: Plan, cores: int) -> list[float]:

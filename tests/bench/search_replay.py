@@ -149,8 +149,8 @@ def replay_search(times: TaskTimes, workers: int, costs: Costs = COSTS) -> Repla
         Shard(i, str(i), tuple(reads), states, 1)
         for i, (reads, states) in enumerate(zip(times.reads, times.states_of, strict=True))
     ]
-    coming = [times.row_bytes * states / costs.bytes_a_second for states in times.states_of]
-    tasks = Tasks(times.sweeps, times.reads, coming)
+    own = [(i, times.row_bytes * states, True) for i, states in enumerate(times.states_of)]
+    tasks = Tasks(times.sweeps, times.reads, own)
     up, busy, waited = play_out(shards, tasks, workers, costs)
     solves, writes = zip(*times.sweeps, strict=True)
     path += longest_chain(shards, solves, writes)
@@ -159,7 +159,9 @@ def replay_search(times: TaskTimes, workers: int, costs: Costs = COSTS) -> Repla
 
 def _measured(costs: Costs, seconds: tuple[float, float]) -> Costs:
     """Costs with what the driver was seen to take, where it was."""
-    return replace(costs, flush=seconds[0], commit=seconds[1]) if any(seconds) else costs
+    if not any(seconds):
+        return costs
+    return replace(costs, flush=seconds[0], receipt=0.0, commit=seconds[1])
 
 
 def _chain(finds: Sequence[FindTime]) -> float:

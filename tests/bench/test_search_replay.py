@@ -15,7 +15,7 @@ from tests.bench.search_replay import FindTime, TaskTimes, recording, replay_sea
 from tests.cluster.search.searches import cut_small
 from tests.places import BOARDS
 
-FREE = Costs(task=0, reference=0, flush=0, commit=0, bytes_a_second=float("inf"))
+FREE = Costs(task=0, reference=0, flush=0, receipt=0, commit=0, bytes_a_second=float("inf"))
 
 
 def test_the_times_of_a_searchs_tasks_are_recorded(
@@ -96,5 +96,5 @@ def test_each_level_waits_for_the_one_above_and_each_task_for_those_before_it(
     looked = replay_search(replace(times, looks=[2.0] * len(finds)), workers, FREE)
     assert looked.seconds == pytest.approx(found.seconds + 2.0 * len(finds))
     assert looked.path == pytest.approx(found.path + 2.0 * len(finds))
-    slow = replay_search(times, workers, Costs(bytes_a_second=1.0))
-    assert slow.seconds >= found.seconds + (16 if any(reads) else 0)
+    slow = replay_search(times, workers, Costs(bytes_a_second=1.0, cores=1))
+    assert slow.seconds >= found.seconds  # on a link of its own each

@@ -68,7 +68,7 @@ def replay_suite(board: Path, results: Path) -> None:
     rows = []
     for settings in cases:
         layout = solver.load_layout(solver.load_board(board, **settings))
-        plan = make_plan(layout)
+        plan = make_plan(layout, faces=True)
         seconds = measured_seconds(layout, plan, results) or planned_seconds(layout, plan)
         bound = bound_by_rows(layout, plan)
         title = " ".join(f"{name}={value}" for name, value in settings.items())

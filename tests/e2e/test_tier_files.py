@@ -12,6 +12,9 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.run import tiers, worker
+from luckbase.cluster.run.driver import solve_table
+from luckbase.cluster.run.options import Options
+from luckbase.cluster.run.progress import Progress
 from luckbase.cluster.run.tiers import make_plan
 from luckbase.cluster.table import format as table_format
 from luckbase.cluster.table.folder import read_ledger
@@ -231,3 +234,26 @@ def test_a_batch_says_how_many_files_are_missing(
     assert run(["solve", str(TINY), *words, "--dry-run"]) == 0
     said = capsys.readouterr()
     assert "is missing" in said.out + said.err and "2,058 states" in said.out + said.err
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_tiers_from_faces_have_the_same_bytes_also_after_a_stop(
+    in_files: Path, small: None, tmp_path: Path, workers: int
+) -> None:
+    """As the nodes of a cluster solve them, which are handed no whole tiers of other whammies."""
+    layout = solver.load_layout(board())
+
+    def solve(**more: object) -> tiers.SolvedTiers:
+        options = Options(results=tmp_path, workers=workers, **more)
+        plan = make_plan(layout, workers, faces=True)
+        return solve_table(tiers.FullTable(layout, options, plan))
+
+    def stop(now: Progress) -> None:
+        if now.shards >= 9:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        solve(on_progress=stop)
+    solved = solve()
+    assert solved.kept > 0 and solved.shards <= 20
+    assert files(solved.table) == files(in_files)

@@ -20,6 +20,7 @@ row is summed in the same order and has the same bits.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -249,7 +250,9 @@ def layers_of(cards: int, objective: str) -> Layers:
 
 
 GAMES_A_PART = 40_000_000
-"""Matrix games that a part has at most: some seconds of work."""
+PART_NS = 16e9
+"""Matrix games, and about the nanoseconds of one core by `GAME_NS`, that a part has at most. Up to
+13 cards the games say how many parts there are."""
 ROWS_A_PART = 32 << 20
 """Rows that a part has at most: 256 MB of payoffs."""
 
@@ -287,7 +290,10 @@ class Layer:
     @cached_property
     def parts(self) -> tuple[tuple[int, int], ...]:
         """Rows [start, stop) of each part: whole patterns, as equal as they can be."""
-        least = max(-(-self.games // GAMES_A_PART), -(-self.rows // ROWS_A_PART))
+        work = self.games * GAME_NS[min(self.size, len(GAME_NS)) - 1]
+        least = max(
+            -(-self.games // GAMES_A_PART), -(-self.rows // ROWS_A_PART), math.ceil(work / PART_NS)
+        )
         count = min(self.patterns, least)
         return tuple(pairwise(self.patterns * i // count * self.width for i in range(count + 1)))
 

@@ -88,8 +88,8 @@ class PlaneDecisions(DecisionLayout[Tier]):
 
     def solve_tier(
         self, tier: Tier, out: Floats, below: Floats | None, faces: Mapping[Tier, Floats],
-        stop: Callable[[], bool], decisions: Decisions,
-    ) -> None:  # fmt: skip
+        stop: Callable[[], bool], decisions: Decisions | None,
+    ) -> float:  # fmt: skip
         own = self.below(tier)
 
         def child(wanted: Tier) -> Floats:
@@ -102,7 +102,7 @@ class PlaneDecisions(DecisionLayout[Tier]):
             payoffs = child(wanted) if wanted.spins else tiers.terminal(three, self.size)
             return tiers.face_of(slot, payoffs, wanted.spins, three, self.size)
 
-        self.layout.fill_tier(tier, out, child, face, stop, decisions)
+        return self.layout.fill_tier(tier, out, child, face, stop, decisions)
 
     # --- what is stored ----------------------------------------------------------------------
 

@@ -142,7 +142,6 @@ class Planes(Layout[Tier]):
         return self.shape(tier)[3]
 
     def most_threads(self, tier: Tier) -> int:
-        """How many threads `solve_tier` can use for the tier at once."""
         return THREADS if self._three(tier) and self.rows(tier) >= BIG_ROWS else 1
 
     def edge(self, tier: Tier) -> int:

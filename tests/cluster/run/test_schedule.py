@@ -5,7 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luckbase.cluster.run.schedule import Commit, Drop, Instruction, Schedule, Shard, Solve
+from luckbase.cluster.run.schedule import (
+    LINK,
+    Commit,
+    Drop,
+    Instruction,
+    Schedule,
+    Shard,
+    Solve,
+    choose_node,
+)
 
 
 def check_invariants(schedule: Schedule) -> None:
@@ -35,6 +44,7 @@ def plans(draw: st.DrawFn) -> list[Shard]:
             tuple(sorted(draw(st.sets(st.integers(0, i - 1), max_size=3)))) if i else (),
             rows=1,
             memory=draw(st.integers(1, 10)),
+            cores=draw(st.sampled_from([0, 1, 1, 4])),
         )
         for i in range(count)
     ]
@@ -50,9 +60,11 @@ def test_every_shard_is_committed_once_after_its_children_within_the_bounds(  # 
     kept = {i for i in committed if data.draw(st.booleans())}
     stored = {i for i in committed if data.draw(st.booleans())}
     workers, memory = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 25))
+    most = workers * data.draw(st.integers(1, 2))
     schedule = Schedule(
-        shards, workers=workers, memory=memory, committed=committed, kept=kept, stored=stored
-    )
+        shards, workers=workers, memory=memory, committed=committed, kept=kept, stored=stored,
+        ahead=most // workers,
+    )  # fmt: skip
     reads = {i: () if i in stored else shards[i].children for i in everyone}
     available, commits, solves = set(kept), [], []
     running: set[int] = set()
@@ -75,7 +87,9 @@ def test_every_shard_is_committed_once_after_its_children_within_the_bounds(  # 
                 assert step.commit == (step.shard not in committed)
                 running.add(step.shard)
                 solves.append(step.shard)
-        assert len(running) <= workers
+        busy = [schedule.cores[i] for i in running if shards[i].cores]
+        assert sum(busy) <= most or len(busy) == 1
+        assert all(schedule.cores[i] <= shards[i].cores for i in running)
         assert sum(shards[i].memory for i in running) <= memory or len(running) == 1
         check_invariants(schedule)
 
@@ -129,3 +143,25 @@ def test_payoffs_nobody_reads_are_not_kept() -> None:
     assert schedule.solved(0) == [Commit(0, True, True), Solve(1, commit=True, keep=False)]
     assert schedule.solved(1) == [Commit(1, True, False), Drop(0)]
     assert schedule.finished
+
+
+def test_a_shard_has_several_cores_where_few_are_ready_and_one_where_many_are() -> None:
+    def cores(count: int, workers: int) -> list[int]:
+        shards = [Shard(i, str(i), (), 1, 1, cores=16) for i in range(count)]
+        steps = Schedule(shards, workers=workers, memory=1000).start()
+        return [step.cores for step in steps if isinstance(step, Solve)]
+
+    assert cores(1, 64) == [16]
+    assert cores(4, 64) == [16] * 4
+    assert cores(31, 64) == [4] * 16  # and no more than there are
+    assert cores(200, 64) == [1] * 64
+    narrow = [Shard(i, str(i), (), 1, 1) for i in range(3)]
+    assert [step.cores for step in Schedule(narrow, workers=64, memory=9).start()] == [1, 1, 1]
+
+
+def test_a_shard_goes_where_it_begins_soonest() -> None:
+    second = round(LINK)
+    assert choose_node({"a": 3.0, "b": 1.0}, {}) == "b"
+    assert choose_node({"a": 3.0, "b": 1.0}, {"a": 4 * second}) == "a"  # b waits for its link
+    assert choose_node({"a": 3.0, "b": 1.0}, {"a": 2 * second}) == "b"
+    assert choose_node({"a": 0.0, "b": 0.0, "c": 0.0}, {"b": 5, "c": 7}) == "c"
