@@ -144,7 +144,8 @@ NEVER_ONE = """
     solver['host'] solves, words.count(guess) states, option('force') solves, len(found) columns,
     len(schema.names) columns, each bytes, per edges, a_state bytes, rate states,
     words.count(said['states_a_second']) states, limit bytes, cells cells, len(read) rows,
-    about.num_rows rows, size bytes, found.players players, self.margin_class points
+    about.num_rows rows, size bytes, found.players players, self.margin_class points,
+    advice.margin_class points
 """
 """Counts above a limit, rates, and words that only look like a count."""
 COUNTED = re.compile(rf"^(?: more)? ({'|'.join(THINGS.split())})\b")

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from luckbase.cluster import words
 from luckbase.cluster.machine import free_memory
 from luckbase.cluster.table.answer import Action, Answer, answer_at, stepped
 from luckbase.cluster.table.lookup import Lookup
@@ -48,9 +49,9 @@ def followed(
             game, roots, [table.agent().decide] * game.players, min(max_states, room), table.lookup
         )
     except SearchLimitError:
-        most = f"{min(max_states, room):,}"
+        most = words.many(min(max_states, room), "state")
         raise SearchLimitError(
-            f"the stored decisions lead to more than {most} states; write {option('games')} with "
+            f"the stored decisions lead to more than {most}; write {option('games')} with "
             "how many games to play instead"
         ) from None
     on_states(len(chain.keys))
