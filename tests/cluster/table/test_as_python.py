@@ -306,12 +306,14 @@ def test_every_public_method_is_among_those_that_say_so() -> None:
     public = {name for name in dir(luckbase.Table) if not name.startswith("_")}
     inner = {
         "action_values", "as_given", "best_of", "check_chart", "check_open", "decided", "draw",
-        "errors", "every_action", "follow", "held_best", "holds", "known_answers", "lookup", "lookup_or_backup",
+        "errors", "every_action", "follow", "held_best", "holds", "known_answers", "lookup",
+        "lookup_or_backup",
         "missing", "need_payoffs", "of_part", "owners", "pays", "search", "probe_or_backup",
         "stored_best", "why_outside",
     }  # fmt: skip
     said = {
-        "close", "decisions_alone", "fields", "full", "game", "identity", "ledger", "origin", "parts", "played_by",
+        "close", "decisions_alone", "fields", "full", "game", "identity", "ledger", "origin", "parts",
+        "played_by",
         "precision", "rounded", "source", "states_at_once", "tolerance", "where",
     }  # fmt: skip
     assert public - inner - said <= USES.keys()
