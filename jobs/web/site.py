@@ -13,7 +13,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -22,10 +22,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from luckbase.cluster.machine import cores
 from luckbase.cluster.table import OnRows, nobody
 from luckbase.cluster.table.decisions import CLASS_NAMES, SealedBlocks
+from luckbase.cluster.table.format import tier_stem
 from luckbase.cluster.table.frames import whole_file
 from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.moves import equal_cases
@@ -45,14 +47,22 @@ from luckbase.solver.sentences import many
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.decisions import DecisionPart
+    from luckbase.cluster.table.parts import TierPart
     from luckbase.cluster.table.table import StoredTable
 
 OFFLINE_BYTES = 50_000_000
 """Up to which a browser keeps all of a site."""
 MAX_STATES = 5_000_000
 """States of a table of payoffs that a site holds."""
+MAX_PAID = 50_000_000
+"""States of a table of decisions whose payoffs a site holds, of the fewest spins first."""
+MAX_ALIASES = 300_000
+"""Combinations of numbers among which other words for a state are looked for."""
 ROWS, PIECE = 512, 64
 """States of a block, and blocks that are made together."""
+LEVEL = 6
+"""Of zlib. Decisions at $500, 32 million codes a second; 9 has 7 % fewer bytes, and takes 11 times
+as long."""
 VIEWS = ("state", "charts", "grid", "train")
 LEFT_OUT = ("report.js", "report.css", "play.js", "filter.js", "compare.js", "sw.js")
 """Of the page's files: what no view of a site loads, and what is written with more in it."""
@@ -78,6 +88,8 @@ def write_site(table: StoredTable, folder: Path, on_rows: OnRows = nobody) -> Si
 
     Raises OptionError for a table that a site cannot hold, OSError.
     """
+    if table.decided is None:
+        _check(table)
     pool = TablePool([lambda: [table.path]])
     (entry,) = pool.listed()
     about = info(summary(pool, entry), table).as_json()
@@ -94,10 +106,12 @@ def write_site(table: StoredTable, folder: Path, on_rows: OnRows = nobody) -> Si
     about["charts"], charts = _charts(table, about["charts"])
     put("charts.bin", charts)
     if (part := table.decided) is not None:
-        about |= {"site": _decisions(part), "colours": ["best"], "error_bound": 0.0}
+        about |= {"site": _decisions(part), "colours": ["best"]}
+        about["site"]["paid"] = _put_payoffs(table, put)
         _put_decisions(table, part, put, on_rows)
     else:
-        about["site"], blocks = _payoffs(table, on_rows)
+        about["site"], aliases, blocks = _payoffs(table, on_rows)
+        put("aliases.bin", [aliases])
         put("states.bin", blocks)
     about |= {"views": VIEWS, "agents": [], "tolerance": table.tolerance, "step": step(table.game)}
     about |= {"state": "complete", "running": None, "picture": _picture(table.game, about)}
@@ -116,12 +130,17 @@ def packed(seal: str, blocks: Iterable[bytes]) -> bytes:
     its digest and raw deflate. seal: what the file is, which goes into the digests."""
     found = []
     for number, block in enumerate(blocks):
-        deflate = zlib.compressobj(9, zlib.DEFLATED, -15, 9)
+        deflate = zlib.compressobj(LEVEL, zlib.DEFLATED, -15, 9)
         content = deflate.compress(block) + deflate.flush()
         sealed = hashlib.sha256(f"{seal}/{number}\n".encode() + content).digest()[:8]
         found.append(sealed + content)
     places = np.cumsum([4 * len(found) + 4, *map(len, found)], dtype="<u4")
     return places.tobytes() + b"".join(found)
+
+
+def planes(numbers: NDArray[Any]) -> bytes:
+    """The bytes of numbers, first the lowest of each, last the highest: alike ones together."""
+    return numbers.reshape(-1, 1).view(np.uint8).T.tobytes()
 
 
 def _page(folder: Path, site: bytes, about: dict[str, Any]) -> dict[str, int]:
@@ -193,11 +212,14 @@ def _decisions(part: DecisionPart) -> dict[str, Any]:
     tiers = [part.tier_of_number[entry.tier] for entry in part.entries]
     return {
         "kind": "decisions", "actions": part.action_names, "classes": CLASS_NAMES,
-        **part.plan.for_readers(tiers),
+        "rows": ROWS, **part.plan.for_readers(tiers),
     }  # fmt: skip
 
 
-def _put_decisions(table: StoredTable, part: DecisionPart, put: Any, on_rows: OnRows) -> None:
+def _put_decisions(
+    table: StoredTable, part: DecisionPart, put: Callable[[str, Iterable[bytes]], None],
+    on_rows: OnRows,
+) -> None:  # fmt: skip
     """The blocks of the table, as they are but for their compression."""
     storage, rows = storage_at(table.path), 0
 
@@ -213,12 +235,39 @@ def _put_decisions(table: StoredTable, part: DecisionPart, put: Any, on_rows: On
             on_rows(rows, part.ledger.rows)
 
 
+def _put_payoffs(table: StoredTable, put: Callable[[str, Iterable[bytes]], None]) -> list[str]:
+    """The payoffs of tiers that have them, in the order of their rows, as far as a site has room;
+    gives their names."""
+    found: list[str] = []
+    part, room = table.full, MAX_PAID
+    if part is None:
+        return found
+    whole: dict[int, int] = {}
+    for entry in part.entries:
+        whole[entry.tier] = whole.get(entry.tier, 0) + entry.rows
+    for number, rows in sorted(whole.items()):
+        tier = part.tier_of_number[number]
+        if rows != part.layout.rows(tier) or rows > room:
+            continue
+        room -= rows
+        found.append(tier_stem(part.layout, tier))
+        put(f"{found[-1]}.payoffs.bin", _payoff_blocks(part, tier, rows))
+    return found
+
+
+def _payoff_blocks(part: TierPart, tier: Any, rows: int) -> Iterator[bytes]:
+    for start in range(0, rows, ROWS * PIECE):
+        states = part.layout.states_at(tier, np.arange(start, min(start + ROWS * PIECE, rows)))
+        payoffs = part.lookup(states)[0].astype("<f4")
+        for at in range(0, len(payoffs), ROWS):
+            yield planes(payoffs[at : at + ROWS])
+
+
 # --- a table of payoffs --------------------------------------------------------------------------
 
 
-def _payoffs(table: StoredTable, on_rows: OnRows) -> tuple[dict[str, Any], Iterator[bytes]]:
-    """What ``payoffs.js`` has to know of the states, and their blocks, the first one aside: it has
-    the first key of each other."""
+def _check(table: StoredTable) -> None:
+    """Raises OptionError for a table of payoffs that a site cannot hold."""
     game = table.game
     table.need_payoffs("a site")
     if game.simultaneous or any(field.names is not None for field in game.fields):
@@ -228,14 +277,20 @@ def _payoffs(table: StoredTable, on_rows: OnRows) -> tuple[dict[str, Any], Itera
             f"{table.path}: has {many(table.rows, 'state')}; expected at most {MAX_STATES:,} of a "
             "site, or a table of decisions"
         )
+
+
+def _payoffs(table: StoredTable, on_rows: OnRows) -> tuple[dict[str, Any], bytes, Iterator[bytes]]:
+    """What ``payoffs.js`` has to know of the states; the keys of states that people say otherwise,
+    and of what they are; and the blocks of states, after a first one of the first key of each."""
+    game = table.game
     states = np.concatenate([piece for part in table.parts for piece in part.all_states()])
     rows = np.concatenate([states, *_over(table, states)])
     rooms = rows.max(axis=0).astype(object) + 1
     strides = [int(np.prod(rooms[i + 1 :])) for i in range(len(rooms))]
     if int(np.prod(rooms)) >= 1 << 53:
         raise OptionError(f"{table.path}: its states have too many fields for a site")
-    strides_ = np.array(strides)
-    keys, first = np.unique(rows @ strides_, return_index=True)
+    by_key = np.array(strides)
+    keys, first = np.unique(rows @ by_key, return_index=True)
     rows = rows[first]
     total = _total(table, rows[:: max(1, len(rows) // 100_000)])
     columns = [
@@ -249,10 +304,26 @@ def _payoffs(table: StoredTable, on_rows: OnRows) -> tuple[dict[str, Any], Itera
         for start in range(0, len(rows), ROWS * PIECE):
             on_rows(start, len(rows))
             here = rows[start : start + ROWS * PIECE]
-            yield from _state_blocks(table, here, keys[start : start + len(here)], strides_, total)
+            yield from _state_blocks(table, here, keys[start : start + len(here)], by_key, total)
         on_rows(len(rows), len(rows))
 
-    return {"kind": "payoffs", "columns": columns, "total": total}, blocks()
+    aliases = _aliases(game, rooms.tolist(), columns)
+    return {"kind": "payoffs", "columns": columns, "total": total}, aliases, blocks()
+
+
+def _aliases(game: Game, rooms: list[int], columns: list[dict[str, Any]]) -> bytes:
+    """The keys of what people may say that is the same as another state, ascending, then the keys
+    of those; of games with more states to say none."""
+    if int(np.prod(rooms, dtype=object)) > MAX_ALIASES:
+        return b""
+    said = np.indices(rooms).reshape(len(rooms), -1).T
+    units, shifts, strides = (
+        np.array([each[name] for each in columns]) for name in ("unit", "shift", "stride")
+    )
+    states, sound = game.known_states(said * units + shifts)
+    own, other = said[sound] @ strides, states @ strides
+    moved = own != other
+    return planes(np.concatenate([own[moved], other[moved]]).astype("<f8"))
 
 
 def _over(table: StoredTable, states: Ints) -> Iterator[Ints]:
@@ -300,7 +371,7 @@ def _state_blocks(
         ]).astype("<f8")  # fmt: skip
         said = f"[{','.join(kinds)}]".encode()
         head = np.array([len(said), stop - start], "<u4").tobytes()
-        yield head + said + numbers.view(np.uint8).reshape(-1, 8).T.tobytes()
+        yield head + said + planes(numbers)
 
 
 @dataclass

@@ -38,7 +38,7 @@ export function answerParts(table, answer, ways) {
   const outcomes = !shown ? answer.outcomes : answer.strategies ? met(answer, shown) : shown.outcomes;
   return [
     answer.strategies ? [strategies(table, answer), pairs(table, payoffs, answer, ways)] : null,
-    answer.value.length && (answer.actions?.length > 1 || answer.actions?.[0]?.next) ? actionTable(table, payoffs, answer, ways, shown) : null,
+    answer.source !== "decisions" && (answer.actions?.length > 1 || answer.actions?.[0]?.next) ? actionTable(table, payoffs, answer, ways, shown) : null,
     outcomes?.length ? outcomeSection(table, payoffs, answer, ways, shown, outcomes) : null,
     answer.over || !ways.mainline ? null : mainLine(table, payoffs, ways),
     h("p.source", null, known(answer)),

@@ -67,3 +67,13 @@ function keep(map, most, name, make) {
   }
   return map.get(name);
 }
+
+/** The bytes of numbers of so many bytes each, which stand in planes, the lowest first. */
+export function unplaned(bytes, size) {
+  const count = bytes.length / size;
+  const found = new Uint8Array(bytes.length);
+  for (let plane = 0; plane < size; plane++) {
+    for (let i = 0; i < count; i++) found[size * i + plane] = bytes[plane * count + i];
+  }
+  return found.buffer;
+}

@@ -1,7 +1,7 @@
 // The decisions of Press Your Luck, from the blocks of a site: where a state's code stands, as
 // docs/reference/table-format.md#decisions says, and what is best along the score of who is up.
 import { Refused } from "./api.js";
-import { block } from "./blocks.js";
+import { block, unplaned } from "./blocks.js";
 import { capital, player } from "./format.js";
 
 const [A, B, C] = [0, 1, 2]; // the players in, in turn order; of two A and C
@@ -10,6 +10,7 @@ export class Decisions {
   constructor(seal, table) {
     Object.assign(this, { seal, table, players: table.players, ...table.site });
     this.numbered = new Map();
+    this.paid = new Set(this.paid);
   }
 
   /** Where the code of a state stands: its values, one a column, made canonical; who is up; whether
@@ -35,16 +36,18 @@ export class Decisions {
     return {
       values, slots, up, spins, to_act: slots[up] + 1, over: false,
       decides: passed[slots[up]] === 0, free, at: slots.map((i) => (i === null ? 0 : scores[i] / this.unit)),
-      file: `spins-${spins}.${whammies.map((w, i) => `whammies_${i + 1}-${w}`).join(".")}.bin`,
-      number: this.number(spins, b !== null, slots.flatMap((i) => (i === null ? [0, 0] : [passed[i], earned[i]]))),
+      tier: `spins-${spins}.${whammies.map((w, i) => `whammies_${i + 1}-${w}`).join(".")}`,
+      ...this.number(spins, b !== null, slots.flatMap((i) => (i === null ? [0, 0] : [passed[i], earned[i]]))),
     };
   }
 
-  /** The number of a configuration (passed, earned of A, B, C) among those in which somebody decides. */
+  /** Of a configuration (passed, earned of A, B, C): its number, among those in which somebody
+   * decides too, and how many there are. */
   number(spins, three, configuration) {
     const key = `${spins}${three}`;
     if (!this.numbered.has(key)) this.numbered.set(key, configurations(spins, three));
-    return this.numbered.get(key).get(configuration.join());
+    const all = this.numbered.get(key);
+    return { ...all.get(configuration.join()), count: all.size };
   }
 
   /** The codes along the score of who is up: [where these players are, any score of theirs]. */
@@ -52,7 +55,7 @@ export class Decisions {
     const [three, n] = [place.slots[B] !== null, this.size];
     const nb = three ? n : 1;
     const together = this.block[three ? 3 : 2] / (nb * n * n);
-    const codes = await block(this.seal, place.file, Math.floor(place.number / together));
+    const codes = await block(this.seal, `${place.tier}.bin`, Math.floor(place.number / together));
     const first = (place.number % together) * nb * n * n;
     const code = (at) => {
       let found = 0;
@@ -64,8 +67,9 @@ export class Decisions {
 
   async answer(given) {
     const place = this.place(given);
-    const said = { values: place.values, over: place.over, to_act: place.to_act ?? null, value: [], actions: [], outcomes: [], best: null, margin: null, toss_up: false, error: 0, source: "decisions", held: !place.over, why: [] };
+    const said = { numbers: place.values, over: place.over, to_act: place.to_act ?? null, value: [], actions: [], outcomes: [], best: null, margin: null, toss_up: false, error: 0, source: "decisions", held: !place.over, why: [] };
     if (place.over) return said;
+    said.value = await this.value(place);
     if (!place.decides || !place.free) return { ...said, best: this.actions[0], actions: [{ action: this.actions[0], best: true, value: null }], why: [place.decides ? "Behind all others they must play." : "A spin that was passed must be played."] };
     const line = await this.line(place);
     const code = line[place.at[place.up]];
@@ -73,6 +77,16 @@ export class Decisions {
     const margin_class = this.classes[code >> 4] || undefined;
     const other = kinds(this.actions).find((each) => each !== kind(best));
     return { ...said, best, margin_class, actions: [{ action: best, best: true, value: null }, { action: other, best: false, value: null }], why: [this.thresholds(place, line)] };
+  }
+
+  /** What the state is worth to each player, where that is stored. */
+  async value({ tier, at, all, count }) {
+    if (!this.paid.has(tier)) return [];
+    const row = ((at[B] * this.size + at[A]) * count + all) * this.size + at[C];
+    const bytes = await block(this.seal, `${tier}.payoffs.bin`, Math.floor(row / this.rows));
+    const payoffs = new Float32Array(unplaned(bytes, 4));
+    const first = (row % this.rows) * this.players;
+    return [...payoffs.subarray(first, first + this.players)];
   }
 
   /** Where along their score the best action changes, in a sentence. */
@@ -139,9 +153,11 @@ export class Decisions {
 const kind = (action) => action.split(" ")[0];
 const kinds = (actions) => [...new Set(actions.map(kind))];
 
-/** The configurations of so many spins in which somebody decides, each with its number. */
+/** The configurations of so many spins: the number of each, and among those in which somebody
+ * decides. */
 function configurations(spins, three) {
   const found = new Map();
+  let decided = 0;
   const most = (left) => (three ? left : 0);
   for (let pa = spins; pa >= 0; pa--) for (let ea = spins - pa; ea >= 0; ea--) {
     const left = spins - pa - ea;
@@ -150,7 +166,7 @@ function configurations(spins, three) {
       for (let pc = rest; pc >= 0; pc--) {
         const each = [pa, ea, pb, eb, pc, rest - pc];
         const up = [A, B, C].find((slot) => each[2 * slot] + each[2 * slot + 1] > 0);
-        if (each[2 * up] === 0) found.set(each.join(), found.size);
+        found.set(each.join(), { all: found.size, number: each[2 * up] === 0 ? decided++ : null });
       }
     }
   }

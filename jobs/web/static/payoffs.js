@@ -1,6 +1,6 @@
 // The states of a table of payoffs, from the blocks of a site: each with its payoffs, what can
 // happen there and where that leads. Nothing here knows which game it is.
-import { block } from "./blocks.js";
+import { block, unplaned } from "./blocks.js";
 
 const EMPTY = new Float64Array();
 
@@ -38,6 +38,14 @@ export class Payoffs {
     return { ...pattern, value, moves };
   }
 
+  /** The key of the state that another one's key says too; null where there is none. */
+  async same(key) {
+    const pairs = new Float64Array(unplaned(await block(this.seal, "aliases.bin", 0), 8));
+    const [said, meant] = [pairs.subarray(0, pairs.length / 2), pairs.subarray(pairs.length / 2)];
+    const i = key === null ? -1 : last(said, key);
+    return said[i] === key ? meant[i] : null;
+  }
+
   /** A block of states, decoded. */
   async group(number) {
     const bytes = await block(this.seal, "states.bin", number + 1);
@@ -48,7 +56,7 @@ export class Payoffs {
   decode(bytes) {
     const [said, rows] = new Uint32Array(bytes.buffer, 0, 2);
     const patterns = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + said)));
-    const all = numbersOf(bytes.subarray(8 + said));
+    const all = new Float64Array(unplaned(bytes.subarray(8 + said), 8));
     const players = this.total === null ? this.table.players : 1;
     const keys = all.subarray(0, rows);
     for (let i = 1; i < rows; i++) keys[i] += keys[i - 1];
@@ -69,7 +77,9 @@ export class Payoffs {
   /** The answer to numbers, as /api/…/state gives it but for the state's own fields; null where there
    * is no such state. */
   async answer(numbers) {
-    const row = await this.row(this.key(numbers));
+    const own_key = this.key(numbers);
+    const key = (await this.row(own_key)) ? own_key : await this.same(own_key);
+    const row = await this.row(key);
     if (!row) return null;
     const { tolerance } = this.table;
     const own = row.to_act === null ? 0 : row.to_act - 1;
@@ -83,7 +93,7 @@ export class Payoffs {
       const value = known ? row.value.map((_, p) => found.reduce((sum, one) => sum + one.chance * (one.reward[p] + one.value[p]), 0)) : null;
       actions.push({ action, value, ...(found.length === 1 && action !== null ? { next: found[0] } : { outcomes: found }) });
     }
-    const said = { over: row.over, to_act: row.to_act, value: row.value, actions: [], outcomes: [], best: null, margin: null, toss_up: false, error: this.table.error_bound, source: "table", held: !row.over };
+    const said = { numbers: this.numbers(key), over: row.over, to_act: row.to_act, value: row.value, actions: [], outcomes: [], best: null, margin: null, toss_up: false, error: this.table.error_bound, source: "table", held: !row.over };
     if (row.over) return said;
     if (row.to_act === null) return { ...said, outcomes: actions[0].outcomes };
     const known = actions.every((each) => each.value);
@@ -128,14 +138,4 @@ function last(ascending, number) {
     else high = middle;
   }
   return low - 1;
-}
-
-/** Numbers whose bytes stand in eight planes, the lowest first. */
-function numbersOf(bytes) {
-  const count = bytes.length / 8;
-  const found = new Uint8Array(bytes.length);
-  for (let plane = 0; plane < 8; plane++) {
-    for (let i = 0; i < count; i++) found[8 * i + plane] = bytes[plane * count + i];
-  }
-  return new Float64Array(found.buffer);
 }

@@ -61,7 +61,7 @@ class Site {
   async view(values) {
     const found = await this.states.answer(this.numbers(values));
     if (!found) throw new Refused(`${this.said(values).text}: there is no such state in this table`, 400);
-    const there = this.said(found.values ?? values);
+    const there = this.said(this.valuesOf(found.numbers));
     const led = (one) => ({ ...one, ...this.said(this.valuesOf(one.numbers)) });
     return {
       board: this.table.board, options: this.table.options, solve_id: this.table.solve_id, stale: [], ...found, ...there,
@@ -113,7 +113,7 @@ class Site {
       if (view.actions.length < 2) continue;
       const choices = this.states.choices?.(view) ?? view.actions;
       const margin = Math.min(...choices.map(({ cost }) => cost ?? NaN).filter((cost) => cost > this.table.tolerance));
-      if (choices.some(({ cost }) => cost !== null) && view.value.length && !(margin > low && margin <= high)) continue;
+      if (choices.every(({ cost }) => cost !== null) && !(margin > low && margin <= high)) continue;
       const steps = margin / this.table.step;
       return { ...view, seat: view.to_act, margin, difficulty: steps <= 1 ? "hard" : steps <= 5 ? "medium" : "easy", seed: Number(query.get("seed")),
         choices: choices.map(({ action, value, cost, best }) => ({ action, value: value?.[view.to_act - 1] ?? null, cost, best: best || cost === 0 })) };

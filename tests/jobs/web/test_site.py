@@ -8,9 +8,11 @@ from __future__ import annotations
 import functools
 import http.server
 import json
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +23,10 @@ import luckbase
 from luckbase.cluster.table.moves import address
 from luckbase.cluster.table.table import StoredTable, open_table
 from luckbase.cluster.words import typed
+from luckbase.jobs.app import run
 from luckbase.jobs.web.site import write_site
-from tests.jobs.web.browsing import expect
+from luckbase.solver.errors import OptionError
+from tests.jobs.web.browsing import expect, faults
 from tests.places import BOARDS
 
 PAYOFFS = ("pig", "skunk", "jackpot")
@@ -92,7 +96,7 @@ def sites(tables: dict[str, Path], tmp_path_factory: Any) -> dict[str, tuple[Pat
     decided = luckbase.solve(
         luckbase.load_board(BOARDS / "press-your-luck/tiny.toml", frontier=2),
         results=tmp_path_factory.mktemp("decided"), store="decisions", margin=True,
-        payoffs_of="none",
+        payoffs_of="spins=1",
     ).table  # fmt: skip
     found = {}
     for game in GAMES:
@@ -171,9 +175,129 @@ def test_a_page_without_a_server_says_every_decision(
         right = table.stored_best(states)
         classes = [table.decided.margin_class(state) for state in states]  # type: ignore[union-attr]
         got = asked(page, table, [address(each) for each in words])
-        assert {best for best in right} > {"play", None} or len({*right}) > 2
-        for (status, own), best, margin in zip(got, right, classes, strict=True):
+        assert len({*right}) > 2 and len({*classes}) > 2
+        payoffs, known = table.lookup(states)
+        assert 0 < known.sum() < len(states)
+        value = [each.tolist() if there else [] for each, there in zip(payoffs, known, strict=True)]
+        for (status, own), *each in zip(got, right, classes, value, strict=True):
             assert status == 200
-            assert own["best"] == best
-            assert (own.get("margin_class") or "") == margin
+            assert [own["best"], own.get("margin_class", ""), own["value"]] == each
         page.close()
+
+
+def test_a_state_said_otherwise_is_the_one_that_the_table_takes_it_for(
+    tmp_path: Path, browser: Any
+) -> None:
+    board = luckbase.load_board(BOARDS / "jackpot/tiny.toml", dice=2)
+    found = luckbase.solve(board, results=tmp_path / "results")
+    with open_table(Path(found.table)) as table:
+        write_site(table, tmp_path / "site")
+        with hosted(tmp_path / "site", Plain) as (where, _):
+            page = browser.new_page()
+            page.goto(where)
+            (status, said), (wrong, sorry) = asked(
+                page, table, ["open=1,2,3,4&dice=4,1", "open=1,2,3,4&dice=9,1"]
+            )
+        right = table.ask(open=(1, 2, 3, 4), dice=(4, 1))
+        assert status == 200 and said["state"] == right.state and said["state"]["dice"] != [4, 1]
+        assert said["value"] == [*right.value]
+        assert wrong == 400 and "dice: 9 is too large" in sorry["error"]
+    page.close()
+
+
+def test_a_block_that_was_changed_is_refused(
+    sites: dict[str, tuple[Path, Path]], tmp_path: Path, browser: Any
+) -> None:
+    path, site = sites["pig"]
+    shutil.copytree(site, tmp_path / "site")
+    file = tmp_path / "site/data/states.bin"
+    content = bytearray(file.read_bytes())
+    places = np.frombuffer(content[:4], "<u4")[0] // 4 - 1
+    ends = np.frombuffer(content[: 4 * places + 4], "<u4").astype(int)
+    for end in ends[1:]:
+        content[end - 1] ^= 1
+    swapped = bytes(content)
+    with open_table(path) as table, hosted(tmp_path / "site", Ranged) as (where, _):
+        for changed in (swapped, _exchanged(file.read_bytes(), ends)):
+            file.write_bytes(changed)
+            page = browser.new_page()
+            page.goto(where + f"#/t/{'~'.join(path.parts[-3:])}/state")
+            expect(page.get_by_text("is not what was published")).not_to_have_count(0)
+            (status, said), *_ = asked(page, table, ["mine=0&yours=0&turn=0"])
+            assert status == 409 and "value" not in said
+            page.close()
+
+
+def _exchanged(content: bytes, ends: Any) -> bytes:
+    """The file with the first two blocks of states at each other's place, and the places right."""
+    blocks = [content[a:b] for a, b in pairwise(ends.tolist())]
+    blocks[1], blocks[2] = blocks[2], blocks[1]
+    places = np.cumsum([ends[0], *map(len, blocks)], dtype="<u4")
+    return places.tobytes() + b"".join(blocks)
+
+
+@pytest.mark.parametrize("game", ["press-your-luck", pytest.param("pig", marks=pytest.mark.slow)])
+def test_a_phone_without_a_connection_has_all_of_a_small_site(
+    game: str, sites: dict[str, tuple[Path, Path]], browser: Any
+) -> None:
+    path, site = sites[game]
+    id = "~".join(path.parts[-3:])
+    context = browser.new_context(viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    with hosted(site, Ranged) as (where, sent):
+        page.goto(f"{where}#/t/{id}/state")
+        expect(page.locator("main:not([aria-busy]) h1")).to_be_visible()
+        assert sum(sent) < 200_000
+        expect(page.get_by_text("kept here, for use without a connection")).to_be_visible()
+    said: list[str] = []
+    page.on("pageerror", lambda error: said.append(str(error)))
+    for view in ("state?random=5", "charts", "grid", "train"):
+        page.goto("about:blank")
+        page.goto(f"{where}#/t/{id}/{view}")
+        expect(page.locator("main:not([aria-busy]) :is(h1, h2)").first).to_be_visible()
+        expect(page.locator(".sorry")).to_have_count(0)
+    with open_table(path) as table:
+        states = some_states(table)
+        words = [address(typed(table.game.describe(state))) for state in states]
+        assert all(status == 200 for status, _ in asked(page, table, words))
+    assert not said
+    context.close()
+
+
+@pytest.mark.parametrize(
+    "game", ["press-your-luck", pytest.param("jackpot", marks=pytest.mark.slow)]
+)
+def test_its_views_keep_to_the_width_and_can_be_read(
+    game: str, sites: dict[str, tuple[Path, Path]], browser: Any
+) -> None:
+    path, site = sites[game]
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    with hosted(site, Plain) as (where, _):
+        for view in (
+            "",
+            *(f"#/t/{'~'.join(path.parts[-3:])}/{view}" for view in ("state", "train")),
+        ):
+            page.goto("about:blank")
+            page.goto(where + view)
+            expect(page.locator("main:not([aria-busy]) h1").first).to_be_visible()
+            assert faults(page) == []
+    context.close()
+
+
+def test_what_a_site_cannot_hold_is_one_sentence(tables: dict[str, Path], tmp_path: Path) -> None:
+    with (
+        open_table(tables["goofspiel"]) as table,
+        pytest.raises(OptionError, match="one decides at a time"),
+    ):
+        write_site(table, tmp_path)
+
+
+def test_publish_takes_one_place(tables: dict[str, Path], tmp_path: Path, capsys: Any) -> None:
+    assert run(["publish", str(tables["skunk"])]) == 2
+    assert "expected one place" in capsys.readouterr().err
+    assert run(["publish", str(tables["skunk"]), "--site", str(tmp_path), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    files = [each for each in tmp_path.rglob("*") if each.is_file()]
+    assert said["files"] == len(files)
+    assert said["bytes"] == sum(each.stat().st_size for each in files)
