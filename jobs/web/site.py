@@ -154,7 +154,7 @@ def _page(folder: Path, site: bytes, about: dict[str, Any]) -> dict[str, int]:
     index = re.sub(
         r"(<noscript>).*?(</noscript>)", r"\1<p>This page needs JavaScript.</p>\2", index
     )
-    index = index.replace("Loading …", LOADING)
+    index = index.replace("</body>", FROM_DISK)
     title = f"{about['game_title']}: {about['title']}"
     manifest = {
         "name": title, "short_name": about["game_title"], "start_url": "./",
@@ -170,7 +170,8 @@ def _page(folder: Path, site: bytes, about: dict[str, Any]) -> dict[str, int]:
         if path.suffix in FILE_TYPES and path.name not in (*LEFT_OUT, "index.html"):
             files[f"static/{path.name}"] = path.read_bytes()
     version = hashlib.sha256(b"".join(files.values())).hexdigest()[:16]
-    worker = f"const VERSION = {json.dumps(version)}, FILES = {json.dumps([*files])};\n"
+    kept = ["./" if name == "index.html" else name for name in files]  # a host may redirect to it
+    worker = f"const VERSION = {json.dumps(version)}, FILES = {json.dumps(kept)};\n"
     files["sw.js"] = worker.encode() + (STATIC / "sw.js").read_bytes()
     (folder / "static").mkdir(exist_ok=True)
     for name, content in files.items():
@@ -186,10 +187,12 @@ def _picture(game: Game, about: dict[str, Any]) -> str | None:
 
 
 FOOT = '<p>Exact, solved beforehand; this page asks no server. <span id="offline"></span></p>'
-LOADING = (
-    "Loading … A browser runs no page of modules from the disk: if nothing comes, start a web "
-    "server here, as python3 -m http.server, and open the address that it says."
-)
+FROM_DISK = """<script>
+if (location.protocol === "file:") document.querySelector(".loading").textContent =
+  "A browser runs no page of modules from the disk: start a web server in this folder, " +
+  "python3 -m http.server, and open the address that it says.";
+</script>
+</body>"""
 
 
 def _charts(table: StoredTable, kinds: list[Any]) -> tuple[list[Any], list[bytes]]:

@@ -21,6 +21,7 @@ async function read(seal, name, number) {
   const sealed = new Uint8Array(text.length + Math.max(0, content.length - 8));
   sealed.set(text);
   sealed.set(content.subarray(8), text.length);
+  if (!globalThis.DecompressionStream) throw new Refused("This browser is too old for this page; it needs one of 2023 or later.", 0);
   if (!crypto.subtle) throw new Refused("A browser checks what it reads only at an https:// address, or at one of this machine: http://localhost.", 0);
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", sealed));
   if (content.length < 9 || content.subarray(0, 8).some((byte, i) => byte !== digest[i])) throw broken(name, number);
@@ -29,7 +30,7 @@ async function read(seal, name, number) {
 }
 
 function broken(name, number) {
-  return new Refused(`data/${name}: block ${number} is not what was published; nothing is answered from it. Publish the site again.`, 409);
+  return new Refused(`data/${name}: block ${number} is not what was published; nothing is answered from it. Reload the page; if it stays so, publish the site again.`, 409);
 }
 
 /** Where blocks begin from the first on, as many as are read together. */

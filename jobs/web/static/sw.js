@@ -32,7 +32,7 @@ addEventListener("fetch", (event) => {
 });
 
 async function answer(request) {
-  const kept = await (await opened()).match(request.mode === "navigate" ? "index.html" : request.url);
+  const kept = await (await opened()).match(request.mode === "navigate" ? "./" : request.url);
   if (!kept) return fetch(request);
   const range = /bytes=(\d+)-(\d+)/.exec(request.headers.get("Range"));
   if (!range) return kept;
