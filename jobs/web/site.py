@@ -104,7 +104,7 @@ def write_site(table: StoredTable, folder: Path, on_rows: OnRows = nobody) -> Si
         sizes[name] = len(content)
 
     about["charts"], charts = _charts(table, about["charts"])
-    put("charts.bin", charts)
+    put("charts.bin", [*charts, _picture(table.game, about).encode()])
     if (part := table.decided) is not None:
         about |= {"site": _decisions(part), "colours": ["best"]}
         about["site"]["paid"] = _put_payoffs(table, put)
@@ -114,11 +114,10 @@ def write_site(table: StoredTable, folder: Path, on_rows: OnRows = nobody) -> Si
         put("aliases.bin", [aliases])
         put("states.bin", blocks)
     about |= {"views": VIEWS, "agents": [], "tolerance": table.tolerance, "step": step(table.game)}
-    about |= {"state": "complete", "running": None, "picture": _picture(table.game, about)}
+    about |= {"state": "complete", "running": None, "backdrop": ""}
     data = sum(sizes.values())
     offline = [*sizes] if data <= OFFLINE_BYTES else []
-    named = {"format": 1, "offline": offline, "table": about}
-    files = _page(folder, json.dumps(named, separators=(",", ":")).encode(), about)
+    files = _page(folder, about, offline)
     return Site(
         str(table.path), str(folder), about["states"], len(sizes) + len(files),
         data + sum(files.values()), data, bool(offline),
@@ -143,8 +142,9 @@ def planes(numbers: NDArray[Any]) -> bytes:
     return numbers.reshape(-1, 1).view(np.uint8).T.tobytes()
 
 
-def _page(folder: Path, site: bytes, about: dict[str, Any]) -> dict[str, int]:
-    """Write the page's own files; gives the bytes of each."""
+def _page(folder: Path, about: dict[str, Any], offline: list[str]) -> dict[str, int]:
+    """Write the page's own files; gives the bytes of each. offline: what of `DATA` a browser is to
+    keep."""
     index = (STATIC / "index.html").read_text(encoding="utf-8")
     index = index.replace('"/static/', '"static/').replace(
         '<html lang="en">', '<html lang="en" data-site="site.json">'
@@ -163,7 +163,8 @@ def _page(folder: Path, site: bytes, about: dict[str, Any]) -> dict[str, int]:
         "icons": [{"src": "static/icon.svg", "sizes": "any", "type": "image/svg+xml"}],
     }  # fmt: skip
     files = {
-        "index.html": index.encode(), "site.json": site,
+        "index.html": index.encode(), "offline.json": json.dumps(offline).encode(),
+        "site.json": json.dumps({"format": 1, "table": about}, separators=(",", ":")).encode(),
         "site.webmanifest": json.dumps(manifest, ensure_ascii=False).encode(),
     }  # fmt: skip
     for path in sorted(STATIC.iterdir()):
@@ -180,10 +181,10 @@ def _page(folder: Path, site: bytes, about: dict[str, Any]) -> dict[str, int]:
     return {name: len(content) for name, content in files.items()}
 
 
-def _picture(game: Game, about: dict[str, Any]) -> str | None:
-    """The state in which the page begins, drawn, as the list of tables has it."""
+def _picture(game: Game, about: dict[str, Any]) -> str:
+    """The state in which the page begins, drawn, as the list of tables has it; "" for none."""
     start = about["start"] or next((each["state"] for each in about["examples"]), None)
-    return None if start is None else pictures.svg(scene_of(game, start))
+    return "" if start is None else pictures.svg(scene_of(game, start))
 
 
 FOOT = '<p>Exact, solved beforehand; this page asks no server. <span id="offline"></span></p>'

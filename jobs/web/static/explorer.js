@@ -61,7 +61,7 @@ export async function show(main, asked) {
     mainline: here.table.views ? null : () => api.mainline(asked.table, own),
   }));
   if (key) here.answer.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus();
-  fill(here.brief, `${headline(here.table, answer)} · `, h("span.n", null, answer.value.map((value) => new Payoffs(here.table).text(value)).join(" / ")));
+  fill(here.brief, headline(here.table, answer), answer.value.length ? " · " : null, h("span.n", null, answer.value.map((value) => new Payoffs(here.table).text(value)).join(" / ")));
   keys({
     ...Object.fromEntries((answer.actions ?? []).slice(0, 9).map((action, i) => [String(i + 1), [
       action.action, () => (action.next ? step(action.next.query, action.action) : choose(action.action))]])),

@@ -27,10 +27,10 @@ export async function answer(path) {
 async function begun() {
   const response = await fetch(document.documentElement.dataset.site);
   if (!response.ok) throw new Refused("site.json is not there: the site is not whole.", 404);
-  const { table, offline } = await response.json();
+  const { table } = await response.json();
   const seal = table.solve_id;
   const module = table.site.kind === "payoffs" ? (await import("./payoffs.js")).Payoffs : (await import("./decisions.js")).Decisions;
-  setTimeout(keepOffline, LATER, offline);
+  setTimeout(keepOffline, LATER);
   return new Site(seal, table, new module(seal, table));
 }
 
@@ -52,7 +52,7 @@ class Site {
   }
 
   async state(query) {
-    if (query.get("drawing") === "1") return { drawing: this.table.picture };
+    if (query.get("drawing") === "1") return { drawing: (await this.text(this.table.charts.length)) || null };
     const values = query.has("random") ? await this.drawn(randomOf(query.get("random"))) : this.read(query);
     return this.view(values);
   }
@@ -73,7 +73,12 @@ class Site {
   async chart(name) {
     const number = this.table.charts.findIndex((each) => each.name === name);
     if (number < 0) throw new Refused(`There is no chart ${name}.`, 404);
-    return JSON.parse(new TextDecoder().decode(await block(this.seal, "charts.bin", number)));
+    return JSON.parse(await this.text(number));
+  }
+
+  /** A chart as it is stored, or after them the picture of a state. */
+  async text(number) {
+    return new TextDecoder().decode(await block(this.seal, "charts.bin", number));
   }
 
   async grid(query) {
@@ -201,11 +206,12 @@ function randomOf(text) {
 // --- without a connection -------------------------------------------------------------------------
 
 /** Have the browser keep the page, and the blocks too where they are few. */
-async function keepOffline(files) {
+async function keepOffline() {
   if (!navigator.serviceWorker) return;
   const place = document.getElementById("offline");
   navigator.serviceWorker.addEventListener("message", ({ data }) => { if (place) place.textContent = data.said; });
   await navigator.serviceWorker.register("sw.js");
   const { active } = await navigator.serviceWorker.ready;
+  const files = await (await fetch("offline.json")).json();
   if (files.length) active.postMessage(files.map((name) => `data/${name}`));
 }
