@@ -312,8 +312,8 @@ def test_every_public_method_is_among_those_that_say_so() -> None:
         "stored_best", "why_outside",
     }  # fmt: skip
     said = {
-        "close", "decisions_alone", "fields", "full", "game", "identity", "ledger", "origin", "parts",
-        "played_by",
+        "close", "decisions_alone", "fields", "full", "game", "identity", "ledger", "origin",
+        "parts", "played_by",
         "precision", "rounded", "source", "states_at_once", "tolerance", "where",
     }  # fmt: skip
     assert public - inner - said <= USES.keys()
