@@ -88,7 +88,7 @@ class Watched:
             keep(search, shard, *how)  # type: ignore[arg-type]
 
         def committed(search: StageSearch, receipt: Swept) -> None:
-            if receipt.file is not None:
+            if receipt.files:
                 self.solved.append(search._file(search.pieces[receipt.shard]))
             commit(search, receipt)
 
