@@ -103,9 +103,9 @@ class Result:
     def as_json(self) -> dict[str, Any]:
         """The result as JSON values."""
         said: dict[str, Any] = {}
-        own, kind = self.__dict__, type(self)
+        kind = type(self)
         for name, called, made, flat, if_any in _plans.get(kind) or _plan(kind):
-            part = own[name]
+            part = getattr(self, name)
             if part is not None and made is not None:
                 part = made(part)
             if flat:
