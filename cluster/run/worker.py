@@ -412,8 +412,8 @@ class Pool:
             buffer = self._free.pop(min(fitting, key=lambda i: self._free[i].size))
         else:
             while self._free and self._bytes + 8 * size > self._memory:
-                largest = max(range(len(self._free)), key=lambda i: self._free[i].size)
-                self._bytes -= self._free.pop(largest).nbytes
+                smallest = min(range(len(self._free)), key=lambda i: self._free[i].size)
+                self._bytes -= self._free.pop(smallest).nbytes  # the dearest to touch again stays
             if self._bytes + 8 * size > self._memory:
                 buffer = self._in_a_file(size)
             else:
