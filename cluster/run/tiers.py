@@ -418,12 +418,13 @@ class TierRun(Run[SolvedTiers]):
         self.standing: dict[int, list[FileEntry]] = {}
         """The committed files by tier."""
 
-    def solve(self) -> SolvedTiers:
-        """All of it; returns what was done."""
+    def solve(self, own: int = 0) -> SolvedTiers:
+        """All of it; returns what was done. own: bytes of the payoffs of shards being solved that
+        lie with those that are kept."""
         plan, slots = self.plan, self.options.slots
         left = max(0, self.memory - min(self.memory, plan.shard_memory * slots))
         largest = max(payoff_bytes(self.layout, tier) for tier in self.tiers)
-        with self.open(left, min(left, round(1.1 * plan.kept_bytes) + slots * largest)):
+        with self.open(left + own, min(left, round(1.1 * plan.kept_bytes) + slots * largest)):
             self.workers.check_memory(plan.shard_memory, self.layout.smaller)
             self.solve_shards()
         return self.done(

@@ -188,13 +188,14 @@ class Job(Protocol):
 @dataclass(frozen=True)
 class PayoffPlace:
     """Where the payoffs of a shard are kept for others: rows `span` of those of a tier, an array of
-    this shape, as part `part` of so many."""
+    this shape, as part `part` of so many. room: so many numbers its memory has at least."""
 
     tier: int
     shape: tuple[int, ...]
     span: tuple[int, int]
     part: int = 0
     parts: int = 1
+    room: int = 0
 
 
 @dataclass(frozen=True)
@@ -318,7 +319,7 @@ class Threads:
         payoffs, out, keep = [self._kept[tier] for tier in task.reads], None, task.keep
         if keep is not None:
             if keep.tier not in self._kept:
-                self._kept[keep.tier] = self._arrays.take(keep.shape)
+                self._kept[keep.tier] = self._arrays.take(keep.shape, keep.room)
             out = self._kept[keep.tier]
             out = out if keep.parts == 1 else out[slice(*keep.span)]
         future = self._pool.submit(self._work, task, payoffs, out)
@@ -400,23 +401,25 @@ class Pool:
         self._free: list[Floats] = []
         self._bytes = 0
 
-    def take(self, shape: tuple[int, ...]) -> Floats:
+    def take(self, shape: tuple[int, ...], room: int = 0) -> Floats:
         """An array of this shape, a view of a buffer that `give` takes back; what stands in it is
-        anything. Raises OSError where the disk is full."""
-        size = int(np.prod(shape))
-        fitting = [i for i, b in enumerate(self._free) if size <= b.size <= ROOMY * size]
+        anything. room: so many numbers the buffer has, where others will take it that are larger.
+        Raises OSError where the disk is full."""
+        needed = int(np.prod(shape))
+        size, most = max(needed, room), max(ROOMY * needed, room)
+        fitting = [i for i, b in enumerate(self._free) if size <= b.size <= most]
         if fitting:
             buffer = self._free.pop(min(fitting, key=lambda i: self._free[i].size))
         else:
             while self._free and self._bytes + 8 * size > self._memory:
-                largest = max(range(len(self._free)), key=lambda i: self._free[i].size)
-                self._bytes -= self._free.pop(largest).nbytes
+                smallest = min(range(len(self._free)), key=lambda i: self._free[i].size)
+                self._bytes -= self._free.pop(smallest).nbytes  # the dearest to touch again stays
             if self._bytes + 8 * size > self._memory:
                 buffer = self._in_a_file(size)
             else:
                 buffer = np.empty(size)
                 self._bytes += buffer.nbytes
-        return buffer[:size].reshape(shape)
+        return buffer[:needed].reshape(shape)
 
     def give(self, array: Floats) -> None:
         """Nobody reads this any more."""

@@ -58,7 +58,7 @@ the first, 6 not below the last; 0: no margin is stored, or there is no choice."
 CLASS_NAMES = ("", "under .1", "under .5", "under 1", "under 2", "under 5", "5 or more")
 """Of the classes, in points: hundredths of the largest payoff."""
 _MAGIC = b"LBD1"
-_ZSTD, _ZSTD_RUNS = 6, 3
+_ZSTD = 6
 _CHUNK = 1 << 22
 RUN_ROWS = 1 << 18
 """Runs of a row group of Parquet."""
@@ -209,7 +209,7 @@ def _run_table(
 
 def _run_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
     return pq.ParquetWriter(
-        path, schema, compression="zstd", compression_level=_ZSTD_RUNS,
+        path, schema, compression="zstd", compression_level=_ZSTD,
         use_dictionary=[name for name in schema.names if name not in ("from", "to")],
         write_statistics=schema.names[:6],
         store_schema=False,  # text is text to every reader, however we hand it over

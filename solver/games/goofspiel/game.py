@@ -33,6 +33,7 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
+    DecisionLayout,
     Drawing,
     Layout,
     Level,
@@ -249,6 +250,10 @@ HELP = {
 NO_CARDS = Unavailable(
     "keep_cards: tables leave the cards out, because they change no payoff; expected false"
 )
+NO_DECISIONS = Unavailable(
+    "both players bid at once, so what is best is a mixture of bids and no one action; expected "
+    'store = "payoffs"'
+)
 
 
 def goofspiel(board: GoofspielBoard) -> Rules:
@@ -283,6 +288,7 @@ def goofspiel(board: GoofspielBoard) -> Rules:
         simultaneous=True,
         capabilities={
             Layout: NO_CARDS if options.keep_cards else f"{HERE}.layout:Layers",
+            DecisionLayout: NO_DECISIONS,
             Agents: f"{HERE}.agents:OWN",
             Charts: f"{HERE}.charts:MoveCharts",
             View: view,

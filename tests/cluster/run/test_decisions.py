@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections import Counter
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 import luckbase
+from luckbase.cluster.inputs import searched
 from luckbase.cluster.play.advise import in_words
 from luckbase.cluster.table.decisions import CLASS_NAMES
 from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS
@@ -28,7 +31,7 @@ from luckbase.solver.errors import (
     OptionError,
     SearchLimitError,
 )
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.arrays import Decisions, Floats, Ints
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from tests.places import BOARDS
 
@@ -77,6 +80,75 @@ def test_every_decision_is_that_of_the_table_of_payoffs(
     low, high = np.array(ends)[classes[choice] - 1], np.array(ends)[classes[choice]]
     assert ((margins[choice] >= low - near) & (margins[choice] < high + near)).all()
     assert len(np.unique(classes)) == 7
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("frontier", [2, 3, 4])
+def test_every_decision_of_february_is_that_of_the_payoffs(frontier: int, tmp_path: Path) -> None:
+    """In every row, $500: blocks as they were written beside the tiers of a table of payoffs."""
+    board = luckbase.load_board(FEBRUARY, score_unit=500, frontier=frontier)
+    done = luckbase.solve(board, store="decisions", results=tmp_path)
+    dense, rows = load_layout(board), 0
+    with luckbase.open(done.table) as table:
+        decided = table.decided
+        assert decided is not None
+        number_of = {entry.tier: i for i, entry in enumerate(decided.entries)}
+        left = Counter(child for tier in dense.tiers() for child in dense.children(tier))
+        kept: dict[Tier, Floats] = {}
+        for tier in dense.tiers():
+            out, noted = np.empty(dense.shape(tier)), Decisions.blank(dense.rows(tier))
+            dense.solve_tier(tier, out, kept.__getitem__, lambda: False, 0, noted)
+            codes = decided.tier_codes(number_of[dense.tier_number(tier)])
+            for start in range(0, len(codes), 1 << 22):
+                at = np.arange(start, min(start + (1 << 22), len(codes)))
+                decides = decided.plan.place(tier, at) >= 0
+                assert (codes[at] == np.where(decides, noted.best[at], 0)).all()
+            rows += len(codes)
+            kept[tier] = out
+            for child in dense.children(tier):
+                left[child] -= 1
+                if not left[child]:
+                    del kept[child]
+    assert rows == done.states
+
+
+def searches_agree(table: StoredTable, wanted: int, most: int) -> None:
+    """So many random states whose search has at most `most` states have the same best action."""
+    decided, rng = table.decided, np.random.default_rng(2)
+    assert decided is not None
+    rows = np.array([entry.rows for entry in decided.entries], float)
+    agreed = 0
+    for _ in range(100 * wanted):
+        entry = decided.entries[rng.choice(len(rows), p=rows / rows.sum())]
+        tier, row = decided.tier_of_number[entry.tier], rng.integers(entry.rows)
+        if decided.plan.place(tier, np.array([row]))[0] < 0:
+            continue  # there is no choice
+        state = decided.layout.states_at(tier, np.array([row]))[0]
+        words = table.game.describe(state)
+        try:
+            with searched(table.game, state, most) as found:
+                assert found.ask(words).best == table.ask(words).best, words
+        except SearchLimitError:
+            continue
+        agreed += 1
+        if agreed == wanted:
+            return
+    raise AssertionError(f"{agreed} of {wanted} states could be searched; expected more room")
+
+
+def test_searches_from_random_states_agree(solved: StoredTable) -> None:
+    searches_agree(solved, 3, 100_000)
+
+
+@pytest.mark.slow
+def test_searches_from_random_states_of_a_large_table_agree(tmp_path: Path) -> None:
+    """Of the table in the folder DECISIONS_TABLE, which may be of any frontier, where it is set."""
+    where = os.environ.get("DECISIONS_TABLE")
+    if where is None:
+        board = luckbase.load_board(FEBRUARY, score_unit=1000, frontier=4)
+        where = str(luckbase.solve(board, store="decisions", results=tmp_path).table)
+    with luckbase.open(where) as table:
+        searches_agree(table, 30, 4_000_000)
 
 
 def test_it_says_what_kind_of_table_it_is_and_grows_into_one_of_payoffs(tmp_path: Path) -> None:
@@ -359,6 +431,9 @@ def test_words_that_are_wrong_are_refused() -> None:
     pig = luckbase.load_board(BOARDS / "pig" / "tiny.toml")
     with pytest.raises(OptionError, match="has no order of tiers"):
         luckbase.solve(pig, store="decisions")
+    goofspiel = luckbase.load_board(BOARDS / "goofspiel" / "tiny.toml")
+    with pytest.raises(OptionError, match="a mixture of bids and no one action"):
+        luckbase.solve(goofspiel, store="decisions")
 
 
 def by_the_page(blocks: bytes, footer_bytes: int, spins: int, n: int) -> dict[tuple[int, ...], str]:
