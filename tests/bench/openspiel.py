@@ -45,7 +45,7 @@ SMALL = {
     "markov_soccer": "markov_soccer(horizon=6)", "mnk": "mnk(m=3,n=3,k=3)",
     "nim": "nim(pile_sizes=1;3;5;7)", "oshi_zumo": "oshi_zumo(coins=6,size=2)",
     "oware": "oware(num_houses_per_player=2,num_seeds_per_house=2)",
-    "pathfinding": "pathfinding(horizon=8)", "pig": "pig(players=2,winscore=40)",
+    "pathfinding": "pathfinding(horizon=8)", "pig": "pig(players=2,winscore=20)",
     "quoridor": "quoridor(board_size=3,wall_count=1)", "snake": "snake(rows=3,columns=3,horizon=4)",
     "y": "y(board_size=3)", "yacht": "yacht(players=1,num_dice=1,dice_sides=2)",
     "twixt": "twixt(board_size=5)",
