@@ -106,7 +106,7 @@ HEAD = """# Press Your Luck: when to pass
 One page to print and take along. The player up is player 2 and holds all spins that are left,
 player 3 is the rival, who gets them, player 1 is the third; nobody has a whammy. Of {0},
 up to {1} spins; `python -m tests.bench.passing TABLE` prints it from a table of decisions.
-Leads are one's own score less the rival's; – is: at no lead below the cap."""
+Leads are one's own score less the rival's, below 0 from behind; – is: at no lead below the cap."""
 
 
 def rows_of(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -171,19 +171,24 @@ def findings(found: Mapping[int, Leads], every: Sequence[int], played: Rounds) -
     alone = found[0]
     ends = {n: alone[n, 6000]["pass_from"] for n in every}
     said = [f"${int(end):,} with {n}" for n, end in ends.items() if end]
-    never = [n for n, end in ends.items() if not end]
-    beyond = f"; with {never[0]} or more at no lead below the cap" if never else ""
+    never = [str(n) for n, end in ends.items() if not end]
+    beyond = f"; with {', '.join(never)} at no lead below the cap" if never else ""
     lines = [f"* **Pass from so far ahead** (rival on $6,000): {', '.join(said)} left{beyond}."]
     both = [(alone[n, 8000]["pass_from"], found[6000][n, 8000]["pass_from"]) for n in every]
     gaps = [int(a) - int(b) for a, b in both if a and b]
+    later = f", up to ${-min(gaps):,} later with others" if min(gaps) < 0 else ""
     lines.append(
         "* **The third player**: where they have $6,000 instead of nothing (rival on $8,000), pass "
-        f"${min(gaps):,} to ${max(gaps):,} sooner."
+        f"up to ${max(gaps):,} sooner with some numbers of spins{later}."
     )
-    last = [n for n in every if any(behind(alone[n, rival]) for rival in RIVALS)]
+    spans = [(n, r, behind(alone[n, r])) for n in every for r in RIVALS]
+    just = [n for n, _, span in spans if span.startswith("1 to")]
+    too = (
+        f"; with {just[0]} or more from just behind, too" if just else ", but not from just behind"
+    )
     lines.append(
         "* **From behind** it is right to give the spins to the leader, and hope for a whammy, "
-        f"with {last[-1]} spins left at most, and not from just behind: a table below says where."
+        f"where a table below says so{near}."
     )
     without, mean = 100 * (played.passes == 0).mean(), played.passes.mean()
     lines.append(
