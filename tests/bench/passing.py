@@ -147,10 +147,7 @@ def page(table: Table, games: int) -> list[str]:
     lines += rows_of(
         ["spins at the start", "rounds", "without a pass", "passes a round", "first wins",
          "second", "third"],
-        [[str(n), f"{(here := played.begins == n).sum():,}",
-          f"{100 * (played.passes[here] == 0).mean():.0f}%", f"{played.passes[here].mean():.2f}",
-          *(f"{x:.2f}" for x in played.seats[here].mean(axis=0))]
-         for n in np.unique(played.begins).tolist()],
+        [_begun(played, n) for n in np.unique(played.begins).tolist()],
     )  # fmt: skip
     lines += [""]
     spins = sorted({int(n) for n, _ in played.decisions})
@@ -160,6 +157,14 @@ def page(table: Table, games: int) -> list[str]:
                     for said in _often(played, str(n), who, games))] for n in spins],
     )  # fmt: skip
     return lines
+
+
+def _begun(played: Rounds, spins: int) -> list[str]:
+    """The rounds that began with so many spins in all."""
+    here = played.begins == spins
+    passes, seats = played.passes[here], played.seats[here].mean(axis=0)
+    shares = [f"{100 * (passes == 0).mean():.0f}%", f"{passes.mean():.2f}"]
+    return [str(spins), f"{here.sum():,}", *shares, *(f"{x:.2f}" for x in seats)]
 
 
 Leads = Mapping[tuple[int, int], Mapping[str, str]]
@@ -183,9 +188,7 @@ def findings(found: Mapping[int, Leads], every: Sequence[int], played: Rounds) -
     )
     spans = [(n, r, behind(alone[n, r])) for n in every for r in RIVALS]
     just = [n for n, _, span in spans if span.startswith("1 to")]
-    too = (
-        f"; with {just[0]} or more from just behind, too" if just else ", but not from just behind"
-    )
+    near = f"; with {just[0]} or more from just behind, too" if just else ", not from just behind"
     lines.append(
         "* **From behind** it is right to give the spins to the leader, and hope for a whammy, "
         f"where a table below says so{near}."
