@@ -189,7 +189,7 @@ def publish(
     results: options.Results = Path("results"),
     as_json: options.Json = False,
 ) -> int:
-    """Copy a finished table to a store, or write its page for any web server.
+    """Copy a finished table to a store, or write its page as files.
 
     Every byte is checked as it is read and as it has arrived. A copy that was stopped goes on with
     the same command. What is copied is asked over https too, from any server that gives parts of

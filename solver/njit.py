@@ -9,11 +9,12 @@ longer to import than numba itself, for the day when somebody multiplies matrice
 that day.
 
 numba keeps compiled functions on disk by the file's path, and sees no change of a helper in another
-file. So it asks `Locator` first, in this process alone. The folder's name is a hash of every source
-in `solver/`, of the versions of numba, llvmlite, numpy and Python, and of the processor; in it each
-module has a folder. Another version compiles once more (`python -m tests.bench compile`), and
-folders that nobody has used for `KEEP_DAYS` are removed. The name for a game outside this package
-has a hash of its file too, and of the files that it imports from beside it or from its package.
+file. So it asks `Locator` first (`solver.__init__`), in this process alone. The folder's name is a
+hash of every source in `solver/`, of the versions of numba, llvmlite, numpy and Python, and of the
+processor; in it each module has a folder. Another version compiles once more (`python -m
+tests.bench compile`), and folders that nobody has used for `KEEP_DAYS` are removed. The name for a
+game outside this package has a hash of its file too, and of the files that it imports from beside
+it or from its package.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ from numba.core.caching import IndexDataCacheFile
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.types import abstract
 
+from luckbase.solver import LOCATORS
+
 P = ParamSpec("P")
 R = TypeVar("R")
 _Dispatcher: Any = registry.CPUDispatcher
@@ -62,7 +65,6 @@ def njit(signature: Any, **options: Any) -> Callable[[Callable[P, R]], Callable[
     options = {"cache": True, "nogil": True} | options
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        _ask_locator()
         made: Any = nb.njit(**options)(function)
         kept = getattr(getattr(made, "_cache", None), "_cache_file", None)
         if kept is not None:
@@ -207,18 +209,15 @@ class Locator:
         return str(self._line)
 
 
-def _ask_locator() -> None:
-    """Have numba ask `Locator` first, then its own in their order. By its settings, not by the
-    environment, which processes have that know no luckbase; numba forgets them when that
-    changes."""
-    of_numba = ("UserProvided", "InTree", "UserWide", "IPython", "Zip")
-    settings, ours = cast("Any", config), f"{__name__}.{Locator.__name__}"
-    others = settings.CACHE_LOCATOR_CLASSES or ",".join(f"{x}CacheLocator" for x in of_numba)
-    if ours not in others.split(","):
-        settings.CACHE_LOCATOR_CLASSES = f"{ours},{others}"
+def _ask_locator_here_alone() -> None:
+    """Take `Locator` out of the environment, now that numba has read it: processes have that which
+    know no luckbase. numba reads it again when it changes, so it is told."""
+    if os.environ.get(LOCATORS, "").startswith(f"{__name__}.{Locator.__name__},"):
+        for known in (os.environ, cast("Any", config)._env_reloader.old_environ):
+            known.pop(LOCATORS, None)
 
 
-_ask_locator()
+_ask_locator_here_alone()
 
 
 def cache_roots() -> Iterator[Path]:

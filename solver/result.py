@@ -33,7 +33,7 @@ from pydantic import (
     PlainSerializer,
     TypeAdapter,
 )
-from pydantic.fields import FieldInfo
+from pydantic.fields import ComputedFieldInfo, FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema, to_jsonable_python
 
@@ -109,7 +109,7 @@ class Result:
             if part is not None and made is not None:
                 part = made(part)
             if flat:
-                said.update(part)
+                said.update(part or {})
             elif part is not None or not if_any:
                 said[called] = part
         order = self.json_order
@@ -156,13 +156,23 @@ def _plan(kind: Any) -> Plan:
     known: dict[str, Any] = {}  # also to the functions in the types
     for base in reversed(kind.__mro__):
         known |= vars(sys.modules[base.__module__])
-    hints, plan = get_type_hints(kind, known, include_extras=True), []
-    for name in (each.name for each in fields(kind)):
-        said = [m for m in getattr(hints[name], "__metadata__", ()) if isinstance(m, FieldInfo)]
+    every, plan = get_type_hints(kind, known, include_extras=True), []
+    hints = {each.name: every[each.name] for each in fields(kind)}
+    aliases: dict[str, str | None] = {}
+    for base in reversed(kind.__mro__):
+        for name, of in vars(base).items():
+            info = getattr(of, "decorator_info", None)
+            if isinstance(info, ComputedFieldInfo):
+                aliases[name] = info.alias
+                made: Any = info.wrapped_property.fget  # type: ignore[union-attr]
+                hints[name] = get_type_hints(made, known, include_extras=True)["return"]
+    for name, hint in hints.items():
+        said = [m for m in getattr(hint, "__metadata__", ()) if isinstance(m, FieldInfo)]
         extra: set[str] = set().union(*(m.json_schema_extra or () for m in said))  # type: ignore[arg-type]
-        called = next((m.serialization_alias for m in said if m.serialization_alias), name)
+        called = next((m.serialization_alias for m in said if m.serialization_alias), None)
+        called = called or aliases.get(name) or name
         if not any(m.exclude for m in said):
-            plan.append((name, called, _made(hints[name]), _FLAT in extra, _IF_ANY in extra))
+            plan.append((name, called, _made(hint), _FLAT in extra, _IF_ANY in extra))
     _plans[kind] = tuple(plan)
     return _plans[kind]
 

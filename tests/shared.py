@@ -78,15 +78,19 @@ def table_of(folder: Path, board: Path, **settings: object) -> Path:
 def compile_in_turn(locks: Path) -> None:
     """Have no two of pytest's workers compile the same function at once: who comes later waits, and
     reads from the disk what the first has compiled."""
-    compile_now = njit._Declared.compile
+    compile_now, under_way = njit._Declared.compile, set[str]()
 
     def compile_alone(self: Any, sig: Any) -> Any:
-        if self.overloads:
-            return compile_now(self, sig)
         code = self.py_func.__code__
         name = hashlib.sha256(f"{code.co_filename} {code.co_firstlineno}".encode()).hexdigest()
-        with global_compiler_lock, only_one(locks / name):
+        if self.overloads or name in under_way:
             return compile_now(self, sig)
+        with global_compiler_lock, only_one(locks / name):
+            under_way.add(name)
+            try:
+                return compile_now(self, sig)
+            finally:
+                under_way.discard(name)
 
     njit._Declared.compile = compile_alone  # type: ignore[method-assign]
 

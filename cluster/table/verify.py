@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import numpy as np
-from pydantic import Field, WrapSerializer
+from pydantic import Field
 
 from luckbase.cluster import words
 from luckbase.cluster.table import OnRows, nobody
@@ -74,12 +74,13 @@ class Verdict(Result):
     ok: bool = field(init=False, default=False)
     faults: list[str]
     files: int
-    residuals: Flat[
-        Annotated[Residuals | None, WrapSerializer(lambda it, said: said(it) if it else _NO_ROWS)]
-    ]
+    residuals: Flat[Residuals | None]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ok", not self.faults)
+
+    def as_json(self) -> dict[str, Any]:
+        return super().as_json() | ({} if self.residuals else _NO_ROWS)
 
     def _repr_html_(self) -> str:
         """The verdict in a notebook."""

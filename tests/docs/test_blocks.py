@@ -38,7 +38,7 @@ TESTED = re.compile(r"<!-- tested with: (.+) for (.+) -->")
 PIPED = re.compile(r"printf '([^'%]*)' \| (luckbase .*)")
 """A command and what is typed into it."""
 RUN = ("sh", "python", "sql")
-FEW = 8
+FEW = 10
 """Blocks that are not run, in all pages."""
 ONES = re.compile(r"(?<!player )(?<![\w.,=\[/-])1 (?!is\b|has\b|was\b|[a-z]+ses\b)[a-z]+s\b")
 """A count of one without its singular."""

@@ -92,17 +92,18 @@ def test_a_task_that_fits_on_no_node_does_not_wait_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     a = Cluster(monkeypatch, node("a", memory=2e9), node("b", memory=8e9))
-    a.nodes.look_for(4_000_000_000)
+    a.nodes.look_for(4_000_000_000, 1)
     for _ in range(40):  # b goes and comes again
         a.now, a.listed = a.now + 2, [node("a", memory=2e9)]
         if a.now == 40:
             a.listed.append(node("b", memory=8e9))
-        a.nodes.look_for(4_000_000_000)
-    a.nodes.look_for(0)
-    with pytest.raises(WorkerError, match=r"no node .* has 4 GB for a shard; what was solved"):
+        a.nodes.look_for(4_000_000_000, 1)
+    a.nodes.look_for(0, 1)
+    alone = r"no node .* has 4 GB and 1 core for a shard; what was solved"
+    with pytest.raises(WorkerError, match=alone):
         for _ in range(40):
             a.now += 2
-            a.nodes.look_for(4_000_000_000)
+            a.nodes.look_for(4_000_000_000, 1)
 
 
 # --- what a machine is made of -----------------------------------------------------------------

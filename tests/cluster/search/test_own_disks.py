@@ -204,7 +204,7 @@ def test_who_has_a_stage_file_serves_it_unless_it_is_gone() -> None:
     handed: list[Any] = []
     run: Any = SimpleNamespace(
         nodes=nodes, _on=on, _get=lambda answer: answer, _kept={}, _joined=True,
-        _submit=handed.append, _with_disks=("", "a", "b"),
+        _submit=handed.append, _with_disks=("", "a", "b"), _choose=lambda task: "",
     )  # fmt: skip
     assert RayWorkers.whole(run, {}) == {"f0", "f1", "f2", "f3"}
     for name in ("f0", "f2"):

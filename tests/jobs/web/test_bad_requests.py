@@ -252,7 +252,7 @@ def test_a_mistake_of_ours_is_a_plain_sentence_and_a_line_in_the_log(
     def broken(*given: object) -> None:
         raise ZeroDivisionError("secret detail")
 
-    monkeypatch.setattr("luckbase.jobs.web.states.moves", broken)
+    monkeypatch.setattr("luckbase.jobs.web.states.known_moves", broken)
     with asking(web_results) as client:
         reply = client.get(f"/api/tables/{id_of(client, 'pig')}/state?mine=0&yours=0")
     assert reply.status_code == 500
