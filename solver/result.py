@@ -164,7 +164,7 @@ def _plan(kind: Any) -> Plan:
             info = getattr(of, "decorator_info", None)
             if isinstance(info, ComputedFieldInfo):
                 aliases[name] = info.alias
-                made: Any = info.wrapped_property.fget  # type: ignore[union-attr]
+                made: Any = info.wrapped_property.fget
                 hints[name] = get_type_hints(made, known, include_extras=True)["return"]
     for name, hint in hints.items():
         said = [m for m in getattr(hint, "__metadata__", ()) if isinstance(m, FieldInfo)]
