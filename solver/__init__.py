@@ -50,7 +50,7 @@ def load_layout(board: Board) -> Layout[Any]:
     return load_game(board).need(Layout)
 
 
-LOCATORS = "NUMBA_CACHE_LOCATOR_CLASSES"
+_LOCATORS = "NUMBA_CACHE_LOCATOR_CLASSES"
 
 
 def _keep_compiled_code() -> None:
@@ -58,11 +58,11 @@ def _keep_compiled_code() -> None:
     only the environment can say so; `njit` takes it out again."""
     of_numba = ("UserProvided", "InTree", "UserWide", "IPython", "Zip")
     ours = f"{__name__}.njit.Locator"
-    locators = os.environ.get(LOCATORS) or ",".join(f"{name}CacheLocator" for name in of_numba)
+    locators = os.environ.get(_LOCATORS) or ",".join(f"{name}CacheLocator" for name in of_numba)
     if "numba.core.config" in sys.modules:
         sys.modules["numba.core.config"].CACHE_LOCATOR_CLASSES = f"{ours},{locators}"  # type: ignore[attr-defined]
     elif ours not in locators.split(","):
-        os.environ[LOCATORS] = f"{ours},{locators}"
+        os.environ[_LOCATORS] = f"{ours},{locators}"
 
 
 _keep_compiled_code()

@@ -48,10 +48,9 @@ from numba.core.caching import IndexDataCacheFile
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.types import abstract
 
-from luckbase.solver import LOCATORS
-
 P = ParamSpec("P")
 R = TypeVar("R")
+LOCATORS = "NUMBA_CACHE_LOCATOR_CLASSES"
 _Dispatcher: Any = registry.CPUDispatcher
 _IndexDataCacheFile: Any = IndexDataCacheFile
 _TypeMetaclass: Any = abstract._TypeMetaclass
