@@ -191,7 +191,7 @@ def _made(hint: Any) -> Callable[[Any], Any] | None:
         return None
     if isinstance(kind, type) and issubclass(kind, Result):
         return kind.as_json
-    made = [] if kind is Literal else [_made(one) for one in inner if one is not type(None)]
+    made = [_made(one) for one in inner if one is not type(None)]
     if kind in (Union, UnionType) and (len(made) == 1 or not any(made)):
         return made[0]
     if kind in (list, tuple) and made and len({*made}) == 1:

@@ -68,6 +68,13 @@ class Advice(Result):
     source: str
     margin_class: IfAny[str] = None
 
+    @property
+    def best_by_class(self) -> str:
+        """The best action of a table of decisions and, where it is stored, by how much."""
+        return (
+            f"{self.best}, by {self.margin_class} points" if self.margin_class else f"{self.best}"
+        )
+
 
 @dataclass(frozen=True)
 class Said(Result):
@@ -260,8 +267,7 @@ def in_words(said: Said, game: Game) -> list[str]:
     if advice is None:
         return [*lines, f"  no advice: {said.unpriced}"]
     if advice.margin_class is not None:
-        by = f", by {advice.margin_class} points" if advice.margin_class else ""
-        lines.append(f"  {advice.best}{by}: {advice.why}")
+        lines.append(f"  {advice.best_by_class}: {advice.why}")
     elif advice.margin is None:
         lines.append(f"  {said.up} must {advice.best or 'play'}")
     else:

@@ -224,8 +224,7 @@ def _priced(
         return replace(bare, value=there.answer.value or None)
     advice = advice_at(table, there, names)
     if advice.margin_class is not None:
-        by = f", by {advice.margin_class} points" if advice.margin_class else ""
-        said = f"best is {advice.best}{by}; the table stores decisions without payoffs"
+        said = f"best is {advice.best_by_class}; the table stores decisions without payoffs"
         return replace(bare, best=advice.best, why=advice.why, unpriced=said)
     costs = {each.action: each.cost for each in advice.choices}
     if taken not in costs:  # level in units, and not in dollars

@@ -40,7 +40,6 @@ from luckbase.cluster.table.columns import parse_where
 from luckbase.cluster.table.decisions import (
     codes_of,
     file_names,
-    in_threads,
     write_blocks,
     write_runs,
 )
@@ -48,6 +47,7 @@ from luckbase.cluster.table.folder import drop_files
 from luckbase.cluster.table.format import (
     FileReceipt,
     file_entry,
+    in_threads,
     key_range,
     put_file,
     tier_files,

@@ -14,7 +14,6 @@ import math
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -51,6 +50,7 @@ from luckbase.cluster.table.format import (
     SealedFile,
     TierFile,
     file_entry,
+    in_threads,
     numbers_of,
     payoff_columns,
     row_group_rows,
@@ -603,11 +603,7 @@ class SolveTier:
                 return write_tier(storage, layout, tier, file, own, decisions, error)
 
             wanted = [file for file in tier_files(layout, tier) if file.name in self.names]
-            if min(layout.threads, len(wanted)) == 1:
-                written = [*map(write, wanted)]
-            else:
-                with ThreadPoolExecutor(min(layout.threads, len(wanted))) as pool:
-                    written = [*pool.map(write, wanted)]
+            written = in_threads(write, wanted, layout.threads)
             files = {file.name: one for file, one in zip(wanted, written, strict=True)}
             receipt = Receipt(shard=self.shard, solve_seconds=seconds, files=files, tally=tally)
             done = receipt.with_bytes(storage, self.location.mark)

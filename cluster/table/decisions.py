@@ -18,12 +18,10 @@ import hashlib
 import json
 import os
 import time
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +37,7 @@ from luckbase.cluster.table.format import (
     column_of,
     constants,
     flush_and_seal,
+    in_threads,
     labelled,
     names_column,
     row_group_rows,
@@ -62,8 +61,6 @@ _ZSTD = 6
 _CHUNK = 1 << 22
 RUN_ROWS = 1 << 18
 """Runs of a row group of Parquet."""
-S = TypeVar("S")
-R = TypeVar("R")
 
 
 def file_names(layout: DecisionLayout[Any], tier: Any) -> tuple[str, str]:
@@ -177,18 +174,6 @@ def write_runs(
             writer.close()
     length, footer, checks = flush_and_seal(path)
     return FileReceipt(path, 0, 1, length, footer, checks, 0.0, time.perf_counter() - started)
-
-
-def in_threads(do: Callable[[S], R], each: Iterable[S], threads: int) -> Iterator[R]:
-    """What `do` makes of each, in order, made in so many threads, a few ahead."""
-    ahead: deque[Future[R]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
-        for one in each:
-            ahead.append(pool.submit(do, one))
-            if len(ahead) > 2 * threads:
-                yield ahead.popleft().result()
-        while ahead:
-            yield ahead.popleft().result()
 
 
 def _run_table(

@@ -27,6 +27,7 @@ from luckbase.solver.games.press_your_luck.kernel import CHUNK, add_taps
 from luckbase.solver.games.press_your_luck.layout import Planes
 from tests.bench.choosing import planes_of
 from tests.bench.search import LARGE, _rules_seconds, large_search, table_states
+from tests.bench.timing import best_of
 
 RUNS = 5
 TRIAD = 1 << 24
@@ -58,12 +59,7 @@ def roofline_suite(board: Path, results: Path) -> None:
 
 def processor(work: Callable[[], object]) -> float:
     """The least processor seconds of `RUNS`."""
-    found = []
-    for _ in range(RUNS):
-        started = time.process_time()
-        work()
-        found.append(time.process_time() - started)
-    return min(found)
+    return best_of(RUNS, work, time.process_time)
 
 
 @njit(cache=True)

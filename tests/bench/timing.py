@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable
 
 
-def best_of(runs: int, work: Callable[[], object]) -> float:
+def best_of(
+    runs: int, work: Callable[[], object], clock: Callable[[], float] = time.perf_counter
+) -> float:
     """The least seconds of several runs."""
     times = []
     for _ in range(runs):
-        started = time.perf_counter()
+        started = clock()
         work()
-        times.append(time.perf_counter() - started)
+        times.append(clock() - started)
     return min(times)
