@@ -430,8 +430,11 @@ class _Search(Work[SolvedSearch]):
                     "off the other players' payoffs are there is unknown; a table solved with "
                     "payoffs=float64 would say"
                 )
-        commit(self.ledger, Done(self.goal.ask, len(mine), rows))
-        places = self._forget_shards()  # from here on nobody goes on from them
+        ask, named = self.goal.ask, {entry.place for entry in self.ledger.files.values()}
+        # Of solves that were stopped and cut otherwise; listed before the line that fences others.
+        left = {name for name in self.storage.list(f"{self.part}/") if made_by(name, ask)} - named
+        commit(self.ledger, Done(ask, len(mine), rows))
+        places = [*self._forget_shards(), *left]  # from here on nobody goes on from them
         compact(self.ledger)
         for place in places:
             self.storage.delete(place)

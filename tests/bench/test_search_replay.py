@@ -97,4 +97,5 @@ def test_each_level_waits_for_the_one_above_and_each_task_for_those_before_it(
     assert looked.seconds == pytest.approx(found.seconds + 2.0 * len(finds))
     assert looked.path == pytest.approx(found.path + 2.0 * len(finds))
     slow = replay_search(times, workers, Costs(bytes_a_second=1.0, cores=1))
-    assert slow.seconds >= found.seconds  # on a link of its own each
+    assert slow.seconds >= max(slow.path, times.work / workers) - 1e-9  # another order may be luck
+    assert slow.path >= found.path

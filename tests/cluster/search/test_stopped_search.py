@@ -302,17 +302,18 @@ def test_a_stage_file_that_is_solved_and_still_read_is_found_again_when_it_is_lo
 
 @pytest.fixture
 def halfway(small: None, tmp_path: Path) -> Callable[[str], Path]:
-    """A search that was stopped once a step was done a few times."""
+    """A search that was stopped once a step was done a few times; the file of the last one is
+    written and nothing says so."""
 
     def stopped(step: str) -> Path:
         do = getattr(StageSearch, step)
         done = []
 
         def stops(search: StageSearch, *how: object) -> None:
-            do(search, *how)
-            done.append(0)
             if len(done) == {"_keep": 7, "commit": 40}[step]:
                 raise KeyboardInterrupt
+            do(search, *how)
+            done.append(0)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(StageSearch, step, stops)
