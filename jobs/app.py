@@ -155,7 +155,10 @@ def _luckbase(
 def main() -> None:
     """Run the command line and leave with its exit code."""
     process.name_streams()
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if sys.argv[1:2] == ["query"]:
+        process.leave(code)
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:

@@ -21,10 +21,10 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from types import FrameType
-from typing import Any, ClassVar, TextIO
+from typing import Any, ClassVar, NoReturn, TextIO
 
 from luckbase.solver.errors import LuckbaseError
 
@@ -106,6 +106,14 @@ def name_streams() -> None:
         sys.stdin = open(os.devnull)  # noqa: SIM115 (stays open)
     sys.stdout = _named(sys.stdout, "stdout")
     sys.stderr = _named(sys.stderr, "stderr")
+
+
+def leave(code: int) -> NoReturn:
+    """End this process now, as the system frees its memory in no time; Python takes 60 ms."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, StreamError):
+            stream.flush()
+    os._exit(code)
 
 
 def _named(stream: TextIO | None, called: str) -> TextIO:

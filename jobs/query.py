@@ -66,12 +66,11 @@ def query(
         if opened.decisions_alone:
             _print_decision(opened, state, payoffs, games, max_states, as_json)
             return
-        from luckbase.cluster.table.moves import moves
-        from luckbase.cluster.table.why import why
+        from luckbase.cluster.table.why import explain
 
         progress = terminal.search_progress(opened, state, max_states)
-        there = moves(opened, state, max_states, progress)
-        reasons = list(map(str, why(opened, there)))
+        there, claims = explain(opened, state, max_states, progress)
+        reasons = list(map(str, claims))
         name, defaults = opened.game.payoff_name, opened.game.fields.left_out(state)
     if as_json:
         terminal.print_json(there.answer, {"why": reasons})

@@ -459,8 +459,7 @@ class Lookup:
         for at in self._shares(states, np.flatnonzero(owners < 0)):
             found, there[at] = self._stepped(states[at], inputs[at])
             pieces.append((at, found))
-        for i in np.unique(owners[owners >= 0]).tolist():
-            part = self.parts[i]
+        for i, part in enumerate(self.parts):
             for at in self._shares(states, np.flatnonzero(owners == i), part):
                 whole = len(at) == len(states) and (np.diff(at) == 1).all()
                 known = (edges, payoffs) if whole else (None, None)
@@ -557,8 +556,8 @@ class Lookup:
         """The best actions of canonical states, as they are stored; None of what is not held."""
         owners = self.owners(states)
         names = np.full(len(states), None, object)
-        for i in np.unique(owners[owners >= 0]).tolist():
-            at, part = np.flatnonzero(owners == i), self.parts[i]
+        for i, part in enumerate(self.parts):
+            at = np.flatnonzero(owners == i)
             names[at] = part.stored_best(states[at])
         found: list[str | None] = names.tolist()
         return found

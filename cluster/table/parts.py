@@ -245,7 +245,7 @@ class Part(ABC):
         """The rows (n,) of `q` that are the best actions of expanded states (n, fields), as they
         are stored; where none is, the earliest of tied ones. Raises CorruptTableError for one that
         its state does not have."""
-        met = {self.game.action_name(a): a for a in np.unique(q.actions).tolist() if a >= 0}
+        met = {self.game.action_name(a): a for a in set(q.actions.tolist()) if a >= 0}
         numbers = [met.get(name, -2) for name in rows.labels]
         best = np.array([*numbers, -1], np.int64)[rows.best]
         found = chosen(q, actors, self.tolerance)

@@ -114,9 +114,9 @@ class Table(Lookup):
     def why(self, state: State, max_states: int = MAX_SEARCHED) -> list[str]:
         """Why the best action at a state is the best, a sentence each: what chance brings, what the
         sure thing pays, where the decision turns (`cluster.table.why`). Raises as `moves`."""
-        from luckbase.cluster.table.why import why
+        from luckbase.cluster.table.why import explain
 
-        return list(map(str, why(self, self.moves(state, max_states))))
+        return list(map(str, explain(self, state, max_states)[1]))
 
     def follow(
         self, state: State, max_states: int = MAX_SEARCHED,

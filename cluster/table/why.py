@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from luckbase.cluster.table.moves import Move, Moves, Outcome
+from luckbase.cluster.table.moves import Move, Moves, Outcome, moves
 from luckbase.cluster.words import noun
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.fields import Field
+from luckbase.solver.game.fields import Field, State
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups, TurningPoint
 from luckbase.solver.game.rules import DECISION
@@ -34,7 +34,7 @@ from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import NUMBERS, capital
 
 if TYPE_CHECKING:
-    from luckbase.cluster.table.lookup import Lookup
+    from luckbase.cluster.table.lookup import Lookup, OnLevel
 
 MAX_LINE = 256
 """States that are looked up along a field, around the one that was asked about."""
@@ -267,6 +267,24 @@ def why_all(table: Lookup, states: Sequence[Moves]) -> list[tuple[Claim, ...]]:
     return [tuple(_claims(table, there, line)) for there, line in zip(states, lines, strict=True)]
 
 
+def explain(
+    table: Lookup, state: State, max_states: int = 0, on_level: OnLevel | None = None
+) -> tuple[Moves, tuple[Claim, ...]]:
+    """What can happen at a state, and why the best action is it; raises as `moves`. Of a store all
+    that both look up is read at once."""
+    game = table.game
+    states = game.canonical_states(game.fields.read(state).reshape(1, -1))
+    edges, field = expand(game, states), _turning_field(game)
+    wanted, actor = [states, edges.children], int(edges.actors[0])
+    if field is not None and actor >= 0:
+        line = _line_through(game, states[0], _column(game, field, actor), MAX_LINE // 2)
+        wanted.append(game.known_states(game.fields.values(line))[0])
+    for part in table.parts:
+        part.fetch(np.concatenate(wanted))
+    there = moves(table, state, max_states, on_level)
+    return there, why(table, there)
+
+
 def _has_choice(there: Moves) -> bool:
     """Whether one player decides there, between several actions, and the best is known; of a table
     of decisions it is the only one that is."""
@@ -425,14 +443,21 @@ choice, without a gap; and what is best there."""
 def _lines(table: Lookup, states: Sequence[Moves]) -> list[Line | None]:
     """Of each state the line of the field that the game says, if it says one and there is a
     choice."""
-    groups, lines = table.game.get(Groups), list[Line | None]([None] * len(states))
-    if groups is not None and groups.turning is not None:
-        (field,) = (each for each in table.game.fields if each.name == groups.turning.field)
+    field, lines = _turning_field(table.game), list[Line | None]([None] * len(states))
+    if field is not None:
         chosen = [i for i, there in enumerate(states) if _has_choice(there)]
         found = _along(table, [states[i] for i in chosen], field, MAX_LINE // 2)
         for i, line in zip(chosen, found, strict=True):
             lines[i] = line
     return lines
+
+
+def _turning_field(game: Game) -> Field | None:
+    """The field along which decisions turn, where the game says one."""
+    groups = game.get(Groups)
+    if groups is None or groups.turning is None:
+        return None
+    return next(each for each in game.fields if each.name == groups.turning.field)
 
 
 def _turns(table: Lookup, there: Moves, line: Line | None) -> Iterator[Turn | Otherwise]:
@@ -467,20 +492,28 @@ def _column(game: Game, field: Field, actor: int) -> int:
     return game.columns.index(field.columns[actor if field.length > 1 else 0])
 
 
+def _line_through(game: Game, state: Ints, column: int, most: int) -> Ints:
+    """Numbers (n, fields) as those of a state but for one column, at most so many to each side."""
+    low, high = game.fields.bounds[:, column].tolist()
+    here = int(state[column])
+    line = np.arange(max(low, here - most), min(high, here + most - 1) + 1)
+    states = np.repeat(state[None], len(line), axis=0)
+    states[:, column] = line
+    return states
+
+
 def _along(table: Lookup, states: Sequence[Moves], field: Field, most: int) -> list[Line]:
     """The lines of a field through states at which somebody decides, at most so many numbers to
     each side."""
     if not states:
         return []
-    game, lines = table.game, list[Ints]()
+    game = table.game
     actors = [(there.answer.to_act or 0) - 1 for there in states]
     columns = [_column(game, field, actor) for actor in actors]
-    for there, column in zip(states, columns, strict=True):
-        low, high = game.fields.bounds[:, column].tolist()
-        here = int(there.numbers[column])
-        line = np.arange(max(low, here - most), min(high, here + most - 1) + 1)
-        lines.append(np.repeat(there.numbers[None], len(line), axis=0))
-        lines[-1][:, column] = line
+    lines = [
+        _line_through(game, there.numbers, column, most)
+        for there, column in zip(states, columns, strict=True)
+    ]
     which = np.repeat(np.arange(len(lines)), [*map(len, lines)])
     asked = np.concatenate(lines)
     found, sound = game.known_states(game.fields.values(asked))

@@ -23,6 +23,7 @@ import pytest
 
 import luckbase
 from luckbase.cluster.table.folder import read_ledger
+from luckbase.cluster.table.format import RowGroups
 from luckbase.cluster.table.index import INDEX, read_ahead
 from luckbase.cluster.table.place import Place, place_of, storage_at
 from luckbase.cluster.table.storage import Folder
@@ -133,6 +134,26 @@ def test_a_fresh_process_answers_in_at_most_four_requests(
     assert said.items() >= local.ask(STATE).as_json().items()
     assert 2 <= len(proxy.requests) <= 4
     assert [method for method, *_ in proxy.requests] == ["GET"] * len(proxy.requests)
+
+
+def test_what_a_state_and_its_reasons_look_up_is_read_in_one_round(
+    bucket: str, tmp_path: Path, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("luckbase.cluster.table.format.ROW_GROUP", 100)
+    solved = luckbase.solve(luckbase.load_board(TINY, frontier=1), results=tmp_path)
+    rounds, fetch, uri = [], RowGroups.fetch, f"{bucket}/rounds"
+
+    def counted(groups: RowGroups, wanted: Any) -> None:
+        before = len(proxy.requests)
+        fetch(groups, wanted)
+        rounds.append(len(proxy.requests) - before)
+
+    monkeypatch.setattr(RowGroups, "fetch", counted)
+    with open_table(solved.table) as local:
+        local.publish(uri)
+        with open_table(uri) as found:
+            assert found.why(STATE) == local.why(STATE) != []
+    assert rounds[0] and not any(rounds[1:])
 
 
 def test_the_index_is_read_while_the_command_line_is_imported(
