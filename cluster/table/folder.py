@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -321,17 +322,20 @@ def damaged_files(storage: Storage, where: Path, ledger: Ledger) -> dict[str, st
 
 
 def check_bytes(
-    storage: Storage, where: Path, ledger: Ledger, on_rows: OnRows = nobody
-) -> dict[str, str]:
+    storage: Storage, where: Path, ledger: Ledger, on_rows: OnRows = nobody,
+    checked: Mapping[str, set[int]] = {},
+) -> dict[str, str]:  # fmt: skip
     """The files that are not as they were written, by name: every byte of all of them is read.
-    on_rows: told how many rows lie in those that were read, and in all."""
+    on_rows: told how many rows lie in those that were read, and in all. checked: row groups, by
+    file, that were read before."""
     from luckbase.cluster.machine import cores
     from luckbase.cluster.table.decisions import opened  # brings pyarrow
 
     def check(entry: FileEntry) -> str | None:
         try:
             with closing(opened(storage, where, entry)) as file:
-                for group in file.ahead(range(file.groups)):
+                left = {*range(file.groups)} - checked.get(entry.name, set())
+                for group in file.ahead(sorted(left)):
                     file.check(group)
         except CorruptTableError as error:
             return str(error)

@@ -295,6 +295,8 @@ class SealedFile:
         self.storage, self.path, self.entry = storage, where / entry.place, entry
         self.known: dict[Span, bytes] = {}
         """Bytes that were read and will be asked for."""
+        self.checked: set[int] = set()
+        """Row groups whose bytes were read and are as they were written."""
         self._checks = entry.check_list()
         self._open(about, raw)
         if len(self._checks) != len(self._starts):
@@ -388,6 +390,7 @@ class SealedFile:
         content = self._read(*self.bytes_of(group))
         if _check(content) != self._checks[1 + group]:
             raise self._changed(f"row group {group + 1} of {self.groups}")
+        self.checked.add(group)
         return content
 
     def read(self, group: int, columns: Sequence[str]) -> Any:
@@ -516,8 +519,13 @@ class RowGroups:
     def reopen(self, i: int) -> SealedFile:
         """File number i once more, for a thread of its own."""
         found = self.sealed(self.storage, self.where, self.entries[i], self.file(i).about)
-        found.known = dict(self.file(i).known)
+        found.known, found.checked = dict(self.file(i).known), self.file(i).checked
         return found
+
+    @property
+    def checked(self) -> dict[str, set[int]]:
+        """Of files, by name, the row groups that were read whole (`SealedFile.checked`)."""
+        return {self.entries[i].name: file.checked for i, file in self._files.items()}
 
     def get(self, i: int, number: int, kind: str) -> Any:
         """A row group of file i, decoded."""

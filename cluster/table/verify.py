@@ -14,6 +14,7 @@ rounded table it is the error where all decisions are told: those that are not a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -25,7 +26,6 @@ from luckbase.cluster.table import OnRows, nobody
 from luckbase.cluster.table.decisions import DecisionPart, codes_of, file_names
 from luckbase.cluster.table.folder import check_bytes, files_there, read_ledger
 from luckbase.cluster.table.format import (
-    SealedFile,
     key_range,
     numbers_of,
     row_group_rows,
@@ -37,6 +37,7 @@ from luckbase.cluster.table.place import storage_at
 from luckbase.cluster.words import many
 from luckbase.solver import load_layout
 from luckbase.solver.dense import decisions_in_order
+from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.result import Flat, PythonOnly, Result
@@ -97,8 +98,12 @@ class Verdict(Result):
 def verify(table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = nobody) -> Verdict:
     """Every byte of the table's files, if it has any, then `sample` rows (None: all). on_rows: told
     how far it is with the one, then with the other."""
-    faults, files = check_files(table, on_rows), () if table.ledger is None else table.ledger.files
-    residuals = None
+    residuals, files = None, () if table.ledger is None else table.ledger.files
+    if table.ledger is not None and storage_at(table.where).anywhere and not table.decisions_alone:
+        with suppress(CorruptTableError):  # what is read for them is checked, and not read again
+            residuals = check_residuals(table, sample, seed, on_rows) if table.rows else None
+    faults = check_files(table, on_rows)
+    residuals = None if faults else residuals
     if not faults and table.decisions_alone:
         residuals = check_decisions(table, sample, seed, on_rows)
         if residuals.faults:
@@ -108,7 +113,7 @@ def verify(table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = n
                 f"{residuals.state}"
             )
     elif not faults and table.rows:
-        residuals = check_residuals(table, sample, seed, on_rows)
+        residuals = residuals or check_residuals(table, sample, seed, on_rows)
         if residuals.faults:
             faults.append(
                 f"{residuals.faults} of {many(residuals.rows, 'row')} have a residual above what "
@@ -123,7 +128,10 @@ def check_files(table: Lookup, on_rows: OnRows = nobody) -> list[str]:
     if table.ledger is None:
         return []
     ledger, storage = table.ledger, storage_at(table.where)
-    bad = check_bytes(storage, table.where, ledger, on_rows)
+    checked: dict[str, set[int]] = {}
+    for part in table.parts if storage.anywhere else ():
+        checked |= part.groups.checked
+    bad = check_bytes(storage, table.where, ledger, on_rows, checked)
     faults = list(bad.values())
     for part in table.parts:
         for entry in part.entries:
@@ -163,21 +171,20 @@ def _check_entry(part: Part, entry: FileEntry) -> list[str]:
     """Whether a file's rows and keys are those that its tier, or its own keys, ask for."""
     if not part.paid:
         return _check_blocks(cast("DecisionPart", part), entry)
-    file = SealedFile(part.groups.storage, part.where, entry)
-    rows = int(file.about.num_rows)
-    wrong = [] if rows == entry.rows else [f"has {many(rows, 'row')}, the ledger says {entry.rows}"]
-    if isinstance(part, TierPart):
-        wrong += _check_tier(part, entry)
-    else:
-        keys = [numbers_of(file.read(i, ["key"]).column(0)) for i in range(file.groups)]
-        every = np.concatenate(keys)
-        ends = (int(every[0]), int(every[-1])) if len(every) else (0, 0)
-        if ends != (entry.first_key, entry.last_key):
-            wrong.append("its first or last key is not what the ledger says")
-        if (every[1:] <= every[:-1]).any():
-            wrong.append("its keys do not ascend")
-    file.close()
-    return [f"{file.path}: {why}" for why in wrong]
+    with part.groups.passing(entry) as file:
+        rows = int(file.about.num_rows)
+        wrong = [f"has {many(rows, 'row')}, the ledger says {entry.rows}"] * (rows != entry.rows)
+        if isinstance(part, TierPart):
+            wrong += _check_tier(part, entry)
+        else:
+            keys = [numbers_of(file.read(i, ["key"]).column(0)) for i in range(file.groups)]
+            every = np.concatenate(keys)
+            ends = (int(every[0]), int(every[-1])) if len(every) else (0, 0)
+            if ends != (entry.first_key, entry.last_key):
+                wrong.append("its first or last key is not what the ledger says")
+            if (every[1:] <= every[:-1]).any():
+                wrong.append("its keys do not ascend")
+        return [f"{file.path}: {why}" for why in wrong]
 
 
 def _check_blocks(part: DecisionPart, entry: FileEntry) -> list[str]:

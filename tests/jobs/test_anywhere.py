@@ -156,6 +156,27 @@ def test_what_a_state_and_its_reasons_look_up_is_read_in_one_round(
     assert rounds[0] and not any(rounds[1:])
 
 
+def test_verify_reads_every_byte_of_a_store_once(
+    uri: str, proxy: Proxy, capsys: pytest.CaptureFixture[str]
+) -> None:
+    proxy.seconds = 0.0
+    assert run(["verify", uri, "--sample", "300"]) == 0
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for path, part in proxy.parts:
+        if path.endswith(".parquet"):
+            assert part is not None
+            first, last = map(int, part.removeprefix("bytes=").split("-"))
+            spans.setdefault(path, []).append((first, last + 1))
+    with open_table(uri) as found:
+        files = {entry.place: entry.bytes for entry in found.ledger.files.values()}
+    assert len(spans) == len(files)
+    for path, read in spans.items():
+        (size,) = (size for place, size in files.items() if path.endswith(place))
+        read.sort()
+        assert [stop for _, stop in read] == [*(start for start, _ in read[1:]), size]
+        assert read[0][0] in (0, 4)  # Parquet's first four bytes are no row group's
+
+
 def test_the_index_is_read_while_the_command_line_is_imported(
     uri: str, proxy: Proxy, local: StoredTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
