@@ -21,7 +21,16 @@ settings.register_profile("luckbase", deadline=None)
 settings.load_profile("luckbase")
 
 
-LONGEST = ("tests/e2e/test_hosts.py", "tests/cluster/search/test_memory_limit.py")
+HOSTS = "tests/e2e/test_hosts.py"
+LONG = (
+    "tests/e2e/test_solve.py::test_ray_workers_give",
+    "tests/jobs/test_help.py::test_the_examples_work",
+    "tests/cluster/search/test_memory_limit.py",
+    "tests/solver/games/test_press_your_luck_choosing.py",
+    "tests/mutations/test_mutations.py",
+    "tests/test_one_name.py",
+    "tests/solver/test_njit_cache.py",
+)
 ROOM = 8 << 30
 """Tests write to memory where so many bytes are free there."""
 
@@ -46,9 +55,22 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest first, so that nothing is left to do beside it at the end."""
-    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What takes long first, so that nothing is left to do beside it at the end. The share of the
+    first worker (a run of items, by xdist's worksteal) begins with what waits for hosts and the
+    run's Ray cluster more than it computes, and those of the others with the rest of it."""
+    workers = max(2, getattr(config, "workerinput", {}).get("workercount", 1))
+    waiting, long, short = list[pytest.Item](), list[pytest.Item](), list[pytest.Item]()
+    for item in items:
+        waits = HOSTS in item.nodeid or "ray_cluster" in getattr(item, "fixturenames", ())
+        (waiting if waits else long if item.nodeid.startswith(LONG) else short).append(item)
+    made = list[pytest.Item]()
+    for k in range(workers):
+        first = long[k - 1 :: workers - 1] if k else waiting
+        rest = max(0, (len(items) - len(made)) // (workers - k) - len(first))
+        made += first + short[:rest]
+        del short[:rest]
+    items[:] = made
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

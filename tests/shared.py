@@ -29,6 +29,14 @@ from luckbase.solver import njit
 from luckbase.solver.game.arrays import Ints
 from tests.places import ROOT
 
+RAY = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_worker_niceness": "0",  # at Ray's 15 a worker waits for all tests that run beside it
+    "RAY_num_workers_soft_limit": "8",  # else whoever idles for a second ends, and starts again
+    "RAY_memory_monitor_refresh_ms": "0",  # what others use of the memory ends no worker
+}
+"""The settings of Ray's processes in tests."""
 FIRST_CODE = "first-code"
 """The folder of what the first of `first_solves` compiled."""
 CLUSTER = "cluster"
@@ -168,7 +176,7 @@ def end_cluster(folder: Path) -> None:
 
 def _keep_cluster(said: Path, run: int) -> None:
     """Ray's head, until its file or the run goes."""
-    os.environ["RAY_USAGE_STATS_ENABLED"] = os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
+    os.environ.update(RAY)
     import ray
 
     started = ray.init(

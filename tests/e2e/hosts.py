@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from luckbase.solver.njit import PACKAGE, cache_roots, digest_of, own_files
+from tests.shared import RAY
 
 ROOT = Path(__file__).parents[2]
 NET, PORT = "10.78.0", 6379
@@ -187,8 +188,7 @@ class Hosts:
             "TMPDIR": str(self.folder / name / "tmp"), "RAY_TMPDIR": "/tmp",  # short, for sockets
             "RAY_AUTH_TOKEN_PATH": str(self.folder / "token"), "LANG": "C.UTF-8",
             "PATH": f"{Path(sys.executable).parent}:/usr/sbin:/usr/bin:/sbin:/bin",
-            "RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-            "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", **self.env, **self.envs[name],
+            "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", **RAY, **self.env, **self.envs[name],
         }  # fmt: skip
         said = [f"{key}={value}" for key, value in env.items() if value]
         inside = ["-t", str(self.pids[name]), "-n", "-m", "-p", "-u", f"--wd={self.folder}"]

@@ -17,8 +17,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -119,14 +122,35 @@ class Solve:
     def signal(self, number: signal.Signals) -> None:
         """Send the driver a signal."""
         for pid in self.hosts.processes(self.on):
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            if b"luckbase" in words and b"solve" in words:
-                os.kill(pid, number)
+            with suppress(FileNotFoundError, ProcessLookupError):  # it ended meanwhile
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+                if b"luckbase" in words and b"solve" in words:
+                    os.kill(pid, number)
+
+    @contextmanager
+    def slow(self) -> Iterator[None]:
+        """The driver runs a fifth of the time: it is not done while something else starts."""
+        done = threading.Event()
+
+        def stop_and_go() -> None:
+            while not done.wait(0.2):
+                self.signal(signal.SIGSTOP)
+                done.wait(0.8)
+                self.signal(signal.SIGCONT)
+
+        with ThreadPoolExecutor(1) as pool:
+            going = pool.submit(stop_and_go)
+            try:
+                yield
+            finally:
+                done.set()
+                going.result()
+                self.process.send_signal(signal.SIGCONT)  # nsenter stops with what it waits for
 
     def kill(self) -> None:
         """End the driver at once."""
         self.signal(signal.SIGKILL)
-        self.process.send_signal(signal.SIGCONT)  # nsenter stops with what it waits for
+        self.process.send_signal(signal.SIGCONT)
         self.process.wait()
 
     def clear(self) -> None:
@@ -163,15 +187,16 @@ def notes(hosts: Hosts, on: str = "head") -> str:
 
 
 def test_disks_of_their_own_a_killed_host_and_one_that_joins(tmp_path: Path, clean: Any) -> None:
-    with cluster(tmp_path, private=True, env=SHORTER) as hosts:
+    with cluster(tmp_path, private=True, env=SHORTER, compiled=True) as hosts:
         solve = Solve(hosts)
         solve.until(1)
-        hosts.add("node3")
-        running = next(hosts.disk("head").rglob(RUNNING))
-        while len((seen := json.loads(running.read_text()))["nodes"]) < 4:
-            time.sleep(0.1)  # until the file goes: the solve is over, and nobody has joined
-        assert seen["shards_total"] == 74 and solve.files < 74
-        hosts.kill("node1")
+        with solve.slow():
+            hosts.add("node3", compiled=True)
+            running = next(hosts.disk("head").rglob(RUNNING))
+            while len((seen := json.loads(running.read_text()))["nodes"]) < 4:
+                time.sleep(0.1)  # until the file goes: the solve is over, and nobody has joined
+            assert seen["shards_total"] == 74 and solve.files < 74
+            hosts.kill("node1")
         solve.end()
         assert digests(hosts.disk("head")) == clean(DENSE)
         said = notes(hosts)
@@ -196,8 +221,8 @@ def test_disks_of_their_own_a_killed_host_and_one_that_joins(tmp_path: Path, cle
 def test_hosts_that_are_made_of_something_else_are_left_out_by_name(
     tmp_path: Path, clean: Any
 ) -> None:
-    """One has other code of luckbase, which does not matter; one another pyarrow, which does. A
-    host without the token does not come in."""
+    """One has other code of luckbase and nothing compiled, which does not matter; one another
+    pyarrow, which does. A host without the token does not come in."""
     other = tmp_path / "other"
     shutil.copytree(ROOT / "luckbase", other / "luckbase", ignore=shutil.ignore_patterns("*.pyc"))
     rules = other / "luckbase/solver/games/press_your_luck/game.py"
@@ -213,7 +238,7 @@ def test_hosts_that_are_made_of_something_else_are_left_out_by_name(
         assert digests(hosts.disk("head")) == clean(SMALL)
         assert "node test-node2 (10.78.0.3) is left out: it has pyarrow 1.0.0, not" in notes(hosts)
         solve.clear()
-        hosts.make("node9", env={"RAY_AUTH_TOKEN_PATH": "/nowhere/token"})
+        hosts.make("node9", env={"RAY_AUTH_TOKEN_PATH": "/nowhere/token"}, compiled=True)
         refused = Solve(hosts, SMALL, on="node9")
         assert refused.process.wait(90) == 2
         said = refused.log.read_text().removeprefix("compiling, the first time only …\n")
@@ -227,16 +252,12 @@ def test_hosts_that_are_made_of_something_else_are_left_out_by_name(
 def test_a_shared_folder_a_second_solve_and_a_killed_driver(tmp_path: Path, clean: Any) -> None:
     """The hosts see one folder. A solve of the same table on another host is refused, by name; the
     driver is killed, and the same command goes on, on another host."""
-    with cluster(tmp_path, ("node1",), head_cpus=2) as hosts:
+    with cluster(tmp_path, ("node1",), head_cpus=2, compiled=True) as hosts:
         solve = Solve(hosts)
         solve.until(10)
-        second = Solve(hosts, on="node1")
-        while second.process.poll() is None:  # slow, else it may end while the second one starts
-            solve.signal(signal.SIGSTOP)
-            time.sleep(0.8)
-            solve.signal(signal.SIGCONT)
-            time.sleep(0.2)
-        assert second.process.returncode == 2
+        with solve.slow():
+            second = Solve(hosts, on="node1")
+            assert second.process.wait(90) == 2
         assert "another solve of this table is running: process" in second.log.read_text()
         assert "on test-head since" in second.log.read_text()
         solve.kill()
