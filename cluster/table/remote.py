@@ -45,6 +45,7 @@ FIRST = {"tries": 8, "seconds": 12.0}
 """How often, and how long, a request is made again; before a store has answered at all."""
 _SAID = re.compile(r"<Code>(\w+)</Code>|\(code: (\w+)\)")
 _STATUS = re.compile(r"status code: (\d+)")
+_NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
 _KEYS = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken",
          "AuthenticationFailed", "InvalidAuthenticationInfo")  # fmt: skip
 _FULL = ("QuotaExceeded", "InsufficientStorage", "code: 507", "no space left", "StorageFull")
@@ -124,7 +125,8 @@ class Objects(Storage):
             yield
         except (FileNotFoundError, exceptions.BaseError, ValueError) as error:
             said = str(error)
-            if isinstance(error, FileNotFoundError) and "NoSuchBucket" not in said:
+            no_bucket = any(code in said for code in _NO_BUCKET)
+            if isinstance(error, FileNotFoundError) and not no_bucket:
                 _answered.add((self.scheme, self.bucket))
                 where = f"{self.where}/{name}"
                 raise FileNotFoundError(errno.ENOENT, "is not there", where) from None
@@ -335,7 +337,7 @@ def _reason(said: str, does: str) -> str:
     first = said.partition("\n\nDebug")[0]
     again = "the same command goes on once it does"
     known: list[tuple[bool, str]] = [
-        (code == "NoSuchBucket", "there is no such bucket; make it first, or write another"),
+        (code in _NO_BUCKET, "there is no such bucket; make it first, or write another"),
         (code in _KEYS or status == "401",
          f"the store does not take the key ({code or status}); {KEYS_HELP}"),
         (code == "AccessDenied" or status == "403",

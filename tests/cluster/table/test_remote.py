@@ -232,7 +232,8 @@ def test_a_wrong_key_and_one_that_may_only_read(
         (507, b"InsufficientStorage", "the store is full; make room there"),
         (400, b"QuotaExceeded", "the store is full; make room there"),
         (400, b"ExpiredToken", r"does not take the key \(ExpiredToken\)"),
-        (418, b"Teapot", "Teapot"),
+        (404, b"ContainerNotFound", "there is no such bucket; make it first"),
+        (418, b"Teapot", "Teapot|418"),
     ],
 )
 def test_what_a_server_refuses_is_a_sentence(
@@ -243,7 +244,8 @@ def test_what_a_server_refuses_is_a_sentence(
     monkeypatch.setitem(remote.PATIENT, "seconds", 0.0)
     remote._store.cache_clear()
     storage, _ = between(lambda method, path, forward: (status, OTHER % code))
-    for ask in (lambda: storage.put("a", b"1"), lambda: storage.put_if_absent("b", b"1")):
+    puts = lambda: storage.put("a", b"1"), lambda: storage.put_if_absent("b", b"1")
+    for ask in (*puts, lambda: storage.read("c"), lambda: storage.list("d")):
         with pytest.raises(StoreError, match=said) as found:
             ask()
         assert "\n" not in str(found.value)
