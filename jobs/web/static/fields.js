@@ -184,6 +184,21 @@ function name(field) {
   return field.label ?? field.name;
 }
 
+/** A state that nobody draws, as a table: a row a field, a column a player. seat: who is up. */
+export function fieldTable(table, state, seat) {
+  const seats = table.fields.some((field) => field.players) ? Array.from({ length: table.players }, (_, i) => i + 1) : [];
+  const own = (each) => each === seat ? ".own" : "";
+  const cells = (field) => {
+    const values = [state[field.name] ?? defaultOf(field, table).split(",")].flat().map((value) => value.toLocaleString("en"));
+    if (field.players) return seats.map((each) => h(`td.n${own(each)}`, null, values[each - 1]));
+    return h("td.n", { colspan: String(seats.length || 1) }, values.join(", ") || "none");
+  };
+  const head = (each) => h(`th.n${own(each)}`, { scope: "col" }, `${player(each, seats.length)}${each === seat ? " · up" : ""}`);
+  return h("table", null,
+    seats.length ? h("thead", null, h("tr", null, h("td"), seats.map(head))) : null,
+    h("tbody", null, table.fields.map((field) => h("tr", null, h("th", { scope: "row" }, name(field)), cells(field)))));
+}
+
 function lengthOf(field, table) {
   return field.players ? field.length ?? table.players : field.length ?? 1;
 }

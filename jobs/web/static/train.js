@@ -3,6 +3,7 @@
 import * as address from "./address.js";
 import * as api from "./api.js";
 import { drawing, fill, h, newId, say, sorry } from "./dom.js";
+import { fieldTable } from "./fields.js";
 import { capital, Payoffs } from "./format.js";
 import { keys } from "./keys.js";
 
@@ -71,7 +72,7 @@ function ask(view, place) {
     h("button.main.move", { type: "button", onclick: () => decide(each.action) }, i < 9 ? h("kbd", { "aria-hidden": true }, String(i + 1)) : null, each.action)));
   const answer = h("section", { "aria-label": "Your decision" });
   const who = table.players > 1 ? `You are player ${got.seat}.` : "";
-  fill(place, h("section", { "aria-label": "The state" }, drawing(got.drawing, got.text), h("p.source", null, got.text)), answer);
+  fill(place, h("section", { "aria-label": "The state" }, drawing(got.drawing, got.text) ?? fieldTable(table, got.state, got.seat), h("p.source", null, got.text)), answer);
 
   function decide(action) {
     if (!view.asked.current() || !got.choices.some((each) => each.action === action)) return;

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import http.server
 import json
+import re
 import shutil
 import threading
 from collections.abc import Iterator
@@ -268,7 +269,11 @@ def test_a_phone_without_a_connection_has_all_of_a_small_site(
         page.goto(f"{where}#/t/{id}/{view}")
         expect(page.locator("main:not([aria-busy]) :is(h1, h2)").first).to_be_visible()
         expect(page.locator(".sorry")).to_have_count(0)
+    if game == "press-your-luck":
+        expect(page.locator("thead .own")).to_have_text(re.compile(r"^player \d · up$"))
     with open_table(path) as table:
+        rows = page.locator('section[aria-label="The state"] tbody th').all_inner_texts()
+        assert rows == [field.name for field in table.game.fields]
         states = some_states(table)
         words = [address(typed(table.game.describe(state))) for state in states]
         assert all(status == 200 for status, _ in asked(page, table, words))
