@@ -113,7 +113,8 @@ def decisions_in_order(
     whole: dict[T, Floats] = {}
     faces: dict[T, Floats] = {}
     for tier in order:
-        out, noted = np.empty(dense.shape(tier)), Decisions.blank(dense.rows(tier), margins)
+        kind, noted = dense.plane_type, Decisions.blank(dense.rows(tier), margins)
+        out = np.empty(dense.shape(tier), kind)
         below = layout.below(tier)
         under = None if below is None else whole[below]
         layout.solve_tier(tier, out, under, faces, never, noted)
@@ -121,7 +122,7 @@ def decisions_in_order(
         if tier in last:
             whole[tier] = out
         if tier in read_as_face:
-            faces[tier] = np.empty(layout.face_size(tier))
+            faces[tier] = np.empty(layout.face_size(tier), kind)
             layout.take_face(tier, out, faces[tier])
         for kept in (whole, faces):
             for child in [child for child in kept if last[child] == tier]:

@@ -65,7 +65,7 @@ from luckbase.cluster.table.place import storage_at
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Floats
+from luckbase.solver.game.arrays import Decisions, Floats
 from luckbase.solver.game.capabilities import DecisionLayout
 from luckbase.solver.sentences import option
 
@@ -90,6 +90,7 @@ class DecisionPlan(full.Plan):
 def make_plan(layout: DecisionLayout[Any], payoffs_of: str | None = None) -> DecisionPlan:
     """The plan of the decisions of a game's full table, one tier at a time."""
     dense, order = layout.layout, layout.tiers()
+    number = np.dtype(dense.plane_type).itemsize
     paid = _paid_tiers(layout, payoffs_of)
     faced = {child for tier in order for child in layout.faces_read(tier)}
     shards: list[Shard] = []
@@ -111,7 +112,7 @@ def make_plan(layout: DecisionLayout[Any], payoffs_of: str | None = None) -> Dec
         kept.append(size)
         if tier in faced:
             face[tier] = len(shards)
-            size = 8 * layout.face_size(tier)
+            size = number * layout.face_size(tier)
             name = f"{dense.tier_name(tier)}, its face"
             shards.append(Shard(len(shards), name, (whole[tier],), 0, size))
             names.append(())
@@ -230,6 +231,7 @@ class _Run(full.TierRun):
         super().__init__(work, report)
         self.decisions, self.tiers = work.decisions, work.decisions.tiers()
         self.threads, self.exact = max(1, work.threads // self.options.slots), False
+        self.kind = self.layout.plane_type
         self.turns: dict[Any, int] = {}
         self.rooms = [0, 0]  # numbers of the two buffers
         read = Counter(map(self.decisions.below, self.tiers))  # whole; few spins often, and kept
@@ -239,7 +241,7 @@ class _Run(full.TierRun):
                 self.rooms[turn] = max(self.rooms[turn], math.prod(self.layout.shape(tier)))
 
     def solve(self, own: int = 0) -> SolvedTiers:
-        return super().solve(own + 8 * max(self.rooms))
+        return super().solve(own + np.dtype(self.kind).itemsize * max(self.rooms))
 
     def _follow(self, steps: list[Instruction], receipt: Any = None) -> None:
         if self.turns:  # the buffer is free before the next tier takes it
@@ -332,19 +334,21 @@ class SolveDecisions:
         read = [*map(writable, payoffs)]
         under = None if below is None else read.pop(0)
         faces = dict(zip(layout.faces_read(tier), read, strict=True))
-        own = full.buffer("payoffs", dense.shape(tier)) if out is None else out
+        own = full.buffer("payoffs", dense.shape(tier), dense.plane_type) if out is None else out
         best = full.buffer("best", (dense.rows(tier),), np.int8)
         margin = full.buffer("margin", best.shape) if self.margin and self.names else None
         if margin is not None:
             margin.fill(np.nan)
         decisions = Decisions(best, margin)
-        layout.solve_tier(tier, own, under, faces, stop, decisions)
+        error = layout.solve_tier(tier, own, under, faces, stop, decisions)
         seconds = time.perf_counter() - started
         yield own if self.keep else None
-        files = self._write(tier, own, decisions) if self.names else {}
+        files = self._write(tier, own, decisions, error) if self.names else {}
         yield Receipt(shard=self.shard, solve_seconds=seconds, files=files), None
 
-    def _write(self, tier: Any, payoffs: Floats, decisions: Decisions) -> dict[str, FileReceipt]:
+    def _write(
+        self, tier: Any, payoffs: Floats, decisions: Decisions, error: float
+    ) -> dict[str, FileReceipt]:
         """Its files, in their places; written at the same time."""
         layout, dense = self.layout, self.layout.layout
         of_tier = {file.name: file for file in tier_files(dense, tier)}
@@ -354,7 +358,7 @@ class SolveDecisions:
             def written(name: str) -> FileReceipt:
                 if name in of_tier:
                     at = of_tier[name]
-                    file = write_tier(storage, dense, tier, at, payoffs, decisions, FLOAT64_ERROR)
+                    file = write_tier(storage, dense, tier, at, payoffs, decisions, error)
                 elif name.startswith(f"{DECISIONS}/"):
                     file = write_blocks(storage, layout, tier, codes)
                 else:

@@ -20,6 +20,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 from luckbase.cluster import machine
 from luckbase.cluster.machine import MemoryUsed
 from luckbase.cluster.run.lock import Lock, lock
@@ -344,6 +346,8 @@ class Run(ABC, Generic[S]):
     watch: Watch
     location: TableLocation
     schedule: Schedule
+    kind: Any = np.float64
+    """Of the payoffs that are kept."""
 
     def __init__(self, game: Game, report: S, options: Options, memory: int) -> None:
         self.game, self.before, self.options, self.memory = game, report, options, memory
@@ -400,7 +404,8 @@ class Run(ABC, Generic[S]):
     def _workers(self, kept: int, store: int) -> AbstractContextManager[Workers]:
         options, location, note = self.options, self.location, self.watch.note
         if options.address is None:
-            return closing(Threads(options.slots, Pool(kept, location.spill), location))
+            pool = Pool(kept, location.spill, self.kind)
+            return closing(Threads(options.slots, pool, location))
         from luckbase.cluster.run.ray import ray_cluster, ray_here
 
         if options.joins:

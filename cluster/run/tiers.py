@@ -71,11 +71,12 @@ from luckbase.cluster.table.place import storage_at
 from luckbase.cluster.words import size
 from luckbase.solver import load_game, load_layout
 from luckbase.solver.board.model import Board
-from luckbase.solver.errors import MemoryLimitError
+from luckbase.solver.errors import MemoryLimitError, OptionError
 from luckbase.solver.game.arrays import Decisions, Floats, Ints
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.result import PythonOnly, Result, Rounded
+from luckbase.solver.sentences import on_command_line, option, setting
 
 WRITE_NS = 82.0
 """Nanoseconds a state to encode, compress, flush and read back, one core."""
@@ -137,6 +138,11 @@ class Plan:
 def make_plan(layout: Layout[Any], workers: int = 1, faces: bool = False) -> Plan:
     """The plan of the game's full table. faces: whether tiers are handed only what they read of
     others, where the game has that, as between machines."""
+    if layout.plane_type is not np.float64:
+        raise OptionError(
+            f"{setting('planes', 'float32')}: payoffs are solved in float64; leave it out, or "
+            f"write {option('store')}{on_command_line(' ', '=')}decisions"
+        )
     by_face = layout.game.get(DecisionLayout) if faces else None
     tiers = list(layout.tiers())
     index = {tier: i for i, tier in enumerate(tiers)}
@@ -200,8 +206,8 @@ def make_plan(layout: Layout[Any], workers: int = 1, faces: bool = False) -> Pla
 
 
 def payoff_bytes(layout: Layout[Any], tier: Any) -> int:
-    """Bytes of a tier's payoffs as the kernel keeps them."""
-    return 8 * math.prod(layout.shape(tier))
+    """Bytes of a tier's payoffs as they are kept."""
+    return np.dtype(layout.plane_type).itemsize * math.prod(layout.shape(tier))
 
 
 def peak_kept(shards: Sequence[Shard], kept_bytes: Sequence[int], workers: int) -> int:

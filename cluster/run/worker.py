@@ -395,9 +395,10 @@ class Pool:
     of.
     """
 
-    def __init__(self, memory: int, folder: Path) -> None:
-        """memory: bytes that arrays may have; folder: where what is beyond lies."""
-        self._memory, self._folder = memory, folder
+    def __init__(self, memory: int, folder: Path, kind: Any = np.float64) -> None:
+        """memory: bytes that arrays may have; folder: where what is beyond lies; kind: of the
+        arrays' numbers."""
+        self._memory, self._folder, self._kind = memory, folder, np.dtype(kind)
         self._free: list[Floats] = []
         self._bytes = 0
 
@@ -411,13 +412,13 @@ class Pool:
         if fitting:
             buffer = self._free.pop(min(fitting, key=lambda i: self._free[i].size))
         else:
-            while self._free and self._bytes + 8 * size > self._memory:
+            while self._free and self._bytes + self._kind.itemsize * size > self._memory:
                 smallest = min(range(len(self._free)), key=lambda i: self._free[i].size)
                 self._bytes -= self._free.pop(smallest).nbytes  # the dearest to touch again stays
-            if self._bytes + 8 * size > self._memory:
+            if self._bytes + self._kind.itemsize * size > self._memory:
                 buffer = self._in_a_file(size)
             else:
-                buffer = np.empty(size)
+                buffer = np.empty(size, self._kind)
                 self._bytes += buffer.nbytes
         return buffer[:needed].reshape(shape)
 
@@ -430,6 +431,7 @@ class Pool:
     def _in_a_file(self, size: int) -> Floats:
         self._folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=self._folder) as file:
-            os.posix_fallocate(file.fileno(), 0, max(8, 8 * size))  # a full disk says so here
-            mapped = mmap.mmap(file.fileno(), max(8, 8 * size))
-        return np.frombuffer(mapped, np.float64)
+            needed = self._kind.itemsize * max(1, size)
+            os.posix_fallocate(file.fileno(), 0, needed)  # a full disk says so here
+            mapped = mmap.mmap(file.fileno(), needed)
+        return np.frombuffer(mapped, self._kind)

@@ -118,7 +118,7 @@ def write_blocks(
     seconds = time.perf_counter() - started
     return FileReceipt(
         path, dense.rows(tier), layout.block_rows(tier), sum(sizes) + len(footer), len(footer),
-        sealed, 0.0, seconds,
+        sealed, layout.margin_error(tier), seconds,
     )  # fmt: skip
 
 

@@ -55,6 +55,8 @@ class Layout(Capability, ABC, Generic[T]):
 
     payoff_type: type[np.floating[Any]] = np.float32
     """How a table stores payoffs: float32 or float64."""
+    plane_type: type[np.floating[Any]] = np.float64
+    """How those of tiers stand in memory while decisions are solved."""
     best_names: ClassVar[Sequence[str]]
     """The names of the actions that `Decisions.best` counts from 0, as `action_name` gives them;
     none where no row of a tier has anybody who decides alone."""
@@ -238,6 +240,10 @@ class DecisionLayout(Capability, ABC, Generic[T]):
         stop: Callable[[], bool], decisions: Decisions | None,
     ) -> float:  # fmt: skip
         """As `Layout.solve_tier`, from the payoffs of `below` and the faces of `faces_read`."""
+
+    def margin_error(self, tier: T) -> float:
+        """By how much less a decision may be the best one; 0 where planes are float64."""
+        return 0.0
 
     @abstractmethod
     def block_rows(self, tier: T) -> int:

@@ -195,6 +195,14 @@ class Solve(Section):
         "bytes.",
     )
 
+    # Left out of the identity where it is float64.
+    planes: Literal["float32", "float64"] = Field(
+        default="float64",
+        exclude_if=lambda kept: kept == "float64",
+        description="How a solve of decisions keeps payoffs meanwhile; float32 takes half the "
+        "memory, and two actions closer than some 1e-6 are tied.",
+    )
+
     # What of a table is kept, not what it says: no part of the rules.
     store: Literal["payoffs", "decisions"] = Field(
         default="payoffs",

@@ -93,7 +93,9 @@ class PlaneDecisions(DecisionLayout[Tier]):
         own = self.below(tier)
 
         def child(wanted: Tier) -> Floats:
-            return tiers.terminal(self._three(wanted), self.size) if below is None else below
+            if below is None:
+                return tiers.terminal(self._three(wanted), self.size).astype(out.dtype, copy=False)
+            return below
 
         def face(wanted: Tier, slot: int) -> Floats:
             if wanted.spins and wanted != own:
@@ -103,6 +105,9 @@ class PlaneDecisions(DecisionLayout[Tier]):
             return tiers.face_of(slot, payoffs, wanted.spins, three, self.size)
 
         return self.layout.fill_tier(tier, out, child, face, stop, decisions)
+
+    def margin_error(self, tier: Tier) -> float:
+        return 0.0 if self.layout.plane_type is np.float64 else self.layout.margin_error(tier)
 
     # --- what is stored ----------------------------------------------------------------------
 

@@ -330,6 +330,11 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
             "has slides that take whammies away, so a tier reads others whole and decisions alone "
             'cannot be kept; expected store = "payoffs"'
         )
+    if not whole and others and board.solve.planes == "float32":
+        whole = (
+            "has spins that leave something to choose, for which planes of float32 have no bound; "
+            "leave planes out"
+        )
     takes = [*(f"take {effect_name(each, unit)}" for each in effects), "stop"]
     offers = len(others) if any(len(each) > 1 for each, _ in others) else 0
     return Rules(

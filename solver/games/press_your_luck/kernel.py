@@ -74,7 +74,7 @@ def pass_targets(up, a, b, s, options, cap):
 
 
 @njit()
-def take_if_better(own, other, x, y, n, code, best, second):
+def take_if_better(own, other, x, y, n, code, best, second, tolerance):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Take a later action where it is better for the slot up by more than the tolerance: replace n
     payoffs from x on by those from y on. `own`, `other`: the payoffs of the slot up and of the
     other one that is kept.
@@ -85,13 +85,13 @@ def take_if_better(own, other, x, y, n, code, best, second):
     """
     if best.size:
         for i in range(n):
-            best[x + i] = code if own[y + i] > own[x + i] + TIE_TOLERANCE else best[x + i]
+            best[x + i] = code if own[y + i] > own[x + i] + tolerance else best[x + i]
     if second.size:
         for i in range(n):
-            lost = own[x + i] if own[y + i] > own[x + i] + TIE_TOLERANCE else own[y + i]
+            lost = own[x + i] if own[y + i] > own[x + i] + tolerance else own[y + i]
             second[x + i] = max(second[x + i], lost)
     for i in range(n):
-        better = own[y + i] > own[x + i] + TIE_TOLERANCE
+        better = own[y + i] > own[x + i] + tolerance
         other[x + i] = other[y + i] if better else other[x + i]
         own[x + i] = own[y + i] if better else own[x + i]
 
@@ -103,7 +103,7 @@ def decide_region(up, first, last, v0, v1, n_c, a, b, options, passes, notes):  
     `v0`, `v1` hold the row with the payoffs of playing in it; `notes` as in `sweep`, playing noted
     as best; modified in place.
     """
-    best, margin, codes = notes
+    best, margin, codes, tolerance = notes
     own, other = (v0, v1) if up == 0 else (v1, v0)
     cap = n_c - 1
     s = np.int64(0)  # not a literal: `pass_targets` would be compiled twice
@@ -122,7 +122,7 @@ def decide_region(up, first, last, v0, v1, n_c, a, b, options, passes, notes):  
                 for to in targets:
                     if to >= 0:
                         y = np.uint64(passes[c, to] * n_c + s)
-                        take_if_better(own, other, x, y, n, codes[to], best, margin)
+                        take_if_better(own, other, x, y, n, codes[to], best, margin, tolerance)
                 if margin.size:
                     for i in range(n):
                         margin[x + i] = max(own[x + i] - margin[x + i], 0.0)
@@ -155,11 +155,25 @@ def add_taps(out, source, start, stride, rows, weights, first, last):
 
 
 @njit()
-def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps, choices):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
+def add_up(out, lost, d, v, from_d, from_v, taps, own):
+    """out (n,) = the payoffs of playing from score `own`; lost (n,): those after a whammy; from_d,
+    from_v: where those with the score of no win begin in d and v, and the step of a unit."""
+    rows, weights = taps.rows[own], taps.weights[own]
+    money, every = taps.money[own], taps.outcomes[own]
+    none = np.int64(0)  # not a literal, for each of which numba compiles the callee again
+    for k in range(out.size):
+        out[k] = taps.whammy * lost[k]
+    add_taps(out, d, from_d[0], from_d[1], rows, weights, none, money)
+    add_taps(out, v, from_v[0], from_v[1], rows, weights, money, every)
+
+
+@njit()
+def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps, choices, sums):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Playing, slot A (up = 0) or B (1): row (b, a), configurations first .. last - 1, into V.
 
     They map to `spend`, `spend` + 1, … of T - 1 and to `gain`, `gain` + 1, … of T. Summed in
     chunks: whammy, money taps, plus taps. start_b: the first configuration in which B is up.
+    sums: as of `solve_plane`.
     """
     v, d, wa, wb, _ = arrays
     n_a, n_c = v.shape[2], taps.rows.shape[0]
@@ -167,20 +181,20 @@ def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps, choi
     x, y, z = first * n_c, last * n_c, start_b * n_c
     own = a if up == 0 else b
     origin, step = (b * n_a, 1) if up == 0 else (a, n_a)  # of the rows along the slot's axis
-    rows, weights = taps.rows[own], taps.weights[own]
-    money, every = taps.money[own], taps.outcomes[own]
-    none = np.int64(0)  # not a literal, for each of which numba compiles the callee again
     for p in range(2):
         face = wa[p, b, x:y] if up == 0 else wb[p, a, x - z : y - z]
         flat_d, flat_v = d[p].reshape(-1), v[p].reshape(-1)
         d_start, v_start = origin * width_d + spend * n_c, origin * width + gain * n_c
         for i in range(0, y - x, CHUNK):
-            out = v[p, b, a, x + i : min(x + i + CHUNK, y)]
-            lost = face[i : i + CHUNK]
-            for k in range(out.size):
-                out[k] = taps.whammy * lost[k]
-            add_taps(out, flat_d, d_start + i, step * width_d, rows, weights, none, money)
-            add_taps(out, flat_v, v_start + i, step * width, rows, weights, money, every)
+            lost, row = face[i : i + CHUNK], v[p, b, a, x + i : min(x + i + CHUNK, y)]
+            from_d, from_v = (d_start + i, step * width_d), (v_start + i, step * width)
+            if sums is None:
+                add_up(row, lost, flat_d, flat_v, from_d, from_v, taps, own)
+            else:  # not in one variable: it would be of two types
+                out = sums[0, : row.size]
+                add_up(out, lost, flat_d, flat_v, from_d, from_v, taps, own)
+                for k in range(row.size):
+                    row[k] = out[k]
     if choices is not None:
         choose_streams(up, first, last, spend, gain, b, a, arrays, start_b, choices)
 
@@ -204,11 +218,11 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
     to V; `pivot_of` is -1 elsewhere. One call does a whole row: calls are dear, their arguments
     being twenty arrays.
 
-    `notes`: the row of `Decisions.best` and of its margins, of size 0 where not wanted, and for
-    each slot the action of passing to it.
+    `notes`: the row of `Decisions.best` and of its margins, of size 0 where not wanted, for each
+    slot the action of passing to it, and by how much a later one must be better.
     """
     v, d, wa, wb, wc = arrays
-    best, margin, codes = notes
+    best, margin, codes, tolerance = notes
     pw, rows, weights, n_money, n_taps = (
         taps.whammy, taps.rows, taps.weights, taps.money, taps.outcomes,
     )  # fmt: skip
@@ -268,7 +282,7 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
                             x = passes[c, to] * n_c + s
                             q0, q1 = v[0, b, a, x], v[1, b, a, x]
                             q = payoff_of(up, q0, q1)
-                            if q - own_best > TIE_TOLERANCE or not plays:
+                            if q - own_best > tolerance or not plays:
                                 second = own_best
                                 own_best, taken = q, codes[to]
                                 best0, best1, plays = q0, q1, True
@@ -359,49 +373,62 @@ def sweep_stuck_row(b, a, arrays, options, moves, taps, choices, caps, notes):  
 
 
 @njit()
-def play_c(v0, v1, d0, d1, lost, moves, taps, choices):
+def shift(p0, p1, v, d, lost, c, moves, taps):
+    """p0, p1 (nC,) = the payoffs of playing in configuration c of one row, in which C must spin."""
+    n_c = taps.rows.shape[0]
+    for i in range(n_c):
+        p0[i] = taps.whammy * lost[0]
+        p1[i] = taps.whammy * lost[1]
+    for k in range(taps.moves.size):
+        m = min(taps.moves[k], n_c - 1)
+        w = taps.chances[k]
+        if k < taps.plain_money:
+            x = moves.spend[c] * n_c
+            q0, q1 = d[0][x : x + n_c], d[1][x : x + n_c]
+        else:
+            x = moves.gain[c] * n_c
+            q0, q1 = v[0][x : x + n_c], v[1][x : x + n_c]
+        r0, r1 = q0[m:], q1[m:]
+        for i in range(n_c - m):
+            p0[i] += w * r0[i]
+            p1[i] += w * r1[i]
+        e0, e1 = q0[n_c - 1], q1[n_c - 1]
+        for i in range(n_c - m, n_c):
+            p0[i] += w * e0
+            p1[i] += w * e1
+
+
+@njit()
+def play_c(v0, v1, d0, d1, lost, moves, taps, choices, sums):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Slot C must spin, the last configuration down to the first of one row: shifts along s, the
-    board's outcomes unmerged; scores saturate. lost: the payoffs after a whammy; choices: as of
-    `solve_plane`, of slot C and the row."""
+    board's outcomes unmerged; scores saturate. lost: the payoffs after a whammy; choices, sums: as
+    of `solve_plane`, of slot C and the row."""
     n_c = taps.rows.shape[0]
     for c in range(moves.regions[5] - 1, moves.regions[4] - 1, -1):
-        p0, p1 = v0[c * n_c : (c + 1) * n_c], v1[c * n_c : (c + 1) * n_c]
-        for i in range(n_c):
-            p0[i] = taps.whammy * lost[0]
-            p1[i] = taps.whammy * lost[1]
-        for k in range(taps.moves.size):
-            m = min(taps.moves[k], n_c - 1)
-            w = taps.chances[k]
-            if k < taps.plain_money:
-                x = moves.spend[c] * n_c
-                q0, q1 = d0[x : x + n_c], d1[x : x + n_c]
-            else:
-                x = moves.gain[c] * n_c
-                q0, q1 = v0[x : x + n_c], v1[x : x + n_c]
-            r0, r1 = q0[m:], q1[m:]
-            for i in range(n_c - m):
-                p0[i] += w * r0[i]
-                p1[i] += w * r1[i]
-            e0, e1 = q0[n_c - 1], q1[n_c - 1]
-            for i in range(n_c - m, n_c):
-                p0[i] += w * e0
-                p1[i] += w * e1
+        row0, row1 = v0[c * n_c : (c + 1) * n_c], v1[c * n_c : (c + 1) * n_c]
+        if sums is None:
+            shift(row0, row1, (v0, v1), (d0, d1), lost, c, moves, taps)
+        else:
+            shift(sums[0, :n_c], sums[1, :n_c], (v0, v1), (d0, d1), lost, c, moves, taps)
+            for i in range(n_c):
+                row0[i], row1[i] = sums[0, i], sums[1, i]
         if choices is not None:
             choose_row(v0, v1, d0, d1, lost, c, moves, choices)
 
 
 @njit()
-def solve_plane(b, span, v, d, faces, options, moves, taps, choices, caps, notes):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
+def solve_plane(b, span, v, d, faces, options, moves, taps, choices, caps, notes, sums):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Fill V[:, b, first:stop], span = (first, stop): every state with score b of slot B and such
     scores of A. Filled must be the rows of b with an a from `stop` on, and of each a those above b.
     Returns whether best replies settled, where slots are stuck.
 
     Shapes: v (2, nB, nA, K nC), d (2, nB, nA, K' nC), faces: wa (2, nB, K_A nC), wb (2, nA, K_B
-    nC), wc (2, nB, nA), all float64, C order; `v` is modified in place. options: whether three are
-    in, `third_place_spins`, whether the passer picks. moves, taps, caps: as in `tiers`. choices: by
+    nC), wc (2, nB, nA), all float64 but v and d, which both may be float32, C order; `v` is
+    modified in place. options: whether three are in, `third_place_spins`, whether the passer picks.
+    moves, taps, caps: as in `tiers`. choices: by
     slot the tier with a whammy less (as d) and whether it has one, and what a spin leaves to choose
     (`choosing`); None where it leaves nothing, compiled apart and in half the time. `notes` as in
-    `sweep`, of all rows of the tier.
+    `sweep`, of all rows of the tier. sums: float64 (2, CHUNK or more) where v is float32, or None.
     """
     wa, wb, wc = faces
     arrays = (v, d, wa, wb, wc)
@@ -424,13 +451,13 @@ def solve_plane(b, span, v, d, faces, options, moves, taps, choices, caps, notes
         best = notes[0][start : start + v0.size]  # of size 0 where not wanted
         for i in range(best.size):
             best[i] = PLAY
-        here = (best, notes[1][start : start + v0.size], notes[2])
+        here = (best, notes[1][start : start + v0.size], notes[2], notes[3])
         streams = (b, a, arrays, regions[2], taps, choices)
         for r in range(runs.shape[0]):  # A and B must spin; a stuck B is swept
             up = slot_a if runs[r, 0] < regions[1] else slot_b
             if not a_stuck and (up == 0 or not b_stuck):
                 first, last, spent, gained = runs[r]
-                play_streams(up, first, last, spent, gained, *streams)
+                play_streams(up, first, last, spent, gained, *streams, sums)
         if a_stuck or b_stuck:  # state by state
             row = (b, a, arrays, options, moves, taps, choices, caps, here)
             settled = sweep_stuck_row(*row) and settled
@@ -441,14 +468,14 @@ def solve_plane(b, span, v, d, faces, options, moves, taps, choices, caps, notes
             settled = settled and not moved < 0.0
             below, lost = (d[0, b, a], d[1, b, a]), (wc[0, b, a], wc[1, b, a])
             if choices is None:
-                play_c(v0, v1, *below, lost, moves, taps, None)
+                play_c(v0, v1, *below, lost, moves, taps, None, sums)
             else:
                 less, has_whammy, choosing = choices
                 of_c = (less[2][0, b, a], less[2][1, b, a]), has_whammy[2], choosing
-                play_c(v0, v1, *below, lost, moves, taps, of_c)
+                play_c(v0, v1, *below, lost, moves, taps, of_c, sums)
         for up in (slot_b, slot_a):  # B decides, then A
             first, last = regions[2 * up + 1], regions[2 * up + 2]
             if last > first and not a_stuck and (up == 0 or not b_stuck):
-                play_streams(up, first, last, moves.spend[first], first, *streams)
+                play_streams(up, first, last, moves.spend[first], first, *streams, sums)
                 decide_region(up, first, last, v0, v1, n_c, a, score_b, options, moves.passes, here)
     return settled

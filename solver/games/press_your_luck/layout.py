@@ -24,9 +24,10 @@ from luckbase.solver.games.press_your_luck.choosing import make_choosing
 from luckbase.solver.games.press_your_luck.game import (
     FIELDS,
     MERGES,
+    TIE_TOLERANCE,
     by_field,
 )
-from luckbase.solver.games.press_your_luck.kernel import solve_plane
+from luckbase.solver.games.press_your_luck.kernel import CHUNK, solve_plane
 from luckbase.solver.games.press_your_luck.outcomes import LOSES, MAY_LOSE
 from luckbase.solver.games.press_your_luck.tiers import Tier, Whammies
 from luckbase.solver.sentences import many, option, setting
@@ -101,6 +102,7 @@ class Planes(Layout[Tier]):
         self.whammies = Whammies(game.players, self.most, bool(game.numbers.ints[MERGES]), less)
         self.frontier = self.board.solve.frontier
         self.payoff_type = np.dtype(self.board.solve.payoffs).type
+        self.plane_type = np.dtype(self.board.solve.planes).type
         self._placed: dict[Tier, tuple[tuple[int, int, int], int, Ints]] = {}
         """Of tiers that were asked about: slots, configurations, and `configuration_lookup`."""
 
@@ -154,8 +156,8 @@ class Planes(Layout[Tier]):
         solve = self.board.solve.model_copy(update=small)
         layout = Planes(Game(self.board.model_copy(update={"solve": solve}), self.game.rules))
         tier = layout.tiers()[-1]
-        payoffs = np.empty(layout.shape(tier))
-        layout.solve_tier(tier, payoffs, lambda child: np.empty(layout.shape(child)), lambda: False)
+        payoffs, below = (np.empty(layout.shape(tier), self.plane_type) for _ in range(2))
+        layout.solve_tier(tier, payoffs, lambda child: below, lambda: False)
         layout.payoff_rows(tier, payoffs, 0, layout.rows(tier))
 
     def solve_tier(
@@ -169,7 +171,7 @@ class Planes(Layout[Tier]):
     ) -> float:
         def child(wanted: Tier) -> Floats:
             if wanted.spins == 0:
-                return tiers.terminal(self._three(wanted), self.size)
+                return tiers.terminal(self._three(wanted), self.size).astype(out.dtype, copy=False)
             return fetch(wanted)
 
         def face(wanted: Tier, slot: int) -> Floats:
@@ -200,18 +202,21 @@ class Planes(Layout[Tier]):
             )
             choices = less, np.array(has_whammy, np.int64), make_choosing(outcomes, self.cap)
         passing = np.array(slots, np.int8) + np.int8(1)  # to player i is i + 1
+        narrow = out.dtype == np.float32
+        tolerance = self.margin_error(tier) / 2 if narrow else TIE_TOLERANCE
         kernel = (
             out, below, tiers.whammy_faces(tier, self.whammies, self.size, face),
             (three, options.third_place_spins, options.tied_pass == "passer"),
             tiers.moves_of(tier.spins, three), tiers.make_taps(outcomes, self.cap),
             choices, tiers.make_caps(tier.spins, three, choices is not None),
-            (*kernel_arrays(decisions), passing),
+            (*kernel_arrays(decisions), passing, tolerance),
         )  # fmt: skip
 
         def fill(b: int, first: int, last: int) -> None:
             if stop():
                 raise Stopped
-            if not solve_plane(b, (first, last), *kernel):
+            sums = np.empty((2, max(CHUNK, self.size))) if narrow else None
+            if not solve_plane(b, (first, last), *kernel, sums):
                 raise StateError(
                     f"{self.tier_name(tier)}: best replies do not settle; run: luckbase solve with "
                     "--from, to search what lies below a state"
@@ -219,12 +224,24 @@ class Planes(Layout[Tier]):
 
         threads = min(self.threads, self.most_threads(tier))
         sweep_planes(fill, (out.shape[1], out.shape[2]), self.edge(tier), threads)
-        return FLOAT64_ERROR
+        return self.margin_error(tier) / 4 if narrow else FLOAT64_ERROR
+
+    def margin_error(self, tier: Tier) -> float:
+        """In planes of float32 a decision is the best one to within this, whatever was rounded, if
+        all that follows is played as decided.
+
+        A spin adds at most the rounding u = 2^-24 of what is stored, twice where a loop is closed,
+        and the chance p of plus a spin hands on what this tier has of it already: e(T) = e(T - 1) +
+        u / (1 - p), from e(0) = u on. Slot C has what A and B leave: its payoffs are within 2 e and
+        differences within 4 e. So much apart are ties, which then are within 8 e.
+        """
+        again = float(sum(chance for _, chance in self.outcomes.spin))
+        return float(8 * 2.0**-24 * (1 + tier.spins / (1 - again)))
 
     def payoff_rows(
         self, tier: Tier, payoffs: Floats, start: int, stop: int
     ) -> list[NDArray[np.floating[Any]]]:
-        v0, v1 = payoffs.reshape(2, -1)[:, start:stop]
+        v0, v1 = payoffs.reshape(2, -1)[:, start:stop].astype(np.float64, copy=False)
         if self.payoff_type is np.float64:
             columns = [v0, v1, np.maximum(1.0 - v0 - v1, 0.0)]
         else:

@@ -499,3 +499,24 @@ def test_runs_answer_in_sql_words(solved: StoredTable) -> None:
             assert solved.ask(state).best == run["best"]
             covered += 1
     assert covered == 4**3 * 9  # configurations in which somebody decides: 6 + 2 + 1
+
+
+def test_planes_of_float32_take_half_the_memory_and_the_table_says_how_close(
+    tmp_path: Path,
+) -> None:
+    board = luckbase.load_board(FEBRUARY, score_unit=250, frontier=8, planes="float32")
+    wide = luckbase.load_board(FEBRUARY, score_unit=250, frontier=8)
+    plan = luckbase.plan(board, store="decisions", memory=19_000_000_000)
+    assert plan.peak_memory < 15e9
+    assert luckbase.plan(wide, store="decisions", memory=19_000_000_000).peak_memory > 25e9
+    with pytest.raises(OptionError, match="planes=float32: payoffs are solved in float64"):
+        luckbase.solve(board, results=tmp_path)
+    small = luckbase.load_board(
+        FEBRUARY, score_unit=1000, score_cap=3000, frontier=2, planes="float32"
+    )
+    done = luckbase.solve(small, store="decisions", results=tmp_path)
+    with luckbase.open(done.table) as table:
+        decided = table.decided
+        assert decided is not None
+        assert 1e-6 < decided.error < 3e-6
+        assert table.verify(None).ok

@@ -15,6 +15,7 @@ from luckbase import solver
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.game.arrays import Decisions, Floats, Ints, Runs
 from luckbase.solver.games.press_your_luck import layout as press_your_luck_layout
+from luckbase.solver.games.press_your_luck.game import TIE_TOLERANCE
 from luckbase.solver.games.press_your_luck.kernel import take_if_better
 from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.games.press_your_luck.tiers import Tier, moves_of
@@ -185,7 +186,7 @@ def test_a_tie_is_not_decided_by_the_last_bit() -> None:
     other = np.repeat([0.6, 0.1], 3)
     best, second = np.zeros(3, np.int8), np.full(3, -np.inf)
     x, y, n = np.uint64(0), np.uint64(3), np.uint64(3)
-    take_if_better(own, other, x, y, n, np.int8(2), best, second)
+    take_if_better(own, other, x, y, n, np.int8(2), best, second, TIE_TOLERANCE)
     assert own[:3].tolist() == [0.3, 0.3, own[5]]
     assert other[:3].tolist() == [0.6, 0.6, 0.1]
     assert best.tolist() == [0, 0, 2]
