@@ -66,6 +66,8 @@ def query(
         if opened.decisions_alone:
             _print_decision(opened, state, payoffs, games, max_states, as_json)
             return
+        if games is not None:
+            raise OptionError(f"--games {games}: this table has the exact payoffs; leave it out")
         from luckbase.cluster.table.why import explain
 
         progress = terminal.search_progress(opened, state, max_states)

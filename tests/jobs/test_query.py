@@ -223,3 +223,11 @@ def test_what_was_left_out_is_said_before_the_answer(
     whole = ["scores=0,1000,500", "earned=0,1,0", "passed=0,0,0", "whammies=0,0,0"]
     assert run(["query", TINY, *whole, *where]) == 0
     assert "left out" not in capsys.readouterr().out
+
+
+def test_games_are_not_played_where_the_payoffs_are_stored(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["query", TINY, "scores=0,500,0", "earned=0,1,0", "--games", "9"]
+    assert run([*words, "--results", str(results)]) == 2
+    assert "--games 9: this table has the exact payoffs" in capsys.readouterr().err
