@@ -19,6 +19,8 @@ from luckbase.solver import njit
 from luckbase.solver.games.press_your_luck import game as press_your_luck
 
 ROOT = Path(__file__).parents[2]
+KEPT = Path(press_your_luck.transition._cache.cache_path)
+"""As it is before a test of this file chooses another place."""
 
 HELPER = '''"""Words."""
 import numba as nb
@@ -135,7 +137,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def test_our_functions_are_kept_under_the_key_of_all_our_sources() -> None:
-    folder = Path(press_your_luck.transition._cache.cache_path)
+    folder = KEPT
     assert folder.name == press_your_luck.__name__
     key = njit.digest_of(njit.own_files(njit.PACKAGE))
     assert folder.parent.name == key
