@@ -102,14 +102,12 @@ def test_a_process_that_has_not_seen_the_file_gets_it_with_the_board(
     assert done.stdout.split() == [str(load_game(read_board(board)).rules_version), str(board)]
 
 
-def test_ray_workers_solve_it(board: Path, tmp_path: Path) -> None:
-    import ray  # noqa: F401  # with its own settings: else this process joins no cluster any more
-
+def test_ray_workers_solve_it(board: Path, tmp_path: Path, ray_cluster: str) -> None:
     load_game_file(file(tmp_path / "own"))
     made = read_board(board, {"rounds": "3"})
     alone = cluster.solve_below(made, results=tmp_path / "one", workers=1)
     by_ray = cluster.solve_below(
-        made, results=tmp_path / "ray", workers=2, address="local", one_piece=0
+        made, results=tmp_path / "ray", workers=2, address=ray_cluster, one_piece=0
     )
     assert by_ray.ray and by_ray.levels > 1
     with cluster.open_table(alone.table) as one, cluster.open_table(by_ray.table) as two:
