@@ -189,7 +189,9 @@ def _table_rows(of: TableAbout | None) -> Iterable[tuple[str, str]]:
     status = of.status
     size = f"{words.counted(status.states, 'state')}, {words.size(status.bytes)}"
     size += f" of {status.stores}" * (status.stores != "payoffs")
-    yield status.state, f"{size} on disk; each payoff within {of.error_bound:.1e}"
+    priced = status.stores != "decisions" or of.error_bound > 0
+    within = f"; each payoff within {of.error_bound:.1e}" * priced
+    yield status.state, f"{size} on disk{within}"
     for why in status.why:
         yield "", why
     age = (datetime.now() - datetime.fromisoformat(of.solved)).total_seconds()

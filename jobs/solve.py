@@ -271,7 +271,8 @@ def _say_tiers(solved: SolvedTiers) -> None:
         f"{kernel / 1e6:.0f} M states/s a core in the kernel"
     )
     _say_size(solved, 2)
-    say(f"  accuracy     payoffs {words.within(ledger.error('tiers'))}")
+    if ledger.of_part("tiers"):
+        say(f"  accuracy     payoffs {words.within(ledger.error('tiers'))}")
     if solved.tally:
         counted = (f"{name} {number:.3g}" for name, number in solved.tally.items())
         say(f"  counted      {', '.join(counted)}")

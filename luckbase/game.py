@@ -15,6 +15,7 @@ from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
     ClosedForms,
+    DecisionLayout,
     Drawing,
     Layout,
     Level,
@@ -43,10 +44,11 @@ from luckbase.solver.scene import Box, Counter, Die, Scene, Words
 
 __all__ = [
     "GROUP_TYPE", "JOINT", "Agents", "Axis", "Board", "Box", "Capability", "Charts", "ClosedForms",
-    "Counter", "Die", "Drawing", "Entry", "Field", "Game", "Grouped", "Groups", "Layout", "Level",
-    "Numbers", "Refuse", "Rules", "Scene", "SearchHints", "Section", "Threshold", "Unavailable",
-    "View", "Words", "chance", "check_game", "decision", "lead", "load_game", "load_game_file",
-    "option", "over", "pay", "register", "set_field", "simultaneous", "transition",
+    "Counter", "DecisionLayout", "Die", "Drawing", "Entry", "Field", "Game", "Grouped", "Groups",
+    "Layout", "Level", "Numbers", "Refuse", "Rules", "Scene", "SearchHints", "Section", "Threshold",
+    "Unavailable", "View", "Words", "chance", "check_game", "decision", "lead", "load_game",
+    "load_game_file", "option", "over", "pay", "register", "set_field", "simultaneous",
+    "transition",
 ]  # fmt: skip
 
 GROUP_TYPE = _GROUP_TYPE.made

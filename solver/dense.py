@@ -45,19 +45,13 @@ class InMemory(Generic[T]):
         self.best: dict[T, NDArray[np.int8]] = {}
         self.errors: dict[T, float] = {}
         for tier in layout.tiers() if tiers is None else tiers:
-            out, parts = np.full(layout.shape(tier), np.nan), layout.parts(tier)
-            noted = Decisions.blank(layout.rows(tier)).best if best else None
-            self.errors[tier] = 0.0
-            for part, (start, last) in enumerate(parts):
-                rows = out if len(parts) == 1 else out[start:last]
-                decisions = None if noted is None else Decisions(noted[start:last])
-                bound = layout.solve_tier(
-                    tier, rows, self.payoffs.__getitem__, never, part, decisions
-                )
-                self.errors[tier] = max(self.errors[tier], bound)
+            out = np.full(layout.shape(tier), np.nan)
+            noted = Decisions.blank(layout.rows(tier)) if best else None
+            fetch = self.payoffs.__getitem__
+            self.errors[tier] = layout.solve_whole(tier, out, fetch, never, noted)
             self.payoffs[tier] = out
             if noted is not None:
-                self.best[tier] = noted
+                self.best[tier] = noted.best
 
     @property
     def error(self) -> float:

@@ -66,8 +66,8 @@ from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Decisions, Floats
-from luckbase.solver.game.capabilities import DecisionLayout
-from luckbase.solver.sentences import option
+from luckbase.solver.game.capabilities import NOBODY, DecisionLayout
+from luckbase.solver.sentences import many, option
 
 BYTES_A_STATE = 0.035
 """Of blocks and runs together; small tables take more, many spins less."""
@@ -88,9 +88,14 @@ class DecisionPlan(full.Plan):
 
 
 def make_plan(layout: DecisionLayout[Any], payoffs_of: str | None = None) -> DecisionPlan:
-    """The plan of the decisions of a game's full table, one tier at a time."""
+    """The plan of the decisions of a game's full table, one tier at a time. Raises OptionError."""
     dense, order = layout.layout, layout.tiers()
     number = np.dtype(dense.plane_type).itemsize
+    if not 0 < len(dense.best_names) <= NOBODY:
+        raise OptionError(
+            f"board {dense.game.board.name}: one who decides alone has "
+            f"{many(len(dense.best_names), 'action')}; decisions alone are kept of 1 to {NOBODY}"
+        )
     paid = _paid_tiers(layout, payoffs_of)
     faced = {child for tier in order for child in layout.faces_read(tier)}
     shards: list[Shard] = []
@@ -132,11 +137,12 @@ def make_plan(layout: DecisionLayout[Any], payoffs_of: str | None = None) -> Dec
 
 def _paid_tiers(layout: DecisionLayout[Any], payoffs_of: str | None) -> set[Any]:
     """The tiers that get payoffs too: those that are named; else the lowest and the highest level,
-    each if it is small. A level: tiers with the same first constant. Raises OptionError."""
+    each if it is small; none of a game of one tier. A level: tiers with the same first constant.
+    Raises OptionError."""
     dense, order = layout.layout, layout.tiers()
-    if payoffs_of == "none":
-        return set()
     fields = {tier: dense.tier_fields(tier) for tier in order}
+    if payoffs_of == "none" or (payoffs_of is None and not fields[order[0]]):
+        return set()
     if payoffs_of is not None:
         schema = pa.schema([(name, pa.int32()) for name in fields[order[0]]])
         try:
@@ -163,7 +169,8 @@ def planned(
     dense, plan, order = layout.layout, make_plan(layout, payoffs_of), layout.tiers()
     levels: dict[Any, list[int]] = {}
     for shard, i in zip(plan.shards, plan.tier_of, strict=True):
-        level = levels.setdefault(next(iter(dense.tier_fields(order[i]).items())), [0, 0, 0])
+        none = (dense.tier_name(order[i]), "")
+        level = levels.setdefault(next(iter(dense.tier_fields(order[i]).items()), none), [0, 0, 0])
         level[0] += shard.rows > 0
         level[1] += shard.rows
         level[2] = max(level[2], shard.memory)

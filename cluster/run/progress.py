@@ -122,8 +122,8 @@ class Solved(Result):
     @computed_field(alias="states")  # type: ignore[prop-decorator]
     @property
     def rows(self) -> int:
-        """States in them."""
-        return sum(entry.rows for entry in self.files)
+        """States in them, each once."""
+        return sum(entry.rows for entry in self.files) if self.searched else self.ledger.rows
 
     @computed_field  # type: ignore[prop-decorator]
     @property

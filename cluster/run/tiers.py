@@ -144,6 +144,7 @@ def make_plan(layout: Layout[Any], workers: int = 1, faces: bool = False) -> Pla
             f"write {option('store')}{on_command_line(' ', '=')}decisions"
         )
     by_face = layout.game.get(DecisionLayout) if faces else None
+    by_face = by_face if by_face is not None and by_face.faces_travel else None
     tiers = list(layout.tiers())
     index = {tier: i for i, tier in enumerate(tiers)}
     rows_of, bytes_of = list(map(layout.rows, tiers)), [payoff_bytes(layout, t) for t in tiers]

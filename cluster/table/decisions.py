@@ -47,7 +47,7 @@ from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS, FileEntry, Led
 from luckbase.cluster.table.parts import OVER, Batch, MayHold, Rows, TierPart, named
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.game.arrays import Decisions, Floats, Ints, Runs
-from luckbase.solver.game.capabilities import DecisionLayout
+from luckbase.solver.game.capabilities import NOBODY, DecisionLayout
 from luckbase.solver.game.game import Game
 from luckbase.solver.search.bellman import final_payoffs
 
@@ -67,6 +67,13 @@ def file_names(layout: DecisionLayout[Any], tier: Any) -> tuple[str, str]:
     """The names of a tier's blocks and runs."""
     stem = tier_stem(layout.layout, tier)
     return f"{DECISIONS}/{stem}.blocks", f"{RUNS}/{stem}.parquet"
+
+
+def best_in(codes: NDArray[np.uint8]) -> NDArray[np.int16]:
+    """The best actions (n,) that codes (n,) say; -1 where nobody decides."""
+    best = (codes & 15).astype(np.int16)
+    best[best == NOBODY] = -1
+    return best
 
 
 def codes_of(game: Game, decisions: Decisions) -> NDArray[np.uint8]:
@@ -184,8 +191,8 @@ def _run_table(
     for name, column in runs.items():
         if name != "code":
             whole = column.expand() if isinstance(column, Runs) else column
-            columns[name] = column_of(whole, whole < 0)
-    columns["best"] = names_column((code & 15).astype(np.int8), names)
+            columns[name] = column_of(whole, whole < 0) if whole is not column else column
+    columns["best"] = names_column(best_in(code), names)
     if margins:
         classes = (code >> 4).astype(np.int8)
         columns["margin_class"] = names_column(np.where(classes > 0, classes, -1), CLASS_NAMES)
@@ -268,13 +275,13 @@ class DecisionPart(TierPart):
         codes, there = self.codes(states)
         payoffs, over = self.lookup(states)
         payoffs[~over] = np.nan
-        best = np.where(there, codes & 15, -1).astype(np.int16)
+        best = np.where(there, best_in(codes), np.int16(-1))
         none = np.full(len(states), np.nan)
         return Rows(np.asarray(states).__getitem__, payoffs, best, self.action_names, none)
 
     def stored_best(self, states: Ints) -> list[str | None]:
         codes, there = self.codes(states)
-        return named(np.where(there, codes & 15, -1).astype(np.int16), self.action_names)
+        return named(np.where(there, best_in(codes), np.int16(-1)), self.action_names)
 
     @property
     def schema(self) -> pa.Schema:
@@ -321,7 +328,7 @@ class DecisionPart(TierPart):
         stop, fields = start + len(codes), self.layout.tier_fields(tier)
         found: dict[str, Any] = constants(fields, len(codes))
         found |= self.layout.state_rows(tier, start, stop)
-        found["best"] = names_column((codes & 15).astype(np.int8), self.layout.best_names)
+        found["best"] = names_column(best_in(codes), self.layout.best_names)
         found["to_act"] = self.layout.acting_rows(tier, start, stop)
         return as_table({k: v for k, v in found.items() if columns is None or k in columns})
 

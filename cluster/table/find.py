@@ -430,7 +430,7 @@ def opening_answers(table: Lookup) -> list[Question]:
 
 
 def _questions(table: Lookup) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    full = table.full
+    full = table.full or table.decided
     if full is not None and table.game.has(Layout):
         yield from full.layout.opening_questions()
         return

@@ -57,7 +57,7 @@ def followed(
     on_states(len(chain.keys))
     solved = chain.solve()
     q = evaluate(edges, solved.values[at.reshape(-1)])
-    off = solved.error + max(table.error, game.float64_error)
+    off = solved.error + max(table.error, game.float64_error + game.cut_error)
     inputs = game.fields.read(state).reshape(1, -1)
     near = game.tie_tolerance, 0.0
     found = stepped(game, edges, q, near, np.full(len(edges.children), off), inputs)

@@ -88,7 +88,9 @@ def write_site(table: StoredTable, folder: Path, on_rows: OnRows = nobody) -> Si
 
     Raises OptionError for a table that a site cannot hold, OSError.
     """
-    if table.decided is None:
+    part = table.decided
+    decisions = {} if part is None else _decisions(part)
+    if not decisions:
         _check(table)
     pool = TablePool([lambda: [table.path]])
     (entry,) = pool.listed()
@@ -105,8 +107,8 @@ def write_site(table: StoredTable, folder: Path, on_rows: OnRows = nobody) -> Si
 
     about["charts"], charts = _charts(table, about["charts"])
     put("charts.bin", [*charts, _picture(table.game, about).encode()])
-    if (part := table.decided) is not None:
-        about |= {"site": _decisions(part), "colours": ["best"]}
+    if part is not None and decisions:
+        about |= {"site": decisions, "colours": ["best"]}
         about["site"]["paid"] = _put_payoffs(table, put)
         _put_decisions(table, part, put, on_rows)
     else:
@@ -212,12 +214,11 @@ def _charts(table: StoredTable, kinds: list[Any]) -> tuple[list[Any], list[bytes
 
 
 def _decisions(part: DecisionPart) -> dict[str, Any]:
-    """What ``decisions.js`` has to know of the board and of the blocks."""
-    tiers = [part.tier_of_number[entry.tier] for entry in part.entries]
-    return {
-        "kind": "decisions", "actions": part.action_names, "classes": CLASS_NAMES,
-        "rows": ROWS, **part.plan.for_readers(tiers),
-    }  # fmt: skip
+    """What ``decisions.js`` has to know of the board and of the blocks; nothing of a game whose
+    blocks it can not read."""
+    known = part.plan.for_readers([part.tier_of_number[entry.tier] for entry in part.entries])
+    said = {"kind": "decisions", "actions": part.action_names, "classes": CLASS_NAMES, "rows": ROWS}
+    return {**said, **known} if known else {}
 
 
 def _put_decisions(

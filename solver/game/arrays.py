@@ -61,6 +61,11 @@ class Decisions:
     best: NDArray[np.int8]
     margin: NDArray[np.float64] | None = None
 
+    def between(self, start: int, stop: int) -> Decisions:
+        """Those of some of the rows."""
+        margin = None if self.margin is None else self.margin[start:stop]
+        return Decisions(self.best[start:stop], margin)
+
     @staticmethod
     def blank(rows: int, margins: bool = False) -> Decisions:
         """As `solve_tier` takes them on entry."""

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
+from functools import partial
 from itertools import islice
+from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -164,6 +166,19 @@ class Layout(Capability, ABC, Generic[T]):
         """How many threads `solve_tier` can use for the tier at once, of `threads`."""
         return 1
 
+    def solve_whole(
+        self, tier: T, out: Floats, fetch: Callable[[T], Floats], stop: Callable[[], bool],
+        decisions: Decisions | None = None,
+    ) -> float:  # fmt: skip
+        """As `solve_tier`, all parts of the tier one after the other."""
+        parts, error = self.parts(tier), 0.0
+        for part, (start, last) in enumerate(parts):
+            rows, own = out, decisions
+            if len(parts) > 1:
+                rows, own = out[start:last], decisions and decisions.between(start, last)
+            error = max(error, self.solve_tier(tier, rows, fetch, stop, part, own))
+        return error
+
     def take_tally(self, tier: T, part: int) -> dict[str, float]:
         """What `solve_tier` counted of a part that it has just solved in this process, by name;
         names that begin with "worst" are maxima, the others sums. Taken once."""
@@ -198,86 +213,131 @@ class Layout(Capability, ABC, Generic[T]):
         return iter(())
 
 
-class DecisionLayout(Capability, ABC, Generic[T]):
+class DecisionLayout(Capability, Generic[T]):
     """How a full table is solved of which the decisions alone are kept: in an order in which few
-    payoffs are in memory, and how decisions are laid out in blocks and in runs.
+    payoffs are in memory, and how decisions are laid out in blocks and in runs. As it is, it is
+    right for any game whose rows have one who decides: tiers in the order of the layout, read whole
+    by those above them, and every row stored.
 
     Of a tier one other reads all payoffs, `below`, and others read its *face*, a few of them in a
-    flat array. Stored are only the rows in which somebody decides, a code each: an index into
-    `Layout.best_names` and, in the four bits above, the class of the margin, 0 for none.
+    flat array. Stored are the rows in which somebody decides, a code each: an index into
+    `Layout.best_names`, or `NOBODY`, and in the four bits above the class of the margin, 0 for
+    none.
     """
 
     missing: ClassVar[str] = (
         'has no order of tiers in which decisions alone can be kept; expected store = "payoffs"'
     )
 
+    faces_travel: ClassVar[bool] = False
+    """Whether a face is smaller than its tier, so that it goes to other machines in its place."""
+
     def __init__(self, game: Game) -> None:
         self.layout: Layout[T] = game.need(Layout)
 
-    @abstractmethod
     def tiers(self) -> Sequence[T]:
         """Every tier of the full table, children first."""
+        return self.layout.tiers()
 
-    @abstractmethod
     def below(self, tier: T) -> T | None:
         """The tier that a tier reads whole; None for none."""
+        return next(iter(self.layout.children(tier)), None)
 
-    @abstractmethod
     def faces_read(self, tier: T) -> Sequence[T]:
         """The tiers whose faces a tier reads."""
+        return self.layout.children(tier)[1:]
 
-    @abstractmethod
     def face_size(self, tier: T) -> int:
         """How many payoffs the face of a tier has."""
+        return prod(self.layout.shape(tier))
 
-    @abstractmethod
     def take_face(self, tier: T, payoffs: Floats, out: Floats) -> None:
         """Copy the face of a tier from its payoffs."""
+        out[:] = payoffs.reshape(-1)
 
-    @abstractmethod
     def solve_tier(
         self, tier: T, out: Floats, below: Floats | None, faces: Mapping[T, Floats],
         stop: Callable[[], bool], decisions: Decisions | None,
     ) -> float:  # fmt: skip
-        """As `Layout.solve_tier`, from the payoffs of `below` and the faces of `faces_read`."""
+        """As `Layout.solve_tier`, from the payoffs of `below` and the faces of `faces_read`; the
+        best action of rows in which nobody decides is `NOBODY`, whatever it is on entry."""
+        whole = {} if below is None else {self.below(tier): below}
+        read = whole | {child: of.reshape(self.layout.shape(child)) for child, of in faces.items()}
+        if decisions is not None:
+            decisions.best.fill(-1)
+        error = self.layout.solve_whole(tier, out, read.__getitem__, stop, decisions)
+        if decisions is not None:
+            decisions.best[decisions.best < 0] = NOBODY
+        return error
 
     def margin_error(self, tier: T) -> float:
         """By how much less a decision may be the best one; 0 where planes are float64."""
         return 0.0
 
-    @abstractmethod
     def block_rows(self, tier: T) -> int:
         """Codes of every block of a tier but the last."""
+        return BLOCK_ROWS
 
-    @abstractmethod
     def blocks(self, tier: T) -> int:
         """How many blocks a tier has; none where nobody decides."""
+        return -(-self.layout.rows(tier) // BLOCK_ROWS)
 
-    @abstractmethod
     def pack(self, tier: T, codes: NDArray[np.uint8], block: int) -> NDArray[np.uint8]:
         """A block, to be compressed, of the codes (rows,) of a tier."""
+        return codes[block * BLOCK_ROWS : (block + 1) * BLOCK_ROWS]
 
-    @abstractmethod
     def unpack(self, tier: T, packed: NDArray[np.uint8], block: int) -> NDArray[np.uint8]:
         """The codes of a block; the inverse of `pack`."""
+        return packed
 
-    @abstractmethod
     def place(self, tier: T, rows: Ints) -> Ints:
         """(n,) where the codes of rows (n,) stand, counted through all blocks; -1 where nobody has
         a choice, and the action is the first."""
+        return np.asarray(rows, np.int64)
 
-    @abstractmethod
     def for_readers(self, tiers: Sequence[T]) -> Mapping[str, Any]:
         """What finds the code of a state in the blocks of these tiers without this code, as JSON
-        takes it: what the table's format says of the game, in numbers."""
+        takes it: what the table's format says of the game, in numbers; empty where a page can not
+        find it."""
+        return {}
 
-    @abstractmethod
     def runs(
         self, tier: T, codes: NDArray[np.uint8]
-    ) -> Iterator[Callable[[], Mapping[str, NDArray[np.integer[Any]] | Runs]]]:
-        """The codes as runs along the score of who decides, in groups, what makes each group's
-        columns: the state's fields but that score and what is constant, ``to_act``, ``from``,
-        ``to``, in people's units, -1 for null; last ``code``."""
+    ) -> Iterator[Callable[[], Mapping[str, NDArray[np.integer[Any]] | Coded | Runs]]]:
+        """The codes as runs along a number of the state, in groups, what makes each group's
+        columns: the state's fields but what is constant, ``to_act``, ``from``, ``to``, in people's
+        units; last ``code``. The number that runs go along is null: -1 in `Runs`."""
+        block = self.layout.block_rows(tier)
+        size = -(-RUN_ROWS // block) * block
+        for start in range(0, self.layout.rows(tier), size):
+            yield partial(self._runs_from, tier, start, codes[start : start + size])
+
+    def _runs_from(
+        self, tier: T, start: int, codes: NDArray[np.uint8]
+    ) -> dict[str, NDArray[np.integer[Any]] | Coded | Runs]:
+        """The runs of rows from `start` on, along the number that rises by one most often while
+        the others stay."""
+        game, stop = self.layout.game, start + len(codes)
+        states = self.layout.states_at(tier, np.arange(start, stop))
+        step = np.diff(states, axis=0)
+        rises = (step == 1) & ((step != 0).sum(axis=1) == 1)[:, None]
+        along = int(np.argmax(rises.sum(axis=0)))
+        begins = ~rises[:, along] | (codes[1:] != codes[:-1])
+        first = np.flatnonzero(np.append(True, begins))
+        last = np.append(first[1:], len(codes)) - 1
+        name, columns = game.columns[along], dict[str, Any](game.table_columns(states[first]))
+        low, high = columns[name], game.state_columns(states[last])[name]
+        columns[name] = Runs(np.full(1, -1, np.int32), len(first))
+        for constant in self.layout.tier_fields(tier):
+            del columns[constant]
+        columns["to_act"] = self.layout.acting_rows(tier, start, stop)[first]
+        return columns | {"from": low, "to": high, "code": codes[first]}
+
+
+NOBODY = 15
+"""The code of a row in which nobody decides."""
+BLOCK_ROWS, RUN_ROWS = 1 << 16, 1 << 20
+"""Of a block; of a group of runs, about."""
 
 
 @dataclass(frozen=True)

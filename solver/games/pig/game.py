@@ -46,6 +46,7 @@ from luckbase.solver.game.capabilities import (
     Agents,
     ClosedForms,
     Counted,
+    DecisionLayout,
     Drawing,
     Layout,
     Level,
@@ -323,6 +324,7 @@ def pig_rounds(board: PigRoundsBoard) -> Rules:
         payoff_name="win minus loss" if difference else "",
         capabilities={
             Layout: NO_ROLLS if options.count_rolls else f"{HERE}.kernel:Rounds",
+            DecisionLayout: NO_ROLLS if options.count_rolls else DecisionLayout,
             Agents: Agents(TurnAgents(100, options.sides)),
             ClosedForms: f"{HERE}.agents:RoundsForms",
             SearchHints: SearchHints(Level({"round": -2, "player": -1})),

@@ -41,6 +41,7 @@ class PlaneDecisions(DecisionLayout[Tier]):
     """The decisions of round 2 of two or three players."""
 
     layout: Planes
+    faces_travel = True
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)

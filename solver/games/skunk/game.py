@@ -34,6 +34,7 @@ from luckbase.solver.game.capabilities import (
     Charts,
     ClosedForms,
     Counted,
+    DecisionLayout,
     Drawing,
     Layout,
     View,
@@ -220,7 +221,7 @@ def skunk(board: SkunkBoard) -> Rules:
 def race(options: Options, layout: str) -> Rules:
     """The rules of a race under options in Skunk's words; layout: where its `Layout` is."""
     goal, counted = options.goal, options.count_rolls
-    table = layout if options.must_roll else NO_END
+    table = NO_ROLLS if counted else layout if options.must_roll else NO_END
     turn = goal // 5
     fields = [
         Field("mine", high=goal, default=None, help=HELP["mine"], sample=str(goal * 3 // 10)),
@@ -243,7 +244,8 @@ def race(options: Options, layout: str) -> Rules:
         version=2,  # 2: the one tier has no folder of its own
         tie_tolerance=1e-11,
         capabilities={
-            Layout: NO_ROLLS if counted else table,
+            Layout: table,
+            DecisionLayout: table if isinstance(table, rules.Unavailable) else DecisionLayout,
             Agents: f"{HERE}.agents:race_agents",
             Charts: f"{HERE}.charts:RaceCharts",
             ClosedForms: f"{HERE}.agents:RaceForms",

@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 import luckbase
 from luckbase.cluster.inputs import searched
 from luckbase.cluster.play.advise import in_words
+from luckbase.cluster.run.decisions import make_plan
 from luckbase.cluster.table.decisions import CLASS_NAMES
 from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS
 from luckbase.cluster.table.table import StoredTable, tiers_in_memory
+from luckbase.jobs.web.site import write_site
 from luckbase.solver import load_layout
 from luckbase.solver.board.model import Board
 from luckbase.solver.charts import Curves, Heatmap, Listing
@@ -32,8 +34,11 @@ from luckbase.solver.errors import (
     SearchLimitError,
 )
 from luckbase.solver.game.arrays import Decisions, Floats, Ints
+from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from tests.places import BOARDS
+from tests.solver.test_check import Table
+from tests.solver.test_check import game as coins
 
 FEBRUARY = BOARDS / "press-your-luck" / "1985-02.toml"
 
@@ -428,9 +433,12 @@ def test_words_that_are_wrong_are_refused() -> None:
         luckbase.solve(coarse(), payoffs_of="spins=1")
     with pytest.raises(OptionError, match=r"payoffs_of: .*spin"):
         luckbase.solve(coarse(), store="decisions", payoffs_of="spin=1")
-    pig = luckbase.load_board(BOARDS / "pig" / "tiny.toml")
-    with pytest.raises(OptionError, match="has no order of tiers"):
-        luckbase.solve(pig, store="decisions")
+    jackpot = luckbase.load_board(BOARDS / "jackpot" / "tiny.toml")
+    with pytest.raises(OptionError, match="store: a search stores payoffs; leave it out"):
+        luckbase.solve(jackpot, store="decisions")
+    rolls = luckbase.load_board(BOARDS / "skunk" / "tiny.toml", count_rolls=True)
+    with pytest.raises(OptionError, match="store: a search stores payoffs; leave it out"):
+        luckbase.solve(rolls, store="decisions")
     goofspiel = luckbase.load_board(BOARDS / "goofspiel" / "tiny.toml")
     with pytest.raises(OptionError, match="a mixture of bids and no one action"):
         luckbase.solve(goofspiel, store="decisions")
@@ -520,3 +528,69 @@ def test_planes_of_float32_take_half_the_memory_and_the_table_says_how_close(
         assert decided is not None
         assert 1e-6 < decided.error < 3e-6
         assert table.verify(None).ok
+
+
+DICE = [
+    ("skunk/tiny", {"goal": 12}, None),
+    ("pig/race", {"goal": 10}, None),
+    ("pig/rounds", {"rounds": 3, "cut": 10}, {1, 3}),
+]
+
+
+@pytest.mark.parametrize(("path", "options", "paid"), DICE)
+def test_dice_games_store_decisions_that_are_those_of_their_payoffs(
+    path: str, options: dict[str, int], paid: set[int] | None, tmp_path: Path
+) -> None:
+    """Every row and its margin's class, in blocks and runs; what is followed, verified, played,
+    written. paid: the rounds whose payoffs are stored."""
+    board = luckbase.load_board(BOARDS / f"{path}.toml", **options)
+    done = luckbase.solve(board, store="decisions", margin=True, results=tmp_path)
+    assert luckbase.plan(board, store="decisions", results=tmp_path).states == done.rows
+    layout, rng = load_layout(board), np.random.default_rng(1)
+    with luckbase.open(done.table) as table, tiers_in_memory(layout) as full:
+        states = np.concatenate([piece for part in full.parts for piece in part.all_states()])
+        assert table.rows == len(states) == full.rows
+        assert table.stored_best(states) == full.stored_best(states)
+        codes, there = table.decided.codes(states)  # type: ignore[union-attr]
+        margins = full.best_of(states)[1] / max(map(abs, table.game.payoff_range))
+        classes = np.searchsorted([0.001, 0.005, 0.01, 0.02, 0.05], margins, side="right") + 1
+        near = np.abs(margins[:, None] - [0.001, 0.005, 0.01, 0.02, 0.05]).min(axis=1) < 1e-9
+        right = np.where(np.isnan(margins), 0, classes)
+        assert there.all() and ((codes >> 4 == right) | near).all()
+        stored = {table.game.describe(s).get("round") for s in states[table.pays(states)]}
+        assert stored == (paid or set())
+        assert table.error == (full.error if paid else 0.0)
+        runs = pq.ParquetDataset(done.table / "runs").read().to_pylist()
+        assert sum(run["to"] - run["from"] + 1 for run in runs) == len(states)
+        for state in rng.choice(states, 5):
+            words = table.game.describe(state)
+            right_answer, followed = full.ask(words), table.follow(words)
+            assert table.ask(words).best == followed.best == right_answer.best
+            assert followed.value == pytest.approx(right_answer.value, abs=1e-9)
+            assert followed.error >= table.game.cut_error
+        for verdict in table.verify(None), table.verify(1):
+            assert verdict.ok and verdict.residuals is not None and verdict.residuals.rows > 0
+        assert table.diff(full).actions == 0
+        best = full.ask({"mine": 0, "yours": 0}).value
+        assert luckbase.evaluate(board, table).value == pytest.approx(best, abs=1e-9)
+        rolls = table.to_arrow("best=roll").read_all()
+        assert len(rolls) == table.stored_best(states).count("roll")
+        with pytest.raises(OptionError, match="stores decisions, and a site needs the payoffs"):
+            write_site(table, tmp_path / "site")
+    assert luckbase.solve(board, store="decisions", results=tmp_path).shards == 0
+    (status,) = luckbase.status(str(done.table))
+    assert (status.state, status.stores) == ("complete", "decisions")
+    luckbase.solve(board, results=tmp_path)
+    with luckbase.open(done.table) as table:
+        assert table.pays(states).all()
+        assert write_site(table, tmp_path / "site").states == len(states)
+
+
+@pytest.mark.parametrize("names", [(), [f"to {k}" for k in range(16)]])
+def test_actions_that_have_no_code_are_refused(names: tuple[str, ...]) -> None:
+    kind = type("Named", (Table,), {"best_names": names})
+    of = DecisionLayout[int](coins(capabilities={Layout: kind}))
+    with pytest.raises(OptionError, match=f"one who decides alone has {len(names)} actions"):
+        make_plan(of)
+    kind.best_names = names[:15] or ("stop",)  # type: ignore[attr-defined]
+    assert make_plan(of).rows == 67

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luckbase import solver
-from luckbase.solver.game.arrays import Decisions
-from luckbase.solver.game.capabilities import Layout
+from luckbase.cluster.table.decisions import best_in, codes_of
+from luckbase.solver.dense import InMemory, decisions_in_order
+from luckbase.solver.game import capabilities
+from luckbase.solver.game.arrays import Decisions, Floats, Runs
+from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from tests.solver.game.deciding import Decided, what_the_rules_say
 from tests.solver.games.test_press_your_luck import OPTIONS, boards, planes_of
+from tests.solver.test_check import Table
+from tests.solver.test_check import game as coins
 
 BOARDS = Path(__file__).parents[3] / "boards"
 
@@ -187,3 +193,116 @@ def test_who_acts_in_some_rows_is_who_acts_in_all(path: str, data: st.DataObject
     part = layout.acting_rows(tier, start, stop)
     assert part.dtype == np.int8 and len(part) == stop - start
     assert (part == layout.acting_rows(tier, 0, layout.rows(tier))[start:stop]).all()
+
+
+# Kept alone, of any game
+
+
+class TwoBelow(Table):
+    """Reads two tiers, is solved in two parts, and in every third row nobody decides."""
+
+    def children(self, tier: int) -> list[int]:
+        return [child for child in (tier - 2, tier - 1) if child > 0]
+
+    def parts(self, tier: int) -> Sequence[tuple[int, int]]:
+        return (0, 1), (1, self.rows(tier))
+
+    def acting_rows(self, tier: int, start: int, stop: int) -> Any:
+        return np.where(np.arange(start, stop) % 3 == 2, 0, 1).astype(np.int8)
+
+    def solve_tier(
+        self, tier: int, out: Floats, fetch: Callable[[int], Floats], stop: Callable[[], bool],
+        part: int = 0, decisions: Decisions | None = None,
+    ) -> float:  # fmt: skip
+        rows = np.arange(*self.parts(tier)[part])
+        read = sum(fetch(child)[2 * rows] for child in self.children(tier))
+        out[:] = rows * tier % 7 + read
+        if decisions is not None:
+            decides = rows % 3 < 2
+            decisions.best[decides] = (out[decides] > 4).astype(np.int8)
+            if decisions.margin is not None:
+                decisions.margin[decides] = np.abs(out[decides] - 4)
+        return tier / 10
+
+
+def kept_alone(layout: Layout[Any], margins: bool) -> DecisionLayout[Any]:
+    """The game's decisions are those that its payoffs have, in every row, with every bound; blocks
+    come back; runs say each row once."""
+    of, full = DecisionLayout[Any](layout.game), InMemory(layout, best=True)
+    solved = list(decisions_in_order(of, margins=margins))
+    assert [tier for tier, _, _ in solved] == list(full.payoffs)
+    for tier, payoffs, decisions in solved:
+        assert payoffs.tobytes() == full.payoffs[tier].tobytes()
+        codes, rows = codes_of(layout.game, decisions), layout.rows(tier)
+        assert np.array_equal(best_in(codes), full.best[tier])
+        blocks = [of.unpack(tier, of.pack(tier, codes, k), k) for k in range(of.blocks(tier))]
+        assert np.array_equal(np.concatenate(blocks)[of.place(tier, np.arange(rows))], codes)
+        found = np.full(rows, 99)
+        for group in of.runs(tier, codes):
+            for row, run in said_by_runs(layout, tier, group()):
+                assert found[row] == 99
+                found[row] = run["code"]
+                acting = layout.acting_rows(tier, 0, rows)[row]
+                assert run["to_act"] == acting
+        assert np.array_equal(found, codes)
+    return of
+
+
+def said_by_runs(
+    layout: Layout[Any], tier: Any, columns: Mapping[str, Any]
+) -> Iterator[tuple[int, dict[str, int]]]:
+    """Every row of a tier that a group of runs holds, with its run."""
+    whole = {k: c.expand() if isinstance(c, Runs) else c for k, c in columns.items()}
+    (along,) = {name for name in layout.game.columns if name in whole and whole[name][0] == -1}
+    for i in range(len(whole["code"])):
+        run = {name: int(column[i]) for name, column in whole.items()}
+        for number in range(run["from"], run["to"] + 1):
+            values = {**layout.tier_fields(tier), **run, along: number}
+            state = layout.game.canonical_states(np.array([values[c] for c in layout.game.columns]))
+            yield int(layout.locate(state)[1][0]), run
+
+
+@pytest.mark.parametrize(
+    ("path", "options"),
+    [
+        ("skunk/tiny", {"goal": 9}),
+        ("skunk/tiny", ROLLS),  # has ties
+        ("pig/race", {"goal": 8}),
+        ("pig/piglet", {"goal": 5}),
+        ("pig/rounds", {"rounds": 2, "cut": 11}),  # has ties
+        ("pig/rounds", {"rounds": 2, "cut": 10, "objective": "difference"}),
+        ("pig/rounds", {"rounds": 1, "cut": 10, "first_roll_forced": True, "draw": "second"}),
+    ],
+)
+@pytest.mark.parametrize("margins", [False, True])
+def test_decisions_kept_alone_are_those_of_the_payoffs_in_every_row(
+    path: str, options: dict[str, object], margins: bool
+) -> None:
+    layout = load(path, **options)
+    of = kept_alone(layout, margins)
+    assert type(layout.game.need(DecisionLayout)) is type(of)  # what `solve` takes
+
+
+@pytest.mark.parametrize("margins", [False, True])
+def test_decisions_of_a_game_of_ones_own_are_kept_alone_too(
+    margins: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capabilities, "RUN_ROWS", 10)
+    monkeypatch.setattr(capabilities, "BLOCK_ROWS", 7)
+    of = kept_alone(coins(capabilities={Layout: TwoBelow}).need(Layout), margins)
+    assert max(map(of.blocks, of.tiers())) == 5
+    out, faces = np.empty(of.layout.shape(1)), dict[Any, Floats]()
+    assert of.solve_tier(1, out, None, faces, lambda: False, None) == 0.1
+
+
+def test_runs_go_along_the_points_of_a_turn_and_are_as_long_as_they_can_be() -> None:
+    layout = load("skunk/tiny", goal=9)
+    of = DecisionLayout[int](layout.game)
+    ((tier, _, decisions),) = decisions_in_order(of)
+    (group,) = of.runs(tier, codes_of(layout.game, decisions))
+    runs = group()
+    assert [*runs] == [*layout.game.columns, "to_act", "from", "to", "code"]
+    assert isinstance(runs["turn"], Runs)
+    assert (runs["to_act"] == runs["player"]).all()
+    by_state = np.column_stack([runs[name] for name in ("mine", "yours", "player", "code")])
+    assert (np.diff(by_state, axis=0) != 0).any(axis=1).all()
