@@ -322,6 +322,8 @@ def forget(path: Path) -> None:
 
 def make_folder(folder: Path) -> None:
     """Make a folder and those above it, where they are not there; their names are on the disk."""
+    if folder.is_dir():  # at once: each file that is written asks
+        return
     new = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for path in new:
