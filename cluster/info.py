@@ -15,7 +15,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from luckbase.cluster import words
 from luckbase.cluster.batch.requests import relative_path, requests_for
 from luckbase.cluster.batch.run import statuses, statuses_of_board
 from luckbase.cluster.inputs import board_of, has_full_table
@@ -23,7 +22,7 @@ from luckbase.cluster.table.find import Status, find_table, is_table, table_of
 from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.ledger import Ledger, board_command, solve_command
 from luckbase.cluster.table.place import place_of, storage_at
-from luckbase.solver import load_game
+from luckbase.solver import load_game, sentences
 from luckbase.solver.board import registry
 from luckbase.solver.board.file import (
     BOARDS,
@@ -258,7 +257,7 @@ def _examples(game: Game, file: str, results: Path, ledger: Ledger | None) -> It
     """Commands of a board, each of which works once those before it were run."""
     settings = {} if game.board.source is None else game.board.source.settings
     root = game.start()
-    state = words.fields(_worth_asking(game, ledger))
+    state = sentences.fields(_worth_asking(game, ledger))
     start = "" if root is not None else state
 
     def command(name: str, *more: str) -> str:

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from luckbase.cluster import words
 from luckbase.cluster.table.find import find_table, table_of, table_used
 from luckbase.cluster.table.ledger import SEARCH, TIERS, board_command
 from luckbase.cluster.table.place import is_uri, place_of
-from luckbase.cluster.words import many
-from luckbase.solver import load_board, load_game
+from luckbase.solver import load_board, load_game, sentences
 from luckbase.solver.board.file import as_words, path_of, read_toml
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import (
@@ -38,7 +36,7 @@ from luckbase.solver.game.capabilities import (
     states_to_copy,
 )
 from luckbase.solver.game.game import Game
-from luckbase.solver.sentences import nearest, on_command_line, option, shorten
+from luckbase.solver.sentences import many, nearest, on_command_line, option, shorten
 
 if TYPE_CHECKING:
     from luckbase.cluster.play.advise import Following
@@ -354,7 +352,7 @@ def soonest(
     if layout and few and layout.payoff_type is np.float64 and _inside(layout, root):
         seconds = sum(map(layout.tier_seconds, layout.tiers()))
         if seconds > A_WHILE:
-            said = words.duration(seconds)
+            said = sentences.duration(seconds)
             on_note(f"{bare.board.name}: solving it first, in memory: {said}")
         return tiers_in_memory(layout)
     return searched(bare, root, max_states, file)
@@ -412,7 +410,7 @@ def searched(game: Game, root: Ints, max_states: int, file: str = "BOARD") -> Ta
     if far or guess > ROUGHLY * max_states:
         smaller = f"take {tiered.smaller}" if tiered else nearer
         raise SearchLimitError(
-            f"board {game.board.name}: some {words.count(guess)} states are too many to solve "
+            f"board {game.board.name}: some {sentences.count(guess)} states are too many to solve "
             f"before a play; {smaller}{',' * (not tiered)} or {table}"
         )
     try:

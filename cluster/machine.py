@@ -22,8 +22,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from luckbase.cluster.words import size
 from luckbase.solver.errors import DiskLimitError
+from luckbase.solver.sentences import size
 
 MEMORY_SHARE = 0.7
 """Of the machine's free memory, what shards in flight may use if nothing is said."""

@@ -21,15 +21,15 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import luckbase
-from luckbase.cluster.words import program
-from luckbase.jobs import process
+from luckbase.jobs import terminal
 from luckbase.solver import sentences
 from luckbase.solver.errors import LuckbaseError
+from luckbase.solver.sentences import program
 
 GROUPS = {
-    "Solve": {"boards": "info", "plan": "solve", "solve": "solve"},
-    "Ask": {"info": "info", "query": "query", "export": "query"},
-    "Compare": {"diff": "diff", "evaluate": "evaluate", "simulate": "evaluate"},
+    "Solve": {"boards": "query", "plan": "solve", "solve": "solve"},
+    "Ask": {"info": "query", "query": "query", "export": "query"},
+    "Compare": {"diff": "compare", "evaluate": "compare", "simulate": "compare"},
     "Draw": {"chart": "draw", "graph": "draw", "report": "draw", "serve": "serve"},
     "Play": {"play": "play", "advise": "play"},
     "Keep": {"status": "status", "verify": "status", "publish": "status", "clean": "status"},
@@ -154,25 +154,25 @@ def _luckbase(
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
-    process.name_streams()
+    terminal.name_streams()
     code = run(sys.argv[1:])
     if sys.argv[1:2] == ["query"]:
-        process.leave(code)
+        terminal.leave(code)
     sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
     """Run one command; returns the exit code. Errors of ours end as one sentence on stderr."""
     try:
-        with process.signals(), process.watch_compiling(), sentences.command_line():
+        with terminal.signals(), terminal.watch_compiling(), sentences.command_line():
             if arguments[:1] == ["query"] and "://" in "".join(arguments[1:2]):
-                from luckbase.cluster.table.index import read_ahead
+                from luckbase.cluster.table.place import read_ahead
 
                 read_ahead(arguments[1])  # before anything heavy is imported
             result = app(arguments, prog_name="luckbase", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
-    except process.ClosedPipe as error:
+    except terminal.ClosedPipe as error:
         return error.exit_code
     except LuckbaseError as error:
         print(f"luckbase: {error}", file=sys.stderr)
@@ -181,7 +181,7 @@ def run(arguments: list[str]) -> int:
         said = f"interrupted; nothing solved is lost: {_again(arguments)}"
         with suppress(OSError):  # the terminal that hung up is gone
             print(f"\nluckbase: {said}", file=sys.stderr)
-        return process.exit_code(stop.__cause__ or stop)
+        return terminal.exit_code(stop.__cause__ or stop)
     except typer.Exit as stop:
         return stop.exit_code
     except Exception as error:

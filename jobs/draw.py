@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import luckbase
-from luckbase.cluster import words
-from luckbase.cluster.words import Help
 from luckbase.jobs import options, terminal
+from luckbase.solver import sentences
 from luckbase.solver.errors import OptionError, need
+from luckbase.solver.sentences import Help
 
 if TYPE_CHECKING:
     import graphviz
@@ -103,7 +103,7 @@ def _say_written(as_json: bool, text: str, out: str, size: int, *more: Any) -> N
     if as_json:
         terminal.print_json(*more, {"file": out, "bytes": size})
     else:
-        terminal.say(f"{text}, {words.size(size)}")
+        terminal.say(f"{text}, {sentences.size(size)}")
 
 
 def _suffix(kind: Kind, kinds: Sequence[Kind], as_csv: bool, out: str) -> str:
@@ -168,8 +168,8 @@ def graph(
     if out != "-":
         written = terminal.write_file(out, _rendered(drawn.dot, suffix, out))
         counts = {"nodes": len(drawn.diagram.nodes), "edges": len(drawn.diagram.edges)}
-        text = f"{out}: {words.many(counts['nodes'], 'position')}, "
-        text += words.many(counts["edges"], "edge")
+        text = f"{out}: {sentences.many(counts['nodes'], 'position')}, "
+        text += sentences.many(counts["edges"], "edge")
         _say_written(as_json, text, out, written, about, counts)
     elif as_json:
         terminal.print_json(about, drawn.diagram)
@@ -225,10 +225,10 @@ def report(
     verdict = "not verified"
     if made.verdict is not None and made.verdict.ok:
         found = made.verdict.residuals
-        verdict = words.agree(found.rows if found else 0)
+        verdict = sentences.agree(found.rows if found else 0)
     elif made.verdict is not None:
         verdict = f"faults were found: {made.verdict.faults[0]}"
-    text = f"{out}: {words.many(len(made.charts), 'chart')}, {verdict}"
+    text = f"{out}: {sentences.many(len(made.charts), 'chart')}, {verdict}"
     checked = {} if made.verdict is None else made.verdict.as_json()
     about = {"charts": made.charts, "verdict": checked or None}
     _say_written(as_json, text, out, made.save(where), origin, about)

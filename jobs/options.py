@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 import luckbase
-from luckbase.cluster.words import Help
 from luckbase.jobs import terminal
 from luckbase.solver.errors import OptionError, StaleTableError, StateError
-from luckbase.solver.sentences import FIELD, flag, pairs
+from luckbase.solver.sentences import FIELD, Help, flag, pairs
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.table import StoredTable

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import luckbase
-from luckbase.cluster import words
-from luckbase.cluster.words import Help
 from luckbase.jobs import options, terminal
+from luckbase.solver import sentences
 from luckbase.solver.errors import OptionError, RequestError
+from luckbase.solver.sentences import Help
 
 if TYPE_CHECKING:
     from luckbase import Board, Play
@@ -112,19 +112,24 @@ def _converse(played: Play) -> None:
 
 def _report(decisions: list[Decision], chance: bool) -> None:
     """What each decision cost, and all of them. chance: payoffs are chances."""
-    count = words.many(len(decisions), "decision")
+    count = sentences.many(len(decisions), "decision")
     total = sum(decision.cost for decision in decisions)
     if not total:
         print(f"no mistakes in {count}" if decisions else "nothing was yours to decide")
         return
     rows = [
-        (words.fields(d.state), d.action, d.best, words.cost(d.cost, chance) if d.cost else "")
+        (
+            sentences.fields(d.state),
+            d.action,
+            d.best,
+            sentences.cost(d.cost, chance) if d.cost else "",
+        )
         for d in decisions
     ]
     print()
     terminal.print_table("", ("your decisions", "you", "best", "cost"), rows, sys.stdout)
     wrong = sum(decision.cost > 0 for decision in decisions)
-    print(f"{count}, {wrong} not the best; they cost {words.cost(total, chance)} in all")
+    print(f"{count}, {wrong} not the best; they cost {sentences.cost(total, chance)} in all")
 
 
 def _take_any_text() -> None:

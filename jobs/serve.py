@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from luckbase.cluster import words
-from luckbase.cluster.words import Help
 from luckbase.jobs import options, terminal
+from luckbase.solver import sentences
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError, need
+from luckbase.solver.sentences import Help
 
 if TYPE_CHECKING:
     import uvicorn
@@ -86,7 +86,7 @@ def serve(
     if as_json:
         terminal.print_json({"address": address, "tables": count})
     else:
-        terminal.say(f"{words.many(count, 'table')} at {address} (Ctrl+C ends it)")
+        terminal.say(f"{sentences.many(count, 'table')} at {address} (Ctrl+C ends it)")
     run(pool, listener, host, None if no_open else address, processes)
 
 

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 import luckbase
-from luckbase.cluster import words
 from luckbase.cluster.run.options import Options
-from luckbase.cluster.words import Help
 from luckbase.jobs import options, terminal
 from luckbase.jobs.terminal import say
+from luckbase.solver import sentences
 from luckbase.solver.compiled import in_python
 from luckbase.solver.errors import OptionError
+from luckbase.solver.sentences import Help
 
 if TYPE_CHECKING:
     from luckbase import Due, Outcome, Planned, PlannedSearch, Progress, Solved, SolveOptions
@@ -138,7 +138,7 @@ def _watch(call: _Call) -> NoReturn:
     while True:
         if todo:
             _solve_many(todo, {}, call)
-            say(f"watching {words.many(saved.boards, 'board')}; Ctrl+C ends it")
+            say(f"watching {sentences.many(saved.boards, 'board')}; Ctrl+C ends it")
         time.sleep(POLL_SECONDS)
         todo = saved.poll()
 
@@ -217,10 +217,11 @@ def _say_search(solved: SolvedSearch) -> None:
     ledger, roots = solved.ledger, solved.goal.roots
     assert roots is not None
     n = len(roots.start)
-    below = "one state" if n == 1 else words.many(n, "state")
-    say(f"{ledger.head.board}: {words.counted(solved.states, 'state')} below {below}")
+    below = "one state" if n == 1 else sentences.many(n, "state")
+    say(f"{ledger.head.board}: {sentences.counted(solved.states, 'state')} below {below}")
     if solved.kept:
-        say(f"  grown        kept {words.count(solved.kept)}, new {words.count(solved.states)}")
+        kept, new = sentences.count(solved.kept), sentences.count(solved.states)
+        say(f"  grown        kept {kept}, new {new}")
     _say_time(solved)
     if solved.solve_seconds:
         rate = solved.solved / solved.solve_seconds / 1e6
@@ -228,8 +229,8 @@ def _say_search(solved: SolvedSearch) -> None:
         say(f"  speed        {rate:.2f} M states/s a worker in the search, {per:.1f} edges a state")
     if solved.levels:
         say(
-            f"  stages       {solved.stages} of {words.many(solved.levels, 'level')} in "
-            f"{words.many(solved.shards, 'shard')}, "
+            f"  stages       {solved.stages} of {sentences.many(solved.levels, 'level')} in "
+            f"{sentences.many(solved.shards, 'shard')}, "
             f"overlap {solved.overlap:.2f} (states solved over distinct states)"
         )
     a_state = solved.bytes_a_state
@@ -237,24 +238,24 @@ def _say_search(solved: SolvedSearch) -> None:
     precision = ledger.precision(solved.goal.part)
     decided = precision == ledger.error(solved.goal.part)
     where = "" if decided else " where every decision below is certain, and some are not"
-    say(f"  accuracy     payoffs {words.within(precision)}{where}")
+    say(f"  accuracy     payoffs {sentences.within(precision)}{where}")
 
 
 def _say_size(solved: SolvedSearch | SolvedTiers, digits: int, more: str = "") -> None:
     each = solved.bytes / max(solved.rows, 1)
-    say(f"  size         {words.size(solved.bytes)}, {each:.{digits}f} bytes a state, Parquet")
-    say(f"  memory       {words.size(solved.peak_memory)} at most{more}")
+    say(f"  size         {sentences.size(solved.bytes)}, {each:.{digits}f} bytes a state, Parquet")
+    say(f"  memory       {sentences.size(solved.peak_memory)} at most{more}")
 
 
 def _say_time(solved: Solved, more: str = "") -> None:
-    how = words.many(solved.workers, "Ray worker" if solved.ray else "thread")
-    say(f"  time         {words.duration(solved.seconds)} with {how}{more}")
+    how = sentences.many(solved.workers, "Ray worker" if solved.ray else "thread")
+    say(f"  time         {sentences.duration(solved.seconds)} with {how}{more}")
 
 
 def _say_tiers(solved: SolvedTiers) -> None:
-    ledger, count = solved.ledger, words.count
-    files = words.many(solved.tiers, "file")
-    say(f"{ledger.head.board}: {words.counted(solved.rows, 'state')} in {files}")
+    ledger, count = solved.ledger, sentences.count
+    files = sentences.many(solved.tiers, "file")
+    say(f"{ledger.head.board}: {sentences.counted(solved.rows, 'state')} in {files}")
     if solved.kept:
         again = f", solved again {count(solved.again)} ({solved.again_seconds:.1f} s)"
         read = f", read back {count(solved.read)}"
@@ -263,7 +264,9 @@ def _say_tiers(solved: SolvedTiers) -> None:
             f"{read * bool(solved.read)}, new {count(solved.states)}"
         )
     compiled = solved.compile_seconds
-    _say_time(solved, f", after {words.duration(compiled)} of compiling" if compiled > 1 else "")
+    _say_time(
+        solved, f", after {sentences.duration(compiled)} of compiling" if compiled > 1 else ""
+    )
     rate = (solved.states + solved.again + solved.read) / solved.seconds
     kernel = solved.states / max(solved.solve_seconds, 1e-9)
     say(
@@ -272,7 +275,7 @@ def _say_tiers(solved: SolvedTiers) -> None:
     )
     _say_size(solved, 2)
     if ledger.of_part("tiers"):
-        say(f"  accuracy     payoffs {words.within(ledger.error('tiers'))}")
+        say(f"  accuracy     payoffs {sentences.within(ledger.error('tiers'))}")
     if solved.tally:
         counted = (f"{name} {number:.3g}" for name, number in solved.tally.items())
         say(f"  counted      {', '.join(counted)}")
@@ -287,14 +290,14 @@ def _opening_questions(solved: Solved, path: Path) -> None:
     if not answers:
         return
     names = action_names(answers)
-    rows = [(q.title, words.fields(q.state), *map(q.payoff_of, names), q.best) for q in answers]
+    rows = [(q.title, sentences.fields(q.state), *map(q.payoff_of, names), q.best) for q in answers]
     say()
     heads = ("the player up is" if names else "", "state", *names, "best")
     what = f", and the {opened.game.payoff_name} of who acts" if names else ""
     terminal.print_table(f"A few questions{what}:", heads, rows, sys.stderr)
-    question = words.fields(answers[0].state)
+    question = sentences.fields(answers[0].state)
     table = shlex.quote(terminal.shown(solved.table))
-    say(f"Ask anything: {words.program()} query {table} {question}", whole=True)
+    say(f"Ask anything: {sentences.program()} query {table} {question}", whole=True)
 
 
 # --- what became of many boards ------------------------------------------------------------------
@@ -308,8 +311,10 @@ def _say_outcome(outcome: Outcome, where: str) -> None:
     elif outcome.state == "complete":
         say(f"{where}: nothing to do")
     else:
-        new = f"{words.counted(solved.states, 'state')} in {words.duration(outcome.seconds)}"
-        kept = f", kept {words.count(solved.kept)}" if solved.kept else ""
+        new = (
+            f"{sentences.counted(solved.states, 'state')} in {sentences.duration(outcome.seconds)}"
+        )
+        kept = f", kept {sentences.count(solved.kept)}" if solved.kept else ""
         say(f"{where}: {new}{kept}")
         for changed in outcome.changed[:5]:
             say(f"  {changed}")
@@ -328,10 +333,10 @@ def _say_outcomes(outcomes: Sequence[Outcome], total: int, stopped: str) -> None
         solved, numbers = outcome.solved, ("", "", "")
         if solved is not None:
             numbers = (
-                words.count(solved.states), words.count(solved.kept),
-                words.size(solved.ledger.bytes),
+                sentences.count(solved.states), sentences.count(solved.kept),
+                sentences.size(solved.ledger.bytes),
             )  # fmt: skip
-        duration = words.duration(outcome.seconds) if outcome.state == "solved" else ""
+        duration = sentences.duration(outcome.seconds) if outcome.state == "solved" else ""
         rows.append((outcome.request.name, outcome.state, *numbers, duration))
     if stopped:
         rows.append((stopped, "stopped", "", "", "", ""))
@@ -345,10 +350,10 @@ def _say_outcomes(outcomes: Sequence[Outcome], total: int, stopped: str) -> None
     counts = [f"{states.count(state)} {state}" for state in ("solved", "complete", "failed")
               if state in states]  # fmt: skip
     seconds = sum(outcome.seconds for outcome in outcomes)
-    done = f"{', '.join(counts)} in {words.duration(seconds)}" if outcomes else "none done"
+    done = f"{', '.join(counts)} in {sentences.duration(seconds)}" if outcomes else "none done"
     left = total - len(outcomes) - bool(stopped)
     more = [f"{stopped} was stopped"] * bool(stopped) + [f"{left} not begun"] * bool(left)
-    sums = [f"{words.many(total, 'board')}: {done}", ", ".join(more)]
+    sums = [f"{sentences.many(total, 'board')}: {done}", ", ".join(more)]
     say("; ".join(filter(None, sums)))
 
 
@@ -373,8 +378,8 @@ def _print_due(planned: Sequence[Due]) -> None:
     for due in planned:
         numbers = ("", "", "")
         if due in todo:
-            states = f"{'about ' * due.about}{words.counted(due.states, 'state')}"
-            numbers = (states, words.size(due.bytes), words.duration(due.seconds))
+            states = f"{'about ' * due.about}{sentences.counted(due.states, 'state')}"
+            numbers = (states, sentences.size(due.bytes), sentences.duration(due.seconds))
         rows.append((due.request.name, due.state, *numbers))
     heads = ("board", "is", "to solve", "on disk", "time")
     terminal.print_table("What is to be solved", heads, rows, sys.stdout)
@@ -382,11 +387,11 @@ def _print_due(planned: Sequence[Due]) -> None:
         reasons = [due.error] if due.error else due.why
         for reason in reasons if due.state != "missing" else ():
             print(f"{due.request.name}: {_without(reason, due.request.file)}")
-    said = f"{len(todo)} of {words.many(len(planned), 'board')} to solve"
+    said = f"{len(todo)} of {sentences.many(len(planned), 'board')} to solve"
     if todo:
         size, seconds = sum(due.bytes for due in todo), sum(due.seconds for due in todo)
-        said += f": {words.counted(sum(due.states for due in todo), 'state')}, about "
-        said += f"{words.size(size)} and {words.duration(seconds)}"
+        said += f": {sentences.counted(sum(due.states for due in todo), 'state')}, about "
+        said += f"{sentences.size(size)} and {sentences.duration(seconds)}"
     refused = sum(due.state == "refused" for due in planned)
     print(said + (f"; {refused} cannot be" if refused else ""))
 
@@ -427,29 +432,29 @@ def plan(
 
 def _print_plan(found: Planned) -> None:
     rows = [
-        (level.name, str(level.shards), words.count(level.states), words.size(level.memory))
+        (level.name, str(level.shards), sentences.count(level.states), sentences.size(level.memory))
         for level in found.levels
     ]
-    rows.append(("all", str(found.shards), words.count(found.states), ""))
+    rows.append(("all", str(found.shards), sentences.count(found.states), ""))
     heads = ("", "shards", "states", "memory a shard")
     terminal.print_table(f"The plan for {found.board}", heads, rows, sys.stdout)
-    print(f"table on disk   about {words.size(found.table_bytes)}")
-    fullest = words.size(found.kept_bytes)
+    print(f"table on disk   about {sentences.size(found.table_bytes)}")
+    fullest = sentences.size(found.kept_bytes)
     print(f"kept payoffs    about {fullest} at their fullest, for shards that read them")
-    workers = words.many(found.workers, "thread")
-    print(f"peak memory     {words.size(found.peak_memory)} with {workers}")
-    print(f"time            about {words.duration(found.seconds)}")
+    workers = sentences.many(found.workers, "thread")
+    print(f"peak memory     {sentences.size(found.peak_memory)} with {workers}")
+    print(f"time            about {sentences.duration(found.seconds)}")
 
 
 def _print_search_plan(found: PlannedSearch) -> None:
     about = "" if found.exact else "more than " if found.at_least else "about "
-    how = f"in {words.many(found.levels, 'level')}" if found.levels else "in one piece"
+    how = f"in {sentences.many(found.levels, 'level')}" if found.levels else "in one piece"
     how = "by levels" if found.levels is None else how
     print(f"The plan for a search on {found.board}")
-    print(f"states          {about}{words.count(found.states)} {how}")
-    print(f"table on disk   {about or 'about '}{words.size(found.table_bytes)}")
+    print(f"states          {about}{sentences.count(found.states)} {how}")
+    print(f"table on disk   {about or 'about '}{sentences.size(found.table_bytes)}")
     if found.between_bytes:
-        print(f"until it ends   {about or 'about '}{words.size(found.between_bytes)} more")
-    workers = words.many(found.workers, "worker")
-    print(f"peak memory     about {words.size(found.peak_memory)} with {workers}")
-    print(f"time            {about or 'about '}{words.duration(found.seconds)}")
+        print(f"until it ends   {about or 'about '}{sentences.size(found.between_bytes)} more")
+    workers = sentences.many(found.workers, "worker")
+    print(f"peak memory     about {sentences.size(found.peak_memory)} with {workers}")
+    print(f"time            {about or 'about '}{sentences.duration(found.seconds)}")

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import luckbase
-from luckbase.cluster import words
-from luckbase.cluster.words import Help
 from luckbase.jobs import options, terminal
+from luckbase.solver import sentences
 from luckbase.solver.errors import OptionError, need
-from luckbase.solver.sentences import shorten
+from luckbase.solver.sentences import Help, shorten
 
 if TYPE_CHECKING:
     from luckbase import Spare, Status
@@ -76,10 +75,10 @@ def _print_status(of: Status) -> None:
     if of.state not in ("missing", "refused"):
         date = "" if of.date is None else f", {of.date[:16].replace('T', ' ')}"
         some = "" if of.tiers == of.tiers_in_all else f"{of.tiers} of "
-        files = f", {some}{words.many(of.tiers_in_all, 'tier')}" if of.tiers_in_all else ""
+        files = f", {some}{sentences.many(of.tiers_in_all, 'tier')}" if of.tiers_in_all else ""
         files += f" of {of.stores}" * (of.stores != "payoffs")
-        below = f", below {words.many(of.roots, 'root')}" if of.roots else ""
-        size = f"{words.counted(of.states, 'state')}, {words.size(of.bytes)}"
+        below = f", below {sentences.many(of.roots, 'root')}" if of.roots else ""
+        size = f"{sentences.counted(of.states, 'state')}, {sentences.size(of.bytes)}"
         print(f"          {size}{date}{files}{below}")
     for reason in [*_running(of.running or {}), *of.why]:
         print(f"          {reason}")
@@ -91,9 +90,9 @@ def _print_total(statuses: Sequence[Status], results: Path | None) -> None:
         print(f"no tables under {results or 'results'}")
     there = [each for each in statuses if each.state != "missing"]
     if len(there) > 1:
-        states = words.counted(sum(each.states for each in there), "state")
-        size = words.size(sum(each.bytes for each in there))
-        print(f"\n          {words.many(len(there), 'table')}: {states}, {size}")
+        states = sentences.counted(sum(each.states for each in there), "state")
+        size = sentences.size(sum(each.bytes for each in there))
+        print(f"\n          {sentences.many(len(there), 'table')}: {states}, {size}")
 
 
 def _running(said: dict[str, Any]) -> Iterator[str]:
@@ -101,18 +100,19 @@ def _running(said: dict[str, Any]) -> Iterator[str]:
     if not said:
         return
     left = said["seconds_left"]
-    far = f"{said['shards']} of {words.many(said['shards_total'], 'shard')}"
+    far = f"{said['shards']} of {sentences.many(said['shards_total'], 'shard')}"
     if said["finding"]:
         far = terminal.found_so_far(said["states"], said.get("states_about"), said["finding"])
     yield (
         f"running: process {said['process']} on {said['host']} since {said['since']}, {far}, "
-        f"{words.count(said['states_a_second'])} states/s, {words.size(said['memory'])} here"
-        + ("" if left is None else f", about {words.duration(left)} left")
+        f"{sentences.count(said['states_a_second'])} states/s, "
+        f"{sentences.size(said['memory'])} here"
+        + ("" if left is None else f", about {sentences.duration(left)} left")
     )
     for node in said["nodes"]:
-        doing = words.many(node["slots"], "core")
+        doing = sentences.many(node["slots"], "core")
         if "shards_done" in node:
-            doing += f", {words.many(node['shards_done'], 'shard')} done"
+            doing += f", {sentences.many(node['shards_done'], 'shard')} done"
         if "left_out" in node:
             doing = f"left out: {node['left_out']}"
         yield f"  {node['node']}: {doing}"
@@ -155,19 +155,19 @@ def verify(
         print(f"fault: {fault}")
     if found.faults:
         return 1
-    files = f"{words.many(found.files, 'file')} as written, {words.size(ledger.bytes)}"
+    files = f"{sentences.many(found.files, 'file')} as written, {sentences.size(ledger.bytes)}"
     terminal.print_to_fit(f"{origin}: {files}")
     checked = found.residuals
     if checked is not None and checked.rows:
-        at = words.fields(checked.state)
+        at = sentences.fields(checked.state)
         terminal.print_to_fit(
-            f"{words.agree(checked.rows)}: worst residual {checked.worst:.2e} at "
+            f"{sentences.agree(checked.rows)}: worst residual {checked.worst:.2e} at "
             f"{at}, where {checked.bound:.2e} is allowed, mean {checked.mean:.2e}, stored to "
             f"{precision:.1e}"
         )
     if not ledger.complete:
         left = sum(not ledger.is_done(goal) for goal in ledger.goals)
-        solves = words.many(len(ledger.goals), "solve")
+        solves = sentences.many(len(ledger.goals), "solve")
         which = f"{left} of its {solves}" if ledger.goals[1:] else "its solve"
         print(f"the table is partial: {which} did not end")
     return 0
@@ -210,9 +210,9 @@ def publish(
     if as_json:
         terminal.print_json(found)
     else:
-        size, files = words.size(found.bytes), words.many(found.files, "file")
+        size, files = sentences.size(found.bytes), sentences.many(found.files, "file")
         was = f", {found.files - found.copied} of them there before" * (found.copied < found.files)
-        print(f"{found.to}: {words.counted(found.states, 'state')}, {size} in {files}{was}")
+        print(f"{found.to}: {sentences.counted(found.states, 'state')}, {size} in {files}{was}")
     return 0
 
 
@@ -220,9 +220,9 @@ def _say_site(made: Site, as_json: bool) -> int:
     if as_json:
         terminal.print_json(made)
         return 0
-    size, files = words.size(made.bytes), words.many(made.files, "file")
+    size, files = sentences.size(made.bytes), sentences.many(made.files, "file")
     kept = "kept by a browser for use offline" if made.offline else "too large to be kept offline"
-    print(f"{made.to}: {words.counted(made.states, 'state')}, {size} in {files}, {kept}")
+    print(f"{made.to}: {sentences.counted(made.states, 'state')}, {size} in {files}, {kept}")
     return 0
 
 
@@ -260,11 +260,11 @@ def clean(
 
 
 def _print_spare(spare: Spare) -> None:
-    states = f", {words.counted(spare.states, 'state')}" if spare.states else ""
-    print(f"{CLEAN_WORDS[spare.state]:13s} {spare.table}  {words.size(spare.bytes)}{states}")
+    states = f", {sentences.counted(spare.states, 'state')}" if spare.states else ""
+    print(f"{CLEAN_WORDS[spare.state]:13s} {spare.table}  {sentences.size(spare.bytes)}{states}")
     reasons = [*spare.why]
     if spare.state == "protected" and not spare.table.is_symlink():
-        command = f"{words.program()} clean {shlex.quote(str(spare.table))} --yes"
+        command = f"{sentences.program()} clean {shlex.quote(str(spare.table))} --yes"
         reasons.append(f"to remove it, run: {command}")
     if spare.left:
         reasons.append(f"not luckbase's, and stays: {', '.join(spare.left[:5])}")
@@ -278,8 +278,8 @@ def _sum_up(spares: Sequence[Spare], results: Path) -> None:
     """What --yes would do, or did."""
     gone = [spare for spare in spares if spare.state == "removed"]
     unasked = [spare for spare in spares if spare.state == "unasked"]
-    size = words.size(sum(spare.bytes for spare in gone or unasked))
-    tables = f"{words.many(len(gone or unasked), 'table')}, {size}"
+    size = sentences.size(sum(spare.bytes for spare in gone or unasked))
+    tables = f"{sentences.many(len(gone or unasked), 'table')}, {size}"
     if gone:
         terminal.say(f"removed {tables}")
     elif unasked:

@@ -42,7 +42,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
-from luckbase.cluster.words import LABELS, Help
+from luckbase.solver.sentences import LABELS, Help
 
 if TYPE_CHECKING:
     from luckbase.cluster.batch.clean import Spare as Spare

@@ -1,16 +1,18 @@
-"""Words for sentences: values and names as an error quotes them, options as who reads it has them;
-rows as an HTML table.
+"""Words for sentences: values, numbers, sizes and names as people read and type them; options as
+who reads a sentence has them; rows as an HTML table.
 
 What is a sentence of the command line's is one of Python's too, and there nobody wrote ``--set``.
 """
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from html import escape
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 _OTHERWISE = {"start": "from", "seat": "as", "every": "all"}
 """Arguments that have another name on the command line."""
@@ -23,6 +25,16 @@ are, ``turns`` and ``yours`` are not."""
 FEW = 6
 """Names that differ in a number alone are said one by one, up to so many."""
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+LABELS = ("none", "actions", "counts", "chances")
+"""What the edges of a picture of play may say."""
+
+
+class Help(NamedTuple):
+    """What an argument of Python's means: the command line makes its option from it."""
+
+    text: str
+    metavar: str | None = None
+    min: int | None = None
 
 
 @contextmanager
@@ -143,6 +155,93 @@ def pairs(words: Iterable[str], error: type[Exception], where: str, form: str) -
             raise error(f"{where}{name} is given twice")
         found[name] = value
     return found
+
+
+BARE_NOUN = re.compile(r"[a-z]+(,? and .*)?")
+
+
+def noun(name: str) -> str:
+    """An outcome's name within a sentence: ``a whammy and out``; ``a 1 (the turn is lost)``."""
+    what, _, more = name.replace(", and ", " and ").partition(": ")
+    return f"{'a ' * bool(BARE_NOUN.fullmatch(what))}{what}{f' ({more})' if more else ''}"
+
+
+def exclaimed(name: str) -> str:
+    """An outcome's name as it happens: ``whammy!``; ``a 6``."""
+    return f"{name}!" if BARE_NOUN.fullmatch(name) else name
+
+
+def count(number: float) -> str:
+    """``42.9 million``; every digit below a million."""
+    if abs(number) < 999_999.5:
+        return f"{number:,.0f}"
+    if abs(number) < 999.5e6:
+        return f"{_three(number / 1e6)} million"
+    return f"{_three(number / 1e9)} billion"
+
+
+def counted(number: float, thing: str) -> str:
+    """``1 state``, ``42.9 million states``."""
+    return f"{count(number)} {thing}{'s' * (count(number) != '1')}"
+
+
+def agree(rows: int) -> str:
+    """``10,000 rows agree with the rules``."""
+    return f"{many(rows, 'row')} agree{'s' * (rows == 1)} with the rules"
+
+
+def size(number: float) -> str:
+    """``1.2 GB``."""
+    for unit, word in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if abs(number) >= 0.9995 * unit:
+            return f"{_three(number / unit)} {word}"
+    return many(round(number), "byte")
+
+
+def _three(number: float) -> str:
+    """Three digits, or all of those before the point."""
+    return f"{number:.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
+
+
+def duration(seconds: float) -> str:
+    """``1 h 12 min``, ``3 min 05 s``, ``2.4 s``: to the nearest minute, second, tenth."""
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    hours, rest = divmod(round(seconds / 60), 60)
+    return f"{hours} h {rest:02d} min"
+
+
+def within(error: float, each: str = "") -> str:
+    """How far numbers may be off: ``within 3.0e-08``; ``exact`` where they are not."""
+    return f"{each}within {error:.1e}" if error else "exact"
+
+
+def cost(number: float, chance: bool = False) -> str:
+    """What a decision costs: six digits after the point, or as 1.2e-08 where those would not show
+    it; of a chance in percentage points, ``28.1521 pp``."""
+    if chance:
+        return f"{100 * number:.4f} pp" if number >= 1e-6 else f"{100 * number:.1e} pp"
+    return f"{number:.6f}" if number >= 1e-6 else f"{number:.1e}"
+
+
+def program() -> str:
+    """How the command line is called here, so that what we print can be typed again."""
+    import shutil
+
+    called = Path(sys.argv[0])
+    found = shutil.which("luckbase")
+    if called.name != "luckbase":
+        return "luckbase"
+    return "luckbase" if found and Path(found).resolve() == called.resolve() else str(called)
+
+
+def some(most: int, sentences: Sequence[str]) -> tuple[str, ...]:
+    """The first few of sentences, and how many more there are."""
+    more = len(sentences) - most
+    return (*sentences[:most], *([f"and {more} more"] if more > 0 else []))
 
 
 def html_table(

@@ -119,7 +119,7 @@ def ray_cluster(run_folder: Path) -> str:
 def _no_word_of_compiling(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a command says must not depend on which test is the first to compile something."""
     if request.module.__name__ != "tests.jobs.test_process":
-        monkeypatch.setattr("luckbase.jobs.process.MOMENT_SECONDS", float("inf"))
+        monkeypatch.setattr("luckbase.jobs.terminal.MOMENT_SECONDS", float("inf"))
         monkeypatch.setattr("luckbase.jobs.terminal.A_MOMENT", float("inf"))
 
 

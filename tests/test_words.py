@@ -141,9 +141,10 @@ NEVER_ONE = """
     self.dice dice, self.tiles tiles, self.rolls rolls, said positions, options.dice dice,
     show(corners) names, runs(spins[~there]) spins, spins[x, 0] spins, n spins, most whammies,
     len(every) settings, len(out) states, max_states states, self.count states,
-    solver['host'] solves, words.count(guess) states, option('force') solves, len(found) columns,
-    len(schema.names) columns, each bytes, per edges, a_state bytes, rate states,
-    words.count(said['states_a_second']) states, limit bytes, cells cells, len(read) rows,
+    solver['host'] solves, sentences.count(guess) states, option('force') solves,
+    len(found) columns, len(schema.names) columns, each bytes, per edges, a_state bytes,
+    rate states,
+    sentences.count(said['states_a_second']) states, limit bytes, cells cells, len(read) rows,
     about.num_rows rows, size bytes, found.players players, self.margin_class points,
     advice.margin_class points
 """
@@ -165,7 +166,7 @@ def counts(path: Path) -> Iterator[str]:
 
 
 def test_a_count_that_may_be_one_has_its_singular() -> None:
-    """By `sentences.many` or `words.counted`; what never is one is listed."""
+    """By `sentences.many` or `sentences.counted`; what never is one is listed."""
     known = {" ".join(each.split()) for each in re.split(r",\s(?!0\])", NEVER_ONE)}
     found = {
         f"{each} ({path.relative_to(ROOT)})": each

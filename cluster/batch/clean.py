@@ -24,7 +24,6 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
-from luckbase.cluster import words
 from luckbase.cluster.batch.requests import requests_for
 from luckbase.cluster.run.driver import PROBE
 from luckbase.cluster.run.lock import LOCK, lock, suspended
@@ -32,11 +31,10 @@ from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.entries import LINES, Entries
 from luckbase.cluster.table.find import is_table, running, tables_in, what_changed
 from luckbase.cluster.table.folder import HEAD, ORPHAN_SECONDS, read_head, read_ledger
-from luckbase.cluster.table.index import INDEX
 from luckbase.cluster.table.ledger import Goal, Ledger
-from luckbase.cluster.table.place import is_uri, place_of, storage_at
+from luckbase.cluster.table.place import INDEX, is_uri, place_of, storage_at
 from luckbase.cluster.table.storage import is_special
-from luckbase.solver import load_game
+from luckbase.solver import load_game, sentences
 from luckbase.solver.board.file import is_there, meant, path_of, read_board
 from luckbase.solver.board.model import rules_identity
 from luckbase.solver.errors import (
@@ -285,7 +283,7 @@ def _source(goal: Goal, ledger: Ledger) -> _Source:
     if rules_identity(game) == ledger.head.identity:
         return _Source(same=True, protects=protects)
     changed = what_changed(ledger.head, game.board, game.rules_version)
-    return _Source(why=words.some(5, changed), protects=protects)
+    return _Source(why=sentences.some(5, changed), protects=protects)
 
 
 def _is_start(goal: Goal, ledger: Ledger) -> bool:
@@ -346,7 +344,7 @@ def remove(table: Path) -> list[str]:
     if held is not None and held[1] < ORPHAN_SECONDS:
         raise RequestError(
             f"{table}: {held[0]} was not seen to end, and may only be suspended; the table can be "
-            f"removed in {words.duration(ORPHAN_SECONDS - held[1])}"
+            f"removed in {sentences.duration(ORPHAN_SECONDS - held[1])}"
         )
     with lock(table) as mine:
         ours, others = contents(table)

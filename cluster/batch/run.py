@@ -19,7 +19,6 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import PlainSerializer
 
-from luckbase.cluster import words
 from luckbase.cluster.batch.requests import (
     BoardName,
     BoardRequest,
@@ -46,7 +45,7 @@ from luckbase.cluster.table.ledger import (
     table_directory,
 )
 from luckbase.cluster.table.place import place_of, storage_at
-from luckbase.solver import load_game
+from luckbase.solver import load_game, sentences
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError, TableError
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.game.game import Game
@@ -106,8 +105,8 @@ def disk_shortages(planned: Sequence[Due]) -> list[str]:
             needed[disk] = needed.get(disk, 0) + due.bytes
             free.setdefault(disk, (probe, room))
     return [
-        f"disk: all of them need about {words.size(needed[disk])} under {probe} and "
-        f"{words.size(max(room, 0))} is free; each of them fits alone, and one that does "
+        f"disk: all of them need about {sentences.size(needed[disk])} under {probe} and "
+        f"{sentences.size(max(room, 0))} is free; each of them fits alone, and one that does "
         "not fit when its turn comes is left out"
         for disk, (probe, room) in free.items()
         if needed[disk] > max(room, 0)
@@ -182,7 +181,7 @@ def _state(
     try:
         ledger = read_ledger(storage, table)
     except MissingTableError:
-        changed = words.some(4, find.changed_since(game.board, options.folder))
+        changed = sentences.some(4, find.changed_since(game.board, options.folder))
         return ("stale", changed, set()) if changed else ("missing", ("no table yet",), set())
     except TableError as error:
         return "damaged", (str(error),), set()
@@ -191,13 +190,13 @@ def _state(
     if options.force:
         return "again", (f"{option('force')}: all of it again",), whole
     if damaged:
-        return "damaged", words.some(4, list(damaged.values())), whole
+        return "damaged", sentences.some(4, list(damaged.values())), whole
     count = len(whole.intersection(files))
     if not count:
         return "partial", ("only a search was solved; its full table is missing",), whole
     so_far = "reaches further than its table" if ledger.complete else "stopped before its end"
     are = "is" if len(files) == 1 else "are"
-    why = f"{so_far}: {count} of {words.many(len(files), 'file')} {are} there"
+    why = f"{so_far}: {count} of {sentences.many(len(files), 'file')} {are} there"
     return "partial", (why,), whole
 
 
@@ -218,7 +217,7 @@ def _plan_search(request: BoardRequest, game: Game, start: Any, options: Options
     if options.force:
         state, why = "again", [f"{option('force')}: all of it again"]
     elif changed := find.changed_since(game.board, options.folder):
-        state, why = "stale", [*words.some(4, changed)]
+        state, why = "stale", [*sentences.some(4, changed)]
     if planned.at_least:
         why.append("maybe many times as many states")
     return Due(

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from luckbase.cluster import words
 from luckbase.cluster.table.moves import Moves, moves
 from luckbase.cluster.table.why import Payoffs, reason
+from luckbase.solver import sentences
 from luckbase.solver.errors import SearchLimitError, StateError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Event, Follow, Position
@@ -139,9 +139,9 @@ class Prices:
             self._failed = True
         about = about or estimate(self.game, state)
         more = "more than" if about.at_least else "about"
-        number = words.counted(max(about.states, self.max_states), "state")
+        number = sentences.counted(max(about.states, self.max_states), "state")
         raise SearchLimitError(
-            f"{more} {number} lie below, and a search may find {words.count(self.max_states)} "
+            f"{more} {number} lie below, and a search may find {sentences.count(self.max_states)} "
             f"({option('max_states')}); {self._instead()}"
         )
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from luckbase.cluster import words
 from luckbase.cluster.play.agents import AgentLike, Opener, for_players, no_tables
+from luckbase.solver import sentences
 from luckbase.solver.errors import OptionError, need
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.capabilities import drawing as drawing_of
@@ -72,7 +72,7 @@ class DrawingOptions:
     every: bool = False
     """Every position, those that no play comes to as well."""
     labels: str = "chances"
-    """What edges say, one of `words.LABELS`."""
+    """What edges say, one of `sentences.LABELS`."""
     layers: bool = False
     """Positions in a box a layer."""
     ends: bool = False
@@ -104,8 +104,8 @@ class Picture:
 
 def check_labels(labels: str) -> None:
     """Raises OptionError for what edges can not say."""
-    if labels not in words.LABELS:
-        raise OptionError(f"{option('labels')}: '{labels}'; expected {', '.join(words.LABELS)}")
+    if labels not in sentences.LABELS:
+        raise OptionError(f"{option('labels')}: '{labels}'; expected {', '.join(sentences.LABELS)}")
 
 
 def draw_play(
@@ -178,7 +178,7 @@ def _node_text(node: Node) -> str:
     payoffs = ", ".join(f"{payoff:.4g}" for payoff in node.payoffs)
     if node.end:
         return f"over: {payoffs}\nreached {node.reach:.4g}"
-    state = "  ".join(f"{name} {words.listed(value)}" for name, value in node.fields.items())
+    state = "  ".join(f"{name} {sentences.listed(value)}" for name, value in node.fields.items())
     return f"{state}\nreached {node.reach:.4g}, worth {payoffs}"
 
 

@@ -12,10 +12,10 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field, PlainSerializer
 
-from luckbase.cluster import words
 from luckbase.cluster.machine import cores
 from luckbase.cluster.play.agents import AgentLike, Opener, for_players, name_of, no_tables, split
 from luckbase.cluster.table.ledger import Origin, origin_of
+from luckbase.solver import sentences
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import ClosedForms, states_to_copy
@@ -194,7 +194,7 @@ def _refuse_far_too_many(game: Game, root: Starts, most: int) -> None:
     if below:
         lower = states_to_copy(game)
         raise SearchLimitError(
-            f"board {game.board.name}: more than {words.counted(below, 'state')} lie below one "
+            f"board {game.board.name}: more than {sentences.counted(below, 'state')} lie below one "
             f"of the {len(root.states):,} in which a play may begin, and "
             f"{option('max_states')} is {most:,}; {on_command_line('run: luckbase ')}simulate"
             + (f", or begin lower, as {lower}" if lower else "")

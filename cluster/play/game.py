@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 import numpy as np
 
-from luckbase.cluster import words
 from luckbase.cluster.play.agents import AgentLike, Opener, no_tables, opponents
 from luckbase.cluster.table.moves import changed
+from luckbase.solver import sentences
 from luckbase.solver.errors import MissingTableError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import detailed, drawing, first_state, simplify, view_of
-from luckbase.solver.game.fields import State
+from luckbase.solver.game.fields import State, typed
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.policy.agents import Decider
@@ -117,7 +117,7 @@ def matrix_game_of(game: Game, state: Ints, edges: Expanded, table: Lookup) -> M
     game_of_pairs = np.ascontiguousarray(q.values[:, 0].reshape(len(rows), len(columns)))
     total, solved = float(q.values[0].sum()), matrix_game.solve(game_of_pairs[None])
     x, y = solved.row_strategies[0], solved.column_strategies[0]
-    value, named = float(solved.values[0]), words.typed(game.describe(state))
+    value, named = float(solved.values[0]), typed(game.describe(state))
     names = view_of(game).choice_names
     return MatrixGameState(
         (names(named, 0, len(x)), names(named, 1, len(y))),
@@ -223,7 +223,7 @@ class Play:
             up = int(self.edges.actors[0])
             if up not in (-1, last):
                 who = "you are" if up == self.person else f"{self.seats[up].name} is"
-                yield f"{who} up: {words.fields(self.shown)}"
+                yield f"{who} up: {sentences.fields(self.shown)}"
                 last = up
             actions = np.array(list(dict.fromkeys(self.edges.actions.tolist())))
             taken: int | None = 0
@@ -235,7 +235,7 @@ class Play:
             yield self._take(int(actions[taken]))
         self.returns += self.edges.rewards[0]
         self.over = True
-        at = "" if self.game.simultaneous else f": {words.fields(self.shown)}"
+        at = "" if self.game.simultaneous else f": {sentences.fields(self.shown)}"
         yield f"the game is over{at}"
         yield self._result()
 
@@ -248,7 +248,7 @@ class Play:
         # Where both choose at once the action of a chance state is a joint one like any other.
         name = "" if self.game.simultaneous else self.game.action_name(-1 if nobody else action)
         at = int(np.argmax((own == self.state).all(axis=1)))
-        said = words.exclaimed(drawing(self.game).outcome_names(state, action, own)[at] or "")
+        said = sentences.exclaimed(drawing(self.game).outcome_names(state, action, own)[at] or "")
         if self.edges.kinds[0] != TERMINAL:
             numbers = changed(self.game, before, self.shown) or "nothing changes"
             said = f"{said} ({numbers})" if said else numbers
@@ -302,13 +302,14 @@ class Play:
         at_once, width = self.matrix_game, max(len(offer.action) for offer in offers)
         chance = self.game.pays_chances
         said = [
-            f"costs {words.cost(offer.cost, chance)}" if offer.cost else "best" for offer in offers
+            f"costs {sentences.cost(offer.cost, chance)}" if offer.cost else "best"
+            for offer in offers
         ]
         values = [f"{offer.value:z.6f}" for offer in offers]
         rows = [f"    {offer.action:{width}}  " for offer in offers]
         if at_once is None:
             rows = list(map("{}{}  {}".format, rows, values, said))
-            return [f"  {self.game.payoff_name}, at {words.fields(self.shown)}:", *rows]
+            return [f"  {self.game.payoff_name}, at {sentences.fields(self.shown)}:", *rows]
         widths = max(map(len, values)), max(map(len, said))
         value = at_once.values[self.person]
         return [
@@ -326,7 +327,7 @@ class Play:
         assert at is not None
         me, other = self.person, 1 - self.person
         names, rival = at.names[me], self.seats[other]
-        yield f"you and {rival.name} choose at once: {words.fields(self.shown)}"
+        yield f"you and {rival.name} choose at once: {sentences.fields(self.shown)}"
         taken = (yield from self._ask()) if len(names) > 1 else 0
         if taken is None:
             return False
@@ -409,7 +410,7 @@ def begin(
     hints = how.get("hints", False)
     play = Play(game, root, table_of(game, root), seats, seat - 1, draw, hints)
     if play.edges.terminal[0]:
-        raise StateError(f"{words.fields(play.shown)}: the game is over there")
+        raise StateError(f"{sentences.fields(play.shown)}: the game is over there")
     return play
 
 

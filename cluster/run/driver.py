@@ -41,7 +41,6 @@ from luckbase.cluster.run.worker import (
 from luckbase.cluster.table import RUNNING, folder
 from luckbase.cluster.table.entries import digest
 from luckbase.cluster.table.folder import HEAD, Commits, commit, compact, read_ledger
-from luckbase.cluster.table.index import take_index_away, write_index
 from luckbase.cluster.table.ledger import (
     Goal,
     Ledger,
@@ -50,7 +49,7 @@ from luckbase.cluster.table.ledger import (
     reach_of,
     table_directory,
 )
-from luckbase.cluster.table.place import storage_at
+from luckbase.cluster.table.place import storage_at, take_index_away, write_index
 from luckbase.cluster.table.storage import Storage, attempt
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.model import rules_form, rules_identity

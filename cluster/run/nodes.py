@@ -23,8 +23,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from luckbase.cluster.words import many, size
 from luckbase.solver.errors import WorkerError
+from luckbase.solver.sentences import many, size
 
 LOOK_SECONDS = 1.0
 """Between two looks at the nodes of a cluster."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from luckbase.cluster.machine import cores
 from luckbase.cluster.table.place import place_of
-from luckbase.cluster.words import Help
+from luckbase.solver.sentences import Help
 
 if TYPE_CHECKING:
     from luckbase.cluster.run.progress import Progress

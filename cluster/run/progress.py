@@ -20,15 +20,14 @@ from typing import Annotated, Any
 
 from pydantic import Field, PlainSerializer, computed_field
 
-from luckbase.cluster import words
 from luckbase.cluster.machine import resident_memory
 from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.ledger import FileEntry, Goal, Ledger, Origin
 from luckbase.cluster.table.place import storage_at
-from luckbase.cluster.words import many
+from luckbase.solver import sentences
 from luckbase.solver.errors import StoreError
 from luckbase.solver.result import AsText, Flat, OrNull, PythonOnly, Result, Rounded
-from luckbase.solver.sentences import html_facts
+from luckbase.solver.sentences import html_facts, many
 
 EVERY = 1.0
 LOG_EVERY = 60.0
@@ -137,9 +136,9 @@ class Solved(Result):
         how = many(self.workers, "Ray worker" if self.ray else "thread")
         rows = [("states", f"{self.states:,} solved now, {self.kept:,} were there"),
                 ("table", f"{many(ledger.rows, 'state')} in {many(len(ledger.files), 'file')}, "
-                          f"{words.size(ledger.bytes)}"),
-                ("time", f"{words.duration(self.seconds)} with {how}" * bool(self.shards)),
-                ("memory", words.size(self.peak_memory) * bool(self.peak_memory)),
+                          f"{sentences.size(ledger.bytes)}"),
+                ("time", f"{sentences.duration(self.seconds)} with {how}" * bool(self.shards)),
+                ("memory", sentences.size(self.peak_memory) * bool(self.peak_memory)),
                 ("payoffs within", f"{ledger.error(self.goal.part):.1e}"),
                 ("where", str(self.table))]  # fmt: skip
         return html_facts(f"{ledger.head.board} is solved", rows)

@@ -63,11 +63,10 @@ from luckbase.cluster.run.worker import (
     Workers,
 )
 from luckbase.cluster.table.place import storage_at
-from luckbase.cluster.words import many, size
 from luckbase.solver.errors import LuckbaseError, MemoryLimitError, OptionError, WorkerError
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.njit import pack
-from luckbase.solver.sentences import option
+from luckbase.solver.sentences import many, option, size
 
 RETRIES = 3
 """How often a task is tried again when its worker dies."""

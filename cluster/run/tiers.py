@@ -68,7 +68,6 @@ from luckbase.cluster.table.ledger import (
     table_directory,
 )
 from luckbase.cluster.table.place import storage_at
-from luckbase.cluster.words import size
 from luckbase.solver import load_game, load_layout
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import MemoryLimitError, OptionError
@@ -76,7 +75,7 @@ from luckbase.solver.game.arrays import Decisions, Floats, Ints
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.result import PythonOnly, Result, Rounded
-from luckbase.solver.sentences import on_command_line, option, setting
+from luckbase.solver.sentences import on_command_line, option, setting, size
 
 WRITE_NS = 82.0
 """Nanoseconds a state to encode, compress, flush and read back, one core."""

@@ -40,7 +40,6 @@ from luckbase.cluster.table.folder import Commits, Piece, ends_of
 from luckbase.cluster.table.format import file_entry
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import FileEntry, Goal, LevelEntry, ShardEntry, made_by
-from luckbase.cluster.words import many
 from luckbase.solver.errors import LuckbaseError, SearchLimitError
 from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.game import Game
@@ -48,6 +47,7 @@ from luckbase.solver.search.explore import estimate
 from luckbase.solver.search.find_stages import CACHED, RisingError
 from luckbase.solver.search.keys import NO_KEYS, Keys, unpack_all
 from luckbase.solver.search.stages import WHOLE, Box, Known, Knows, Stages
+from luckbase.solver.sentences import many
 
 ASK_BYTES, STORED_BYTES = 24, 100
 """Bytes a state of the whole shard that is being found, for what is asked of it; a row of the files

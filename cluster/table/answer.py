@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from luckbase.cluster import words
 from luckbase.cluster.table.ledger import Origin
+from luckbase.solver import sentences
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import view_of
@@ -124,8 +124,8 @@ class Answer(Result):
         """What was asked where the state says it otherwise, in a line; "" where it does not."""
         if not self.given:
             return ""
-        here = words.fields({name: self.state.get(name, "") for name in self.given})
-        return f"{words.fields(self.given)} is the same as {here}: both are one state"
+        here = sentences.fields({name: self.state.get(name, "") for name in self.given})
+        return f"{sentences.fields(self.given)} is the same as {here}: both are one state"
 
     @property
     def board(self) -> str:
@@ -152,7 +152,7 @@ class Answer(Result):
     @property
     def footline(self) -> str:
         """How good the numbers are and what answered, in a line."""
-        each = words.within(self.error, "each ") if self.value else "no payoffs are stored"
+        each = sentences.within(self.error, "each ") if self.value else "no payoffs are stored"
         if self.source == "games":
             each = f"standard error {self.error:.1g} or less"
         source = _SOURCES.get(self.source, f"the {self.source}")
@@ -182,7 +182,7 @@ class Answer(Result):
             "  ".join([row[0].ljust(wide[0]), *map(str.rjust, row[1:], wide[1:])]).rstrip()
             for row in [heads, *rows]
         ]
-        state = f"{self.board}  {words.fields(self.state)}"
+        state = f"{self.board}  {sentences.fields(self.state)}"
         return "\n".join(
             line for line in (state, self.note, self.headline, *lines, self.footline) if line
         )
@@ -191,7 +191,7 @@ class Answer(Result):
         """The answer in a notebook."""
         heads, rows = self.table()
         best = next((i for i, row in enumerate(rows) if row[0] == self.best), -1)
-        state = f"{self.board}  {words.fields(self.state)}"
+        state = f"{self.board}  {sentences.fields(self.state)}"
         table = html_table(heads, rows, [state, self.note, self.headline], marked=best)
         return f"{table}<small>{escape(self.footline)}</small>"
 

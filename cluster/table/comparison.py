@@ -14,13 +14,12 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field, PlainSerializer
 
-from luckbase.cluster import words
-from luckbase.cluster.words import many
+from luckbase.solver import sentences
 from luckbase.solver.charts import Heatmap
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.groups import Axis, Threshold
 from luckbase.solver.result import ANY_TYPE, Number, Result
-from luckbase.solver.sentences import html_facts, html_table
+from luckbase.solver.sentences import html_facts, html_table, many
 
 MAX_CASES, MAX_MOVES = 6, 3
 """Rows of the small table: thresholds that moved, and moves from one action to another."""
@@ -320,7 +319,7 @@ class Comparison(Result):
         if self.unpriced:
             apart.append(f"{self.unpriced:,} moved where payoffs are not stored and have no cost")
         if self.quiet.states:
-            where = words.fields(self.quiet.state or {})
+            where = sentences.fields(self.quiet.state or {})
             apart.append(
                 f"in {many(self.quiet.states, 'state')} payoffs changed and the best action did "
                 f"not, by {self.amount(self.quiet.largest)} at most ({where})"
@@ -338,7 +337,7 @@ class Comparison(Result):
         rows = [("states", f"{self.states:,}"), ("missing in the other", missing)]
         rows += [("", sentence) for sentence in self.notes]
         worst = [
-            (words.fields(each.state), self.amount(each.cost), *map(str, each.best))
+            (sentences.fields(each.state), self.amount(each.cost), *map(str, each.best))
             for each in self.worst
         ]
         found = html_table(*self.case_rows()) * bool(self.actions)

@@ -26,7 +26,6 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
-from luckbase.cluster import words
 from luckbase.cluster.machine import memory_to_use
 from luckbase.cluster.table import OnRows, nobody
 from luckbase.cluster.table.answer import EveryAction, actions_of_part, joined, nothing_known
@@ -42,6 +41,7 @@ from luckbase.cluster.table.format import column_of, numbers_of
 from luckbase.cluster.table.frames import Counted, whole_file
 from luckbase.cluster.table.parts import Batch, Part
 from luckbase.cluster.table.storage import is_special
+from luckbase.solver import sentences
 from luckbase.solver.errors import MemoryLimitError, OptionError, need
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import view_of
@@ -294,7 +294,7 @@ def data_frame(table: Lookup, where: Any, columns: Sequence[str] | None, actions
         size += batch.nbytes
         if size > memory_to_use():
             raise MemoryLimitError(
-                f"to_pandas: more than {words.size(size)} of rows, and the memory that is free "
+                f"to_pandas: more than {sentences.size(size)} of rows, and the memory that is free "
                 "does not hold them twice; choose some with where or columns, or use to_arrow"
             )
     found = pa.Table.from_batches(batches, rows.schema)

@@ -16,7 +16,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from luckbase.cluster import words
 from luckbase.cluster.table import RUNNING, Condition
 from luckbase.cluster.table.entries import LINES
 from luckbase.cluster.table.folder import (
@@ -35,7 +34,7 @@ from luckbase.cluster.table.ledger import (
     solve_command,
 )
 from luckbase.cluster.table.place import is_uri, place_of, storage_at
-from luckbase.solver import load_game
+from luckbase.solver import load_game, sentences
 from luckbase.solver.board.file import differences, is_there, meant, name_of, read_board
 from luckbase.solver.board.model import (
     Board,
@@ -146,7 +145,9 @@ def find_table(name: str, results: Path, settings: dict[str, str]) -> Found:
 
 
 def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -> str:
-    said = f"{name}: no table of this board" + f" with {words.fields(settings)}" * bool(settings)
+    said = f"{name}: no table of this board" + f" with {sentences.fields(settings)}" * bool(
+        settings
+    )
     others, asks = list[str](), list[str]()
     for path in tables_of(board, results):
         try:
@@ -280,11 +281,11 @@ class Status(Result):
 
     def _repr_html_(self) -> str:
         """The status in a notebook."""
-        files = f"{self.tiers:,} of {words.many(self.tiers_in_all, 'file')}"
-        rows = [("options", words.fields(self.options)), ("states", f"{self.states:,}"),
+        files = f"{self.tiers:,} of {sentences.many(self.tiers_in_all, 'file')}"
+        rows = [("options", sentences.fields(self.options)), ("states", f"{self.states:,}"),
                 ("full table", files * bool(self.tiers_in_all)),
                 ("roots of searches", f"{self.roots:,}" * bool(self.roots)),
-                ("size", words.size(self.bytes)), ("date", self.date or ""),
+                ("size", sentences.size(self.bytes)), ("date", self.date or ""),
                 ("why", "; ".join(self.why))]  # fmt: skip
         return html_facts(f"{self.state}: {self.table}", rows)
 
@@ -379,7 +380,7 @@ def _state(
         parts = {ledger.files[name].part for name in bad}
         again = [solve_command(g, game, results) for g in ledger.goals if g.part in parts]
         made = [f"made again by: {each}" for each in dict.fromkeys(again)]
-        return "damaged", [*words.some(5, list(bad.values())), *made]
+        return "damaged", [*sentences.some(5, list(bad.values())), *made]
     left = [goal for goal in ledger.goals if not ledger.is_done(goal)]
     return "partial", [f"goes on with: {solve_command(each, game, results)}" for each in left]
 
@@ -493,7 +494,7 @@ def summary_of(table: Lookup) -> Summary:
             for goal in ledger.goals
         )),
         seconds=seconds, versions=tuple(sorted({e.solver_version for e in ledger.files.values()})),
-        partial=f"{left} of the {words.many(len(ledger.goals), 'solve')}" if left else "",
+        partial=f"{left} of the {sentences.many(len(ledger.goals), 'solve')}" if left else "",
         roots=tuple(_roots(table)),
     )  # fmt: skip
 

@@ -8,22 +8,28 @@ commits what came meanwhile at once (`Commits`).
 
 Names: a shard's stage file and what it asks for, ``shards/<goal>-<level>-<number>.<sha>.arrow``
 and ``.asks``; the table's files of its pieces, ``search/<goal>.<level>.<number>.<piece>.parquet``.
+
+**Publishing** copies a finished table to where others ask it, an object store or the folder of a
+web server: each file is checked as it is read, put, and read back to the last byte. One that is
+there already is read and checked, and not put again, so a copy that was stopped goes on. The ledger
+follows, and last the index, without which a web server's table is none.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import zlib
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from luckbase.cluster.table import FORMAT, OnRows, nobody
 from luckbase.cluster.table.entries import LINES, Entries, is_entry, seal, unseal
-from luckbase.cluster.table.index import INDEX, footers_of, parts_of, read_index
 from luckbase.cluster.table.ledger import (
     DECISIONS,
     RUNS,
@@ -40,10 +46,26 @@ from luckbase.cluster.table.ledger import (
     from_text,
     validated,
 )
-from luckbase.cluster.table.storage import Storage, Stored
-from luckbase.cluster.words import many
+from luckbase.cluster.table.place import (
+    INDEX,
+    footers_of,
+    parts_of,
+    read_index,
+    storage_at,
+    take_index_away,
+    write_index,
+)
+from luckbase.cluster.table.storage import Memory, Storage, Stored
 from luckbase.solver.board.model import identity_of
-from luckbase.solver.errors import CorruptTableError, ForeignTableError, MissingTableError
+from luckbase.solver.errors import (
+    CorruptTableError,
+    ForeignTableError,
+    MissingTableError,
+    RequestError,
+    StoreError,
+)
+from luckbase.solver.result import Result
+from luckbase.solver.sentences import many, some
 
 if TYPE_CHECKING:
     from luckbase.solver.search.stages import Box
@@ -329,17 +351,6 @@ def check_bytes(
     on_rows: told how many rows lie in those that were read, and in all. checked: row groups, by
     file, that were read before."""
     from luckbase.cluster.machine import cores
-    from luckbase.cluster.table.decisions import opened  # brings pyarrow
-
-    def check(entry: FileEntry) -> str | None:
-        try:
-            with closing(opened(storage, where, entry)) as file:
-                left = {*range(file.groups)} - checked.get(entry.name, set())
-                for group in file.ahead(sorted(left)):
-                    file.check(group)
-        except CorruptTableError as error:
-            return str(error)
-        return None
 
     found = damaged_files(storage, where, ledger)
     entries = [entry for name, entry in sorted(ledger.files.items()) if name not in found]
@@ -347,7 +358,9 @@ def check_bytes(
     pool = ThreadPoolExecutor(cores())
     try:
         on_rows(rows, total)
-        for entry, why in zip(entries, pool.map(check, entries), strict=True):
+        known = [checked.get(entry.name, set()) for entry in entries]
+        found_wrong = pool.map(lambda *of: _why_wrong(storage, where, *of), entries, known)
+        for entry, why in zip(entries, found_wrong, strict=True):
             if why:
                 found[entry.name] = why
             rows += entry.rows
@@ -355,6 +368,22 @@ def check_bytes(
     finally:
         pool.shutdown(cancel_futures=True)  # after an interrupt no other file is begun
     return found
+
+
+def _why_wrong(
+    storage: Storage, where: Path, entry: FileEntry, checked: AbstractSet[int] = frozenset()
+) -> str | None:
+    """Why the bytes of a file are not as they were written; None where they are, to the last.
+    checked: row groups that were read before."""
+    from luckbase.cluster.table.decisions import opened  # brings pyarrow
+
+    try:
+        with closing(opened(storage, where, entry)) as file:
+            for group in file.ahead(sorted({*range(file.groups)} - checked)):
+                file.check(group)
+    except CorruptTableError as error:
+        return str(error)
+    return None
 
 
 def drop_files(
@@ -413,3 +442,100 @@ def _why_lost(storage: Storage, shard: ShardEntry) -> str | None:
         return "is missing"
     same = hashlib.sha256(content).hexdigest() == shard.ask_sha256
     return None if same else "is not as luckbase wrote it"
+
+
+# --- publishing ---
+
+AT_ONCE = 4
+"""Files that are copied at once; each is in memory as a whole, twice."""
+
+
+@dataclass(frozen=True)
+class Published(Result):
+    """A table that was copied. files, bytes: of the table; copied: files that were not there."""
+
+    table: str
+    to: str
+    states: int
+    files: int
+    bytes: int
+    copied: int
+
+
+def publish(table: Path, to: Path, on_rows: OnRows = nobody) -> Published:
+    """Copy a finished table to a place, which holds nothing yet or some of the same table.
+    on_rows: told how many rows are there, and of how many.
+
+    Raises RequestError for a table that is not finished, ForeignTableError where another stands in
+    the place, CorruptTableError where a byte of either is not as it was written, StoreError.
+    """
+    source, target = storage_at(table), storage_at(to)
+    ledger = read_ledger(source, table)
+    _check_finished(table, ledger, to)
+    if not target.lists:
+        raise StoreError(
+            f"{to}: is only read; expected a folder, or a URI of s3://, gs:// or az://"
+        )
+    _check_place(target, to, ledger)
+    begun = begin(target, to, ledger.head, "luckbase publish")
+    take_index_away(target, begun)
+    there, rows, copied = target.list(), 0, 0
+    footers: dict[str, bytes] = {}
+
+    def copy(entry: FileEntry) -> bool:
+        """Whether it had to be put."""
+        if there.get(entry.place) == entry.bytes:
+            content = target.read(entry.place)
+            if len(content) == entry.bytes and not _why_wrong(
+                Memory({entry.place: content}), to, entry
+            ):
+                footers[entry.name] = content[-entry.footer :]
+                return False
+        content = source.read(entry.place)
+        why = _why_wrong(Memory({entry.place: content}), table, entry)
+        if why is None and len(content) != entry.bytes:
+            why = f"{table / entry.place}: has another length"
+        if why:
+            raise CorruptTableError(why)
+        target.put(entry.place, content)
+        if target.read(entry.place) != content:
+            raise StoreError(f"{to / entry.place}: is not what was put there; try again")
+        footers[entry.name] = content[-entry.footer :]
+        return True
+
+    files = [ledger.files[name] for name in sorted(ledger.files)]
+    pool = ThreadPoolExecutor(AT_ONCE)
+    try:
+        on_rows(0, ledger.rows)
+        for entry, new in zip(files, pool.map(copy, files), strict=True):
+            rows, copied = rows + entry.rows, copied + new
+            on_rows(rows, ledger.rows)
+    finally:
+        pool.shutdown(cancel_futures=True)  # after an interrupt no other file is begun
+    write_head(target, ledger.head)
+    published = replace(ledger, entries=begun.entries)
+    compact(published)
+    write_index(target, target.read(HEAD), published, footers.__getitem__)
+    return Published(str(table), str(to), ledger.rows, len(files), ledger.bytes, copied)
+
+
+def _check_finished(table: Path, ledger: Ledger, to: Path) -> None:
+    if os.fspath(table) == os.fspath(to):
+        raise RequestError(f"{to}: is the table itself; expected another place")
+    left = [goal for goal in ledger.goals if not ledger.is_done(goal)]
+    if left or not ledger.files:
+        raise RequestError(
+            f"{table}: is not finished ({many(len(left), 'goal')} to go); luckbase status says "
+            "what goes on with it"
+        )
+
+
+def _check_place(target: Storage, to: Path, ledger: Ledger) -> None:
+    try:
+        check_identity(target, to, ledger.head.identity)
+        other = read_ledger(target, to)
+    except MissingTableError:
+        return
+    if more := sorted(set(other.files) - set(ledger.files)):
+        said = ", ".join(some(3, more))
+        raise RequestError(f"{to}: holds more of this table than what is published: {said}")

@@ -25,7 +25,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from luckbase.cluster.table import FORMAT
 from luckbase.cluster.table.entries import Entries, digest, seal, unseal
-from luckbase.cluster.words import fields, many, program
 from luckbase.solver.board import registry
 from luckbase.solver.board.file import board_from_canonical, name_of, read_board
 from luckbase.solver.board.model import Board, changed_options, rules_form, rules_identity
@@ -37,7 +36,7 @@ from luckbase.solver.errors import (
     UnknownGameError,
 )
 from luckbase.solver.result import Result
-from luckbase.solver.sentences import on_command_line
+from luckbase.solver.sentences import fields, many, on_command_line, program
 
 if TYPE_CHECKING:
     from luckbase.solver.game.game import Game
@@ -252,7 +251,7 @@ _KINDS: dict[str, type[Line]] = {
 @dataclass(repr=False)
 class Ledger:
     """What a table's ledger says. damage: in a reading that goes on past it, a sentence each.
-    footers: of its files, by name, where they were read with it (`cluster.table.index`).
+    footers: of its files, by name, where they were read with it (`cluster.table.place`).
     compacted: whether one entry says it all. entries: where a driver adds to it."""
 
     head: Head

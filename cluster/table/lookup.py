@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster import words
 from luckbase.cluster.table.answer import (
     Answer,
     EveryAction,
@@ -30,6 +29,7 @@ from luckbase.cluster.table.answer import (
 )
 from luckbase.cluster.table.ledger import DECISIONS, TIERS, Ledger, Origin, origin_of, solve_command
 from luckbase.cluster.table.parts import PIECE, Part, TierPart, lookup_or_backup, once
+from luckbase.solver import sentences
 from luckbase.solver.compiled import compile_on
 from luckbase.solver.errors import (
     ClosedTableError,
@@ -131,7 +131,7 @@ class Lookup:
         return self._source or f"the table of {self.origin}"
 
     def __repr__(self) -> str:
-        states = "closed" if self._parts is None else words.many(self.rows, "state")
+        states = "closed" if self._parts is None else sentences.many(self.rows, "state")
         return f"<Table of {self.origin}: {states}, {self.where}>"
 
     def __bool__(self) -> bool:
@@ -635,7 +635,7 @@ class Lookup:
         dense = (TIERS, DECISIONS)
         if part in (None, *dense) and goal is not None and not ledger.is_done(goal):
             are = "is" if goal.files == 1 else "are"
-            of = words.many(goal.files, "tier")
+            of = sentences.many(goal.files, "tier")
             found.append(f"{len(ledger.of_part(goal.part))} of its {of} {are} solved")
         searches = [g for g in ledger.goals if g.part not in dense and part in (None, g.part)]
         left = sum(not ledger.is_done(g) for g in searches)

@@ -8,12 +8,16 @@ the table the payoffs of all of them at once; the answer to the state itself is 
     ...     there = table.moves({"mine": 0, "yours": 10, "turn": 4})
     ...     [(move.action.name, round(move.cost, 4), len(move.outcomes)) for move in there.moves]
     [('roll', 0.0, 6), ('hold', 0.3256, 1)]
+
+Where no payoffs are stored, everybody does what is stored, from a state on: that is followed to
+where payoffs are stored or the game is over, exactly (`followed`), or played many times (`played`).
+No action is searched for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -22,17 +26,20 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PlainSerializer
 
-from luckbase.cluster import words
-from luckbase.cluster.table.answer import Action, Answer
-from luckbase.solver.errors import MissingTableError
+from luckbase.cluster.machine import free_memory
+from luckbase.cluster.table.answer import Action, Answer, answer_at, stepped
+from luckbase.cluster.table.lookup import Lookup
+from luckbase.solver import sentences
+from luckbase.solver.errors import MissingTableError, SearchLimitError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import drawing
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.result import Flat, IfAny, Number, PythonOnly, Result
-from luckbase.solver.search.bellman import action_starts
+from luckbase.solver.search.bellman import action_starts, evaluate
 from luckbase.solver.search.expand import Expanded, expand
+from luckbase.solver.sentences import option
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup, OnLevel
@@ -43,7 +50,7 @@ MAX_CASES = 1296
 
 def address(state: Mapping[str, Any]) -> str:
     """A state as an address on a page says it: ``scores=0,500,0&earned=1,0,0``."""
-    return words.fields(state, "&")
+    return sentences.fields(state, "&")
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ class StateText(Result):
     @classmethod
     def of(cls, state: Mapping[str, Any]) -> Self:
         """That of the fields of a state."""
-        said = [f"{name}={words.listed(value)}" for name, value in state.items()]
+        said = [f"{name}={sentences.listed(value)}" for name, value in state.items()]
         return cls("&".join(said), " ".join(said))
 
 
@@ -287,10 +294,12 @@ def changed(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
                 if was != is_:
                     by_player.setdefault(i + 1, []).append(f"{name} {was} -> {is_}")
         elif each.is_set and new is not None and old is not None and set(new) < set(old):
-            plain.append(f"{name} without {words.listed([one for one in old if one not in new])}")
+            plain.append(
+                f"{name} without {sentences.listed([one for one in old if one not in new])}"
+            )
         elif new is not None:  # what was rolled or turned up is gone with what was done
-            came_from = "" if old is None else f"{words.listed(old)} -> "
-            plain.append(f"{name} {came_from}{words.listed(new)}")
+            came_from = "" if old is None else f"{sentences.listed(old)} -> "
+            plain.append(f"{name} {came_from}{sentences.listed(new)}")
     said = [f"player {i}: {', '.join(each)}" for i, each in sorted(by_player.items())]
     said = [", ".join(plain)] * bool(plain) + said
     return "; ".join(said)
@@ -304,3 +313,76 @@ def equal_cases(weights: Sequence[float]) -> int | None:
     counts = np.multiply.outer(cases, np.array(weights))
     whole = (np.abs(counts - np.round(counts)) < 1e-9).all(axis=1)
     return int(cases[int(np.argmax(whole))]) if whole.any() else None
+
+
+BYTES_AN_EDGE = 130
+"""Of memory, while decisions are followed: 71 a state's edge that is kept, as much on the way."""
+
+
+def followed(
+    table: Lookup, state: State, max_states: int, on_states: Callable[[int], None]
+) -> Answer:
+    """The payoffs of every action at a state that the table holds, if what is stored is done from
+    there on; exact. on_states: told how many states that is, before they are solved.
+
+    Raises StateError, SearchLimitError for more than `max_states` or than there is memory for.
+    """
+    from luckbase.solver.policy.chain import explore_profile
+
+    game, known = table.game, table.ask(state)
+    canonical = game.parse(state).reshape(1, -1)
+    edges = expand(game, canonical)
+    if edges.terminal[0]:
+        return known
+    roots, at = np.unique(edges.children, axis=0, return_inverse=True)
+    room = free_memory() // (BYTES_AN_EDGE * game.max_edges)
+    try:
+        chain = explore_profile(
+            game, roots, [table.agent().decide] * game.players, min(max_states, room), table.lookup
+        )
+    except SearchLimitError:
+        most = sentences.many(min(max_states, room), "state")
+        raise SearchLimitError(
+            f"the stored decisions lead to more than {most}; write {option('games')} with "
+            "how many games to play instead"
+        ) from None
+    on_states(len(chain.keys))
+    solved = chain.solve()
+    q = evaluate(edges, solved.values[at.reshape(-1)])
+    off = solved.error + max(table.error, game.float64_error + game.cut_error)
+    inputs = game.fields.read(state).reshape(1, -1)
+    near = game.tie_tolerance, 0.0
+    found = stepped(game, edges, q, near, np.full(len(edges.children), off), inputs)
+    answer = answer_at(found, 0, table.origin, game.describe(canonical[0]), "decisions")
+    return replace(answer, given=known.given)
+
+
+def played(table: Lookup, state: State, games: int, seed: int) -> Answer:
+    """The mean payoffs of every action over so many games each, everybody doing what is stored from
+    there on; `error` is the largest of their standard errors. What is best is as stored."""
+    from luckbase.solver.policy.evaluate import Starts, simulate_on_the_way
+
+    game, known = table.game, table.ask(state)
+    edges = expand(game, game.parse(state).reshape(1, -1))
+    if edges.terminal[0]:
+        return known
+    deciders, found, error = [table.agent().decide] * game.players, dict[str, Action](), 0.0
+    starts = [*action_starts(edges)[1].tolist(), len(edges.actions)]
+    for a, b in pairwise(starts):
+        below, at = np.unique(edges.children[a:b], axis=0, return_inverse=True)
+        weights = edges.weights[a:b]
+        chances = np.bincount(at.reshape(-1), weights).astype(np.float64)
+        each = simulate_on_the_way(
+            game, Starts(below, chances), deciders, games, seed, None, table.lookup
+        )
+        name = game.action_name(int(edges.actions[a]))
+        value = each.mean + weights @ edges.rewards[a:b]
+        found[name], error = Action(name, tuple(value.tolist())), max(error, each.error.max())
+    best = found.pop(str(known.best), None)
+    if best is None:
+        raise StateError(table.missing(game.parse(state)))
+    actor = (known.to_act or 1) - 1
+    others = sorted(found.values(), key=lambda action: -action.value[actor])
+    return replace(
+        known, value=best.value, actions=(best, *others), error=float(error), source="games"
+    )

@@ -2,21 +2,38 @@
 
 A `Place` is a `Path` whose text is the URI: everything that joins names to the path of a table, or
 of results, takes one; its bytes are read and written by `storage_at(place)`.
+
+**The index** of a table there is its head, all lines of its ledger and the footers of its files in
+one object, so that a question reads these in one request. A web server says nothing of what it has;
+there the index is the only way in.
+
+Whoever changes a table takes the index away first and writes it last; it names the same files as
+the ledger of that moment, and none of these is ever changed. It has the number of the ledger's last
+entry, and is only replaced by one of a larger: a solve that was suspended harms none. Its text is
+``luckbase index 1``, the SHA-256 of what follows, and that, compressed: JSON with two lengths and
+the number, the head, the lines, footers.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path, PosixPath
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from luckbase.cluster.table.storage import READ_ONLY, Folder, Storage
+from luckbase.cluster.table.storage import PARALLEL, READ_ONLY, Folder, Storage
 from luckbase.solver.errors import OptionError, StoreError, need
 
 if TYPE_CHECKING:
+    from luckbase.cluster.table.ledger import Ledger
     from luckbase.cluster.table.remote import Objects
 
 SCHEMES = ("s3", "gs", "az", "https", "http", "memory")
@@ -115,3 +132,121 @@ class Place(PosixPath):
             for name in _objects(self).names():
                 if fnmatchcase(name, first):
                     yield from (self / name).glob(rest) if rest else (self / name,)
+
+
+INDEX = "index.luckbase"
+_FIRST = b"luckbase index 1\n"
+MAX_FOOTERS = 64 << 20
+"""Bytes of footers that an index has; those of a larger table are read when they are needed."""
+_ahead: dict[str, Future[bytes | None]] = {}
+
+
+def index_of(head: bytes, ledger: Ledger, footers: Mapping[str, bytes]) -> bytes:
+    """The index of a table. head: the text of its head. footers: of its files, by name."""
+    lines = ledger.as_text().encode()
+    known = sum(map(len, footers.values())) <= MAX_FOOTERS
+    last = b"".join(footers[name] for name in sorted(ledger.files)) if known else b""
+    number = ledger.entries.number if ledger.entries else 0
+    return _packed({"head": len(head), "lines": len(lines), "number": number}, head + lines + last)
+
+
+def _packed(first: dict[str, int], rest: bytes) -> bytes:
+    packed = zlib.compress(b"\n".join([json.dumps(first).encode(), rest]), 6)
+    return _FIRST + hashlib.sha256(packed).hexdigest().encode() + b"\n" + packed
+
+
+def write_index(
+    storage: Storage, head: bytes, ledger: Ledger, footer: Callable[[str], bytes] | None = None
+) -> None:
+    """Write the index of a table, as its ledger is now. head: the text of its head. footer(name):
+    of a file; read if not given."""
+
+    def read(name: str) -> bytes:
+        entry = ledger.files[name]
+        return storage.read(entry.place, entry.bytes - entry.footer, entry.bytes)
+
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        footers = dict(zip(ledger.files, pool.map(footer or read, ledger.files), strict=True))
+    _replace(storage, index_of(head, ledger, footers))
+
+
+def take_index_away(storage: Storage, ledger: Ledger) -> None:
+    """Have no index say anything of a table that is changed from here on."""
+    assert ledger.entries is not None
+    _replace(storage, _packed({"head": 0, "lines": 0, "number": ledger.entries.number}, b""))
+
+
+def _replace(storage: Storage, content: bytes) -> None:
+    """Put an index in the place of any but a later one."""
+    number = _unpacked(content)[0]["number"]
+    while True:
+        try:
+            there, tag = storage.read_tagged(INDEX)
+        except FileNotFoundError:
+            if storage.put_if_absent(INDEX, content):
+                return
+            continue
+        with suppress(ValueError, zlib.error):
+            if _unpacked(there)[0].get("number", 0) > number:
+                return
+        if storage.put_if_match(INDEX, content, tag) is not None:
+            return
+
+
+def parts_of(content: bytes) -> tuple[bytes, bytes, bytes]:
+    """(the head, the lines, the footers by name behind one another) in an index. Raises ValueError
+    for one that is not as it was written."""
+    lengths, rest = _unpacked(content)
+    head, lines = lengths["head"], lengths["lines"]
+    return rest[:head], rest[head : head + lines], rest[head + lines :]
+
+
+def _unpacked(content: bytes) -> tuple[dict[str, int], bytes]:
+    start = len(_FIRST) + 65
+    if content[: len(_FIRST)] != _FIRST:
+        raise ValueError("is not an index of this luckbase")
+    if hashlib.sha256(content[start:]).hexdigest().encode() != content[len(_FIRST) : start - 1]:
+        raise ValueError("it is not the text that its digest says")
+    first, _, rest = zlib.decompress(content[start:]).partition(b"\n")
+    return json.loads(first), rest
+
+
+def footers_of(ledger: Ledger, content: bytes) -> dict[str, bytes]:
+    """The footers of a ledger's files, as `parts_of` gives them; none where there are none."""
+    found, at = {}, 0
+    for name in sorted(ledger.files) if content else ():
+        found[name] = content[at : at + ledger.files[name].footer]
+        at += ledger.files[name].footer
+    return found
+
+
+def read_ahead(name: str) -> None:
+    """Have the index of the table at a URI read while luckbase is still imported: a request takes
+    as long as a tenth of that. The next `read_index` of it waits for the answer, or raises what it
+    met."""
+    place = place_of(name)
+    answer = _ahead[str(place)] = Future[bytes | None]()
+
+    def read() -> None:
+        try:
+            answer.set_result(_read(storage_at(place)))
+        except BaseException as error:
+            answer.set_exception(error)
+
+    Thread(target=read, daemon=True).start()
+
+
+def read_index(storage: Storage) -> bytes | None:
+    """The index of the table there; None where there is none, and of a folder. Of a table that is
+    being changed it has no head."""
+    if not storage.anywhere:
+        return None
+    ahead = _ahead.pop(storage.where, None)
+    return _read(storage) if ahead is None else ahead.result()
+
+
+def _read(storage: Storage) -> bytes | None:
+    try:
+        return storage.read(INDEX)
+    except FileNotFoundError:
+        return None

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 
-from luckbase.cluster import words
 from luckbase.cluster.table import FORMAT, OnRows, nobody
 from luckbase.cluster.table.find import results_of, why_stale
 from luckbase.cluster.table.folder import read_ledger
@@ -43,10 +42,11 @@ from luckbase.cluster.table.lookup import MAX_SEARCHED, Lookup
 from luckbase.cluster.table.parts import Part, TierPart
 from luckbase.cluster.table.place import place_of, storage_at
 from luckbase.cluster.table.storage import Memory
-from luckbase.solver import load_game
+from luckbase.solver import load_game, sentences
 from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.arrays import Decisions, Ints
 from luckbase.solver.game.capabilities import Charts, Layout, choose_chart
+from luckbase.solver.game.fields import typed
 from luckbase.solver.game.game import Game
 from luckbase.solver.sentences import html_facts
 
@@ -56,9 +56,9 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.comparison import Comparison
     from luckbase.cluster.table.diff import DiffOptions
     from luckbase.cluster.table.export import Exported, ExportOptions
+    from luckbase.cluster.table.folder import Published
     from luckbase.cluster.table.format import FileReceipt
     from luckbase.cluster.table.moves import Moves
-    from luckbase.cluster.table.publish import Published
     from luckbase.cluster.table.verify import Verdict
     from luckbase.solver.charts import Chart, Kind
     from luckbase.solver.game.fields import Fields, State
@@ -78,7 +78,7 @@ class Table(Lookup):
         if self._parts is None:
             return html_facts(f"a table of {self.game.board.game}, closed", [])
         rows = [("rules", str(self.origin)), ("states", f"{self.rows:,}"),
-                ("payoffs", f"{self.game.payoff_name}, {words.within(self.error, 'each ')}"),
+                ("payoffs", f"{self.game.payoff_name}, {sentences.within(self.error, 'each ')}"),
                 ("parts", ", ".join(f"{part.name} {part.rows:,}" for part in self.parts)),
                 ("fields", ", ".join(self.game.fields.names)), ("where", str(self.where)),
                 ("stale", "; ".join(self.origin.stale))]  # fmt: skip
@@ -123,15 +123,15 @@ class Table(Lookup):
         on_states: Callable[[int], None] = lambda states: None,
     ) -> Answer:  # fmt: skip
         """The answer to a state from what the stored decisions lead to, exactly, down to payoffs
-        that are stored (`cluster.table.strategy.followed`). Raises StateError, SearchLimitError."""
-        from luckbase.cluster.table.strategy import followed
+        that are stored (`cluster.table.moves.followed`). Raises StateError, SearchLimitError."""
+        from luckbase.cluster.table.moves import followed
 
         return followed(self, state, max_states, on_states)
 
     def simulate(self, state: State, games: int = 100_000, seed: int = 0) -> Answer:
         """The same by so many games of each action, its `error` the standard error
-        (`cluster.table.strategy.played`). Raises StateError."""
-        from luckbase.cluster.table.strategy import played
+        (`cluster.table.moves.played`). Raises StateError."""
+        from luckbase.cluster.table.moves import played
 
         return played(self, state, games, seed)
 
@@ -235,7 +235,7 @@ class Table(Lookup):
         kind = choose_chart(self.game, name)
         self.check_chart(kind)
         best = self.held_best if self.decisions_alone else None
-        wanted = ChartRequest(words.typed(fields), reachable, self.precision, best)
+        wanted = ChartRequest(typed(fields), reachable, self.precision, best)
         return self.game.need(Charts).make(kind.name, self.probe_or_backup, wanted)
 
     def check_chart(self, kind: Kind) -> None:
@@ -321,11 +321,11 @@ class StoredTable(Table):
 
     def publish(self, to: str | os.PathLike[str], on_rows: OnRows = nobody) -> Published:
         """Copy the table, which is finished, to a URI or the folder of a web server, where others
-        ask it (`cluster.table.publish`). on_rows: told how many rows are there, and of how many.
+        ask it (`cluster.table.folder`). on_rows: told how many rows are there, and of how many.
 
         Raises RequestError where it is not finished, ForeignTableError where another table stands
         there, CorruptTableError, StoreError."""
-        from luckbase.cluster.table.publish import publish
+        from luckbase.cluster.table.folder import publish
 
         self.check_open()
         return publish(self.path, place_of(to), on_rows)

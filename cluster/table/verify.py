@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import numpy as np
 from pydantic import Field
 
-from luckbase.cluster import words
 from luckbase.cluster.table import OnRows, nobody
 from luckbase.cluster.table.decisions import DecisionPart, codes_of, file_names
 from luckbase.cluster.table.folder import check_bytes, files_there, read_ledger
@@ -34,7 +33,6 @@ from luckbase.cluster.table.format import (
 from luckbase.cluster.table.ledger import TIERS, FileEntry, Ledger, row_spans
 from luckbase.cluster.table.parts import Part, TierPart
 from luckbase.cluster.table.place import storage_at
-from luckbase.cluster.words import many
 from luckbase.solver import load_layout
 from luckbase.solver.dense import decisions_in_order
 from luckbase.solver.errors import CorruptTableError
@@ -42,7 +40,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.result import Flat, PythonOnly, Result
 from luckbase.solver.search.bellman import most_residual
-from luckbase.solver.sentences import html_facts
+from luckbase.solver.sentences import fields, html_facts, many
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup
@@ -89,7 +87,7 @@ class Verdict(Result):
         rows = [("files", f"{self.files:,}" * bool(self.files)), ("faults", "; ".join(self.faults))]
         if checked is not None and checked.rows:
             rows += [("rows", f"{checked.rows:,} computed again from the rules"),
-                     ("worst residual", f"{checked.worst:.2e} at {words.fields(checked.state)}"),
+                     ("worst residual", f"{checked.worst:.2e} at {fields(checked.state)}"),
                      ("allowed there", f"{checked.bound:.2e}"),
                      ("mean residual", f"{checked.mean:.2e}")]  # fmt: skip
         return html_facts("no fault was found" if self.ok else "faults were found", rows)

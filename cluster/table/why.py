@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from luckbase.cluster.table.moves import Move, Moves, Outcome, moves
-from luckbase.cluster.words import noun
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.fields import Field, State
 from luckbase.solver.game.game import Game
@@ -31,7 +30,7 @@ from luckbase.solver.game.groups import Groups, TurningPoint
 from luckbase.solver.game.rules import DECISION
 from luckbase.solver.scene import listed
 from luckbase.solver.search.expand import expand
-from luckbase.solver.sentences import NUMBERS, capital
+from luckbase.solver.sentences import NUMBERS, capital, noun
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup, OnLevel

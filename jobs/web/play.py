@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from luckbase.cluster import words
 from luckbase.cluster.play.game import (
     Offer,
     Play,
@@ -34,9 +33,11 @@ from luckbase.jobs.web import tables
 from luckbase.jobs.web.http import ApiRequest, TableParams, state_in, whole
 from luckbase.jobs.web.pictures import svg
 from luckbase.jobs.web.states import StateView, state_answer, step
+from luckbase.solver import sentences
 from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import agents_of, scene_of, simplify, view_of
+from luckbase.solver.game.fields import typed
 from luckbase.solver.game.rules import CHANCE, DECISION, SIMULTANEOUS
 from luckbase.solver.result import Flat, Number, Result
 from luckbase.solver.search.expand import expand
@@ -163,16 +164,18 @@ def game_view(table: StoredTable, request: ApiRequest[TableParams]) -> GameView:
     said, asks = _replay(play, game.moves)
     hints = play.offers() if asks and game.hints else None
     state = view_of(play.game).as_seen_by(play.person, play.state)
-    own = words.typed(play.game.describe(state))
+    own = typed(play.game.describe(state))
     bare = simplify(table.game, play.state.reshape(1, -1))
     value, known = table.lookup_or_backup(bare)
     decisions = [
-        Decision(words.fields(each.state), address(each.state), each.action, each.best, each.cost)
+        Decision(
+            sentences.fields(each.state), address(each.state), each.action, each.best, each.cost
+        )
         for each in play.decisions
     ]
     return GameView(
         seed=game.seed, seat=play.person + 1, seats=[seat.name for seat in play.seats],
-        said=said, state=play.shown, text=words.fields(play.shown),
+        said=said, state=play.shown, text=sentences.fields(play.shown),
         query=address(table.game.describe(bare[0])), drawing=svg(scene_of(play.game, own)),
         value=value[0].tolist() if known[0] else None,
         ask=Choice(play.names, hints) if asks else None, over=play.over,
@@ -196,7 +199,7 @@ def _check_priced(table: StoredTable, play: Play) -> None:
     states = np.concatenate([play.state.reshape(1, -1), play.edges.children])
     known = table.lookup_or_backup(simplify(table.game, states))[1]
     if not known[1:].all():
-        raise MissingTableError(f"state: {words.fields(play.shown)} {tables.UNPRICED}")
+        raise MissingTableError(f"state: {sentences.fields(play.shown)} {tables.UNPRICED}")
 
 
 def _replay(play: Play, moves: list[str]) -> tuple[list[str], bool]:
@@ -316,7 +319,7 @@ def _margins(table: Table, states: Ints) -> Floats:
 
 def _view(table: StoredTable, state: Ints, margin: float, seed: int) -> TrainView | None:
     """The decision at a state; None where what an action leads to is not known."""
-    view = state_answer(table, words.typed(table.game.describe(state)))
+    view = state_answer(table, typed(table.game.describe(state)))
     answer = view.moves.answer
     if not view.playable or len(answer.actions) < 2:
         return None

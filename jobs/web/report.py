@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from luckbase.cluster import words
 from luckbase.cluster.table import FORMAT, find
 from luckbase.cluster.table.find import Question, Summary
 from luckbase.cluster.table.frames import whole_file
@@ -34,6 +33,7 @@ from luckbase.cluster.table.ledger import solver_version
 from luckbase.jobs.plots import PagePicture, for_page
 from luckbase.jobs.web.pictures import STYLE as SCENE_STYLE
 from luckbase.jobs.web.pictures import svg
+from luckbase.solver import sentences
 from luckbase.solver.charts import Chart, Curve, Curves, Heatmap, Listing
 from luckbase.solver.errors import LuckbaseError, MissingTableError, need
 from luckbase.solver.game.capabilities import Charts, scene_of
@@ -164,12 +164,12 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "") -
 
 def _head(of: Table, summary: Summary, verdict: Verdict | None) -> Iterator[str]:
     game = of.game
-    options = words.fields(of.origin.options, ", ") or "all at their defaults"
+    options = sentences.fields(of.origin.options, ", ") or "all at their defaults"
     yield f"<header><h1>{escape(summary.title or game.board.name)}</h1><p>"
     yield (
         f"A table of {escape(game.board.game)}, board <b>{escape(game.board.name)}</b>: the "
-        f"{escape(game.payoff_name)} of {words.many(game.players, 'player')}, with the best play, "
-        f"in every state of it. Options of the board: {escape(options)}.</p>"
+        f"{escape(game.payoff_name)} of {sentences.many(game.players, 'player')}, with the best "
+        f"play, in every state of it. Options of the board: {escape(options)}.</p>"
     )
     for why in of.origin.stale:
         yield f'<p class="stale">This table is stale: {escape(why)}.</p>'
@@ -178,9 +178,9 @@ def _head(of: Table, summary: Summary, verdict: Verdict | None) -> Iterator[str]
     checked = "not verified"
     if verdict is not None:
         checked = "verified" if verdict.ok else "FAULTS FOUND"
-    files = f"{summary.files:,}, {words.size(summary.bytes)}" if summary.files else "none"
+    files = f"{summary.files:,}, {sentences.size(summary.bytes)}" if summary.files else "none"
     facts = {
-        "states": words.count(summary.states), "payoffs good to": f"{summary.error:.1e}",
+        "states": sentences.count(summary.states), "payoffs good to": f"{summary.error:.1e}",
         "files": files, "verdict": checked,
     }  # fmt: skip
     listed = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts.items())
@@ -205,7 +205,8 @@ def _questions(of: Table, questions: Sequence[Question]) -> Iterator[str]:
             yield f"<p>The {escape(of.game.payoff_name)} of who acts:</p>"
         heads = ["the player up is" if names else "", "state", *names, "best"]
         yield table(heads, [
-            [q.title, words.fields(q.state), *map(q.payoff_of, names), q.best] for q in questions
+            [q.title, sentences.fields(q.state), *map(q.payoff_of, names), q.best]
+            for q in questions
         ])  # fmt: skip
 
 
@@ -222,12 +223,12 @@ def _board(of: Table, summary: Summary, questions: Sequence[Question]) -> Iterat
         scene = scene_of(of.game, shown)
         yield (
             f'<figure class="scene-of">{svg(scene)}<figcaption>{escape(what)}: '
-            f"{escape(words.fields(shown))}. {escape(scene.about)}</figcaption></figure>"
+            f"{escape(sentences.fields(shown))}. {escape(scene.about)}</figcaption></figure>"
         )
     yield '<div class="sections">'
     for name, section in _sections(summary.board):
         rows = [
-            [key, str(value).lower() if isinstance(value, bool) else words.listed(value)]
+            [key, str(value).lower() if isinstance(value, bool) else sentences.listed(value)]
             for key, value in section.items()
         ]
         said = table([name or "board", "value"], rows, "text")
@@ -256,16 +257,16 @@ def _verdict(
     yield '<div class="verdict"><p><b>No fault was found.</b></p>'
     if verdict.files:
         yield (
-            f"<p>{words.many(verdict.files, 'file')}, {words.size(summary.bytes)}, read and "
-            "compared with the checksums of the day they were written.</p>"
+            f"<p>{sentences.many(verdict.files, 'file')}, {sentences.size(summary.bytes)}, read "
+            "and compared with the checksums of the day they were written.</p>"
         )
     checked = verdict.residuals
     if checked is not None and checked.rows:
         which = "all" if sample is None or sample >= of.rows else "drawn evenly from all"
         yield (
-            f"<p>{words.many(checked.rows, 'row')}, {which}, computed again from the rules and "
+            f"<p>{sentences.many(checked.rows, 'row')}, {which}, computed again from the rules and "
             "the payoffs of what they lead to, without the program that made the table: worst "
-            f"difference {checked.worst:.2e} at {escape(words.fields(checked.state))}, where "
+            f"difference {checked.worst:.2e} at {escape(sentences.fields(checked.state))}, where "
             f"{checked.bound:.2e} is allowed, mean {checked.mean:.2e}. "
             f"Every payoff is good to {summary.error:.1e}.</p>"
         )
@@ -284,7 +285,7 @@ def _again(of: Table, summary: Summary, sample: int | None) -> Iterator[str]:
     ]
     yield "<h2>The same again</h2>"
     yield f'<div class="wide"><pre>{escape(chr(10).join(commands))}</pre></div>'
-    spent = ", ".join(f"{what} {words.duration(s)}" for what, s in summary.seconds.items())
+    spent = ", ".join(f"{what} {sentences.duration(s)}" for what, s in summary.seconds.items())
     yield table(["", ""], [
         ["rules identity", f"{of.identity} (version {of.game.rules_version} of the rules)"],
         ["table format", str(FORMAT)],
@@ -465,7 +466,7 @@ def episode_page(of: Episode) -> str:
 
 
 def _episode_head(of: Episode) -> Iterator[str]:
-    options = words.fields(of.origin.options, ", ") or "all at their defaults"
+    options = sentences.fields(of.origin.options, ", ") or "all at their defaults"
     yield f"<header><h1>{escape(of.title)}</h1><p>"
     yield (
         f"Board <b>{escape(of.origin.board)}</b>, options: {escape(options)}. Costs are of the "

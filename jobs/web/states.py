@@ -16,18 +16,18 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
-from luckbase.cluster import words
 from luckbase.cluster.table.frames import encode, rows_in
 from luckbase.cluster.table.moves import Addressed, Moves, Outcome, address, known_moves, moves
 from luckbase.cluster.table.why import Claim, why, why_all
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.http import ApiRequest, StateParams, TableParams, Truth, whole
 from luckbase.jobs.web.pictures import svg
-from luckbase.solver import errors
+from luckbase.solver import errors, sentences
 from luckbase.solver.charts import Curves, Heatmap, Listing
 from luckbase.solver.errors import LuckbaseError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import scene_at
+from luckbase.solver.game.fields import typed
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import Array2, Flat, Result, WholeNumbers, WholeNumbers2
 from luckbase.solver.search.expand import expand
@@ -146,9 +146,9 @@ def _moves(table: StoredTable, state: Mapping[str, str]) -> Moves:
         return moves(table, state, tables.SEARCH_STATES)
     except errors.SearchLimitError:
         raise errors.SearchLimitError(
-            f"{words.fields(state)} is above this table, and a search down to it meets more than "
-            f"{tables.SEARCH_STATES:,} states; this one goes on further: "
-            f"luckbase query {table.path} {words.fields(state)}"
+            f"{sentences.fields(state)} is above this table, and a search down to it meets more "
+            f"than {tables.SEARCH_STATES:,} states; this one goes on further: "
+            f"luckbase query {table.path} {sentences.fields(state)}"
         ) from None
 
 
@@ -208,8 +208,8 @@ def main_line(table: StoredTable, request: ApiRequest[LineParams]) -> MainLine:
         if then is None:
             break
         if address(then.state) in met:
-            return MainLine(line, f"comes back to {words.fields(then.state)}")
-        state = words.typed(then.state)
+            return MainLine(line, f"comes back to {sentences.fields(then.state)}")
+        state = typed(then.state)
     return MainLine(line, None)
 
 

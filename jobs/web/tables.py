@@ -15,7 +15,6 @@ from luckbase.cluster.info import label as label
 from luckbase.cluster.table import Condition
 from luckbase.cluster.table.ledger import TIERS
 from luckbase.cluster.table.moves import Addressed, Moves, moves
-from luckbase.cluster.words import fields, typed
 from luckbase.jobs.web.http import ApiRequest, QueryParams, TableParams
 from luckbase.jobs.web.pictures import drawn
 from luckbase.solver.board import registry
@@ -23,10 +22,11 @@ from luckbase.solver.board.model import Board, canonical, options_of
 from luckbase.solver.charts import Kind
 from luckbase.solver.errors import LuckbaseError, MissingTableError
 from luckbase.solver.game.capabilities import Charts, Layout, drawing
-from luckbase.solver.game.fields import Field
+from luckbase.solver.game.fields import Field, typed
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import Flat, Result
 from luckbase.solver.search.expand import expand
+from luckbase.solver.sentences import fields
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.table import StoredTable, Table

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Ints, set_text
-from luckbase.solver.sentences import FIELD, many, nearest, pairs, setting, shorten
+from luckbase.solver.sentences import FIELD, listed, many, nearest, pairs, setting, shorten
 
 MAX_VALUE = 10**9 - 1
 """The largest value of a field that says no other."""
@@ -294,6 +294,20 @@ def said_in(state: State, known: Collection[str] = ()) -> dict[str, Any]:
     )
     others = [name for name in said if name not in known] if known and _is_row(state) else ()
     return {name: each for name, each in said.items() if name not in others and not is_gap(each)}
+
+
+def typed(state: State) -> dict[str, str]:
+    """The fields of a state as text, whatever they were: numbers, lists, arrays, text.
+
+    >>> typed({"scores": (0, 8000, 3000), "lead": 2, "dice": None})
+    {'scores': '0,8000,3000', 'lead': '2'}
+
+    A field that is None is left out. Raises StateError for what is no state.
+    """
+    return {
+        name: listed(sorted(value) if isinstance(value, set | frozenset) else value)
+        for name, value in said_in(state).items()
+    }
 
 
 def _whole(part: object) -> int | None:

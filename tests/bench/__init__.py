@@ -50,8 +50,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from luckbase.cluster import words
 from luckbase.jobs import terminal
+from luckbase.solver import sentences
 from tests.bench.batch import batch_suite
 from tests.bench.choosing import choosing_suite
 from tests.bench.coarsening import coarsen_suite, far_suite
@@ -155,7 +155,7 @@ def _kernel(board: Path, results: Path) -> None:
         rows.append(
             (
                 f"${unit}, {frontier} spins",
-                words.count(layout.rows(tier)),
+                sentences.count(layout.rows(tier)),
                 f"{seconds * 1e9:.1f}",
                 f"{1e-6 / seconds:.0f}",
                 f"{1e-6 / rules:.2f}",
@@ -198,14 +198,14 @@ def _solve(board: Path, results: Path) -> None:
         rows.append(
             (
                 f"${unit}, frontier {frontier}",
-                words.count(said["states"]),
+                sentences.count(said["states"]),
                 f"{said['solved_now'] / said['kernel_seconds'] / 1e6:.0f}",
                 f"{said['states_per_second'] / 1e6:.1f}",
                 f"{seconds / said['states'] * 1e9:.0f}",
                 f"{said['bytes'] / said['states']:.2f}",
-                words.size(said["bytes"]),
-                words.size(said["peak_memory"]),
-                words.duration(said["seconds"]),
+                sentences.size(said["bytes"]),
+                sentences.size(said["peak_memory"]),
+                sentences.duration(said["seconds"]),
             )
         )
     heads = (
@@ -273,7 +273,7 @@ def _store(board: Path, results: Path) -> None:
     rows = [_encoded(name, table, how, results) for name, table, how in variants]
     rows.append(_whole_file(layout, tier, payoffs, results))
     heads = ("encoding (* ours)", "write ns a row", "read ns a row", "bytes a row")
-    title = f"One tier of {words.count(count)} states at $500, one thread"
+    title = f"One tier of {sentences.count(count)} states at $500, one thread"
     terminal.print_table(title, heads, rows, sys.stdout)
 
 
@@ -345,7 +345,7 @@ def _probe(board: Path, results: Path) -> None:
         ("a million states, in any order", f"{unsorted:.2f} s", ""),
         ("pyarrow's dataset filter, one state", f"{peer * 1e3:.0f} ms", "1"),
     ]
-    title = f"Probing a table of {words.count(solved.ledger.rows)} states"
+    title = f"Probing a table of {sentences.count(solved.ledger.rows)} states"
     terminal.print_table(title, ("", "time", "x"), rows, sys.stdout)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from luckbase.jobs import terminal
+from luckbase.solver import sentences
 from tests.bench.timing import best_of
 
 PREDICTED = {"cold": 600, "warm": 2_000, "first": 10_000, "again": 110_000, "json": 20_000,
@@ -62,7 +63,7 @@ def batch_suite(board: Path, results: Path) -> None:
     rows = [
         (text, f"{PREDICTED[name]:,}", f"{1 / seconds[name]:,.0f}") for name, text in shown.items()
     ]
-    title = f"Every action of states of a table of {words.count(solved.ledger.rows)}"
+    title = f"Every action of states of a table of {sentences.count(solved.ledger.rows)}"
     terminal.print_table(title, ("", "predicted, states/s", "states/s"), rows, sys.stdout)
 
 

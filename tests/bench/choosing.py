@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from luckbase import solver
-from luckbase.cluster import words
 from luckbase.jobs import terminal
-from luckbase.solver import dense
+from luckbase.solver import dense, sentences
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.games.press_your_luck.tiers import Tier
@@ -45,7 +44,7 @@ def choosing_suite(board: Path, results: Path) -> None:
     terminal.print_table(
         f"Kernel, one core, the best of {TURNS}", heads,
         [
-            (*key, words.count(rows[key]), f"{t:.1f}", f"{t / times[key[0], 'random']:.2f}")
+            (*key, sentences.count(rows[key]), f"{t:.1f}", f"{t / times[key[0], 'random']:.2f}")
             for key, t in times.items()
         ],
         sys.stdout,

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from luckbase.cluster import words
 from luckbase.jobs import terminal
+from luckbase.solver import sentences
 
 if TYPE_CHECKING:
     from tests.bench.apart import Apart
@@ -80,8 +80,8 @@ def _searches(board: Path, results: Path) -> None:
         good = good or own
         rows.append(
             (
-                f"${unit}, {outcomes}", words.count(found.states), words.count(found.edges),
-                words.duration(found.solve_seconds),
+                f"${unit}, {outcomes}", sentences.count(found.states), sentences.count(found.edges),
+                sentences.duration(found.solve_seconds),
                 *(f"{own[name]:.4f} ({own[name] - good[name]:+.4f})" for name in good),
             )
         )  # fmt: skip
@@ -125,7 +125,11 @@ def _solved(board: Path, results: Path, unit: int, frontier: int, outcomes: str)
 def _size(solved: Any) -> tuple[str, str, str]:
     files = solved.ledger.files.values()
     written = sum(entry.bytes for entry in files)
-    return words.count(solved.states), words.size(written), words.duration(solved.seconds)
+    return (
+        sentences.count(solved.states),
+        sentences.size(written),
+        sentences.duration(solved.seconds),
+    )
 
 
 def measured(exact: Any, table: Any, sample: int) -> dict[int, Apart]:
@@ -240,7 +244,7 @@ def _root(board: Path, results: Path, root: str, table: Any) -> tuple[list[str],
         row = [
             str(fine.to_act), *(f"{one:.4f}" for one in chance), f"{chance[1] - chance[0]:+.4f}",
             str(fine.best), str(rough.best), f"{max(own.values()) - own[str(rough.best)]:.4f}",
-            words.count(found.states), words.duration(found.seconds),
+            sentences.count(found.states), sentences.duration(found.seconds),
         ]  # fmt: skip
         return row, apart(exact, table, _on_grid(exact, FAR_UNIT // FINE_UNIT))
 
@@ -260,5 +264,5 @@ def _by_level(pieces: list[dict[int, Apart]]) -> list[tuple[str, ...]]:
     rows = []
     for level in sorted({level for piece in pieces for level in piece}):
         one = together(piece[level] for piece in pieces if level in piece)
-        rows.append((str(level), words.count(one.states), *numbers(one)))
+        rows.append((str(level), sentences.count(one.states), *numbers(one)))
     return rows

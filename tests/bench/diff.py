@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from luckbase.cluster import words
 from luckbase.jobs import terminal
+from luckbase.solver import sentences
 
 REACH = {"score_unit": 500, "frontier": 2}
 """42.9 million states."""
@@ -74,7 +74,7 @@ def _timed(name: str, first: Path, other: Path) -> tuple[str, ...]:
     priced = found.actions + found.toss_ups + found.one_sided + found.unpriced
     each = sum(pricing) / max(priced, 1) * 1e6
     return (
-        name, words.count(found.states), f"{seconds:.1f} s", f"{busy:.1f} s",
+        name, sentences.count(found.states), f"{seconds:.1f} s", f"{busy:.1f} s",
         f"{busy / max(found.states, 1) * 1e9:.0f}", f"{priced:,}", f"{sum(pricing):.1f} s",
         f"{each:.1f}", f"{found.actions:,}", f"{found.toss_ups:,}", f"{found.mean:.2g}",
     )  # fmt: skip

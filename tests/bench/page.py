@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from luckbase.cluster import words
 from luckbase.jobs import terminal
+from luckbase.solver import sentences
 from tests.bench.web import SETTINGS, Server, serving
 
 SLOWED, TIMES = 4, 5
@@ -56,7 +56,7 @@ def page_suite(board: Path, results: Path) -> None:
             times = [each["first"] for each in seen]
             edits = [each["edit"] for each in seen if "edit" in each]
             rows.append(
-                (name, words.size(seen[-1]["bytes"]), str(seen[-1]["requests"]),
+                (name, sentences.size(seen[-1]["bytes"]), str(seen[-1]["requests"]),
                  f"{statistics.median(times):.0f} ms", f"{far['first']:.0f} ms",
                  f"{max(each['shift'] for each in seen):.3f}",
                  f"{statistics.median(edits):.0f} ms" if edits else "–")

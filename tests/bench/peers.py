@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from luckbase.cluster import words
 from luckbase.jobs import terminal
+from luckbase.solver import sentences
 from tests.bench.peer_programs import most_memory
 from tests.places import BOARDS
 
@@ -91,7 +91,7 @@ class Line:
             ours = _time(min(self.ours)) if self.ours else ""
             return self.work, self.who, ours, "", "", "", "", self.said
         least, middle = min(self.ratios), statistics.median(self.ratios)
-        sizes = "/".join(words.size(size) if size else "–" for size in self.memory)
+        sizes = "/".join(sentences.size(size) if size else "–" for size in self.memory)
         return (
             self.work, self.who, _time(min(self.ours)), _time(min(self.theirs)), f"{least:.3g}",
             f"{middle:.3g}", sizes if any(self.memory) else "", self.said,
@@ -222,7 +222,7 @@ def _processes(python: Path, results: Path) -> Iterator[Line]:
         read = luckbase.load_board(name, **options)
         with luckbase.open(read, in_memory=True) as table:
             states = table.export(out, format="storm").rows
-        work = f"{name} {words.fields(options)}".strip()
+        work = f"{name} {sentences.fields(options)}".strip()
         said = {"board": name, "options": options}
         for who, task in (("Storm", "storm"), ("pymdptoolbox", "mdptoolbox")):
             if task == "mdptoolbox" and states > TOOLBOX_STATES:
@@ -251,7 +251,7 @@ def _matrix_games(python: Path, results: Path) -> Iterator[Line]:
                 theirs["answer"]["gap"] = worst_gap(batch, np.load(out))
                 line.said = _compared(ours["answer"], theirs["answer"])
                 if theirs["answer"]["games"] < GAMES:
-                    line.said += f", of {words.many(theirs['answer']['games'], 'game')}"
+                    line.said += f", of {sentences.many(theirs['answer']['games'], 'game')}"
                     break
             yield line
 

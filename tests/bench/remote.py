@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from luckbase.cluster import words
 from luckbase.jobs import terminal
+from luckbase.solver import sentences
 from tests.proxy import Proxy
 from tests.stores import BUCKET, Seaweed
 
@@ -63,7 +63,7 @@ def _questions(board: Path, results: Path, proxy: Proxy) -> None:
             seconds = (time.perf_counter() - started) / of
             size = sum(size for *_, size in proxy.requests)
             requests = f"{len(proxy.requests) / of:.1f}"
-            rows.append((what, requests, words.size(round(size / of)), f"{seconds:.3f} s"))
+            rows.append((what, requests, sentences.size(round(size / of)), f"{seconds:.3f} s"))
 
         def each(ask: Callable[[Any, Any], object]) -> Callable[[], None]:
             def work() -> None:
@@ -98,7 +98,7 @@ def _questions(board: Path, results: Path, proxy: Proxy) -> None:
             say("the same in the folder, from its memory", lambda: local.lookup(states))
             say(f"every action of {STATES:,}", lambda: found.every_action(states))
     heads = ("a question", "requests", "bytes", "time")
-    size = f"{local.ledger.rows:,} states, {words.size(local.ledger.bytes)}"
+    size = f"{local.ledger.rows:,} states, {sentences.size(local.ledger.bytes)}"
     title = f"{size}, {AWAY * 1e3:.0f} ms a request"
     terminal.print_table(f"{title}; published in {published:.0f} s", heads, rows, sys.stdout)
 
@@ -109,9 +109,8 @@ def _many_files(proxy: Proxy) -> None:
 
     from luckbase import solver
     from luckbase.cluster.table.folder import HEAD, begin, compact, read_ledger, write_head
-    from luckbase.cluster.table.index import write_index
     from luckbase.cluster.table.ledger import Ledger, new_head
-    from luckbase.cluster.table.place import place_of, storage_at
+    from luckbase.cluster.table.place import place_of, storage_at, write_index
     from tests.bench.ledger import _entry
     from tests.places import BOARDS
 

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from luckbase.cluster import words
 from luckbase.jobs import terminal
+from luckbase.solver import sentences
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.games.press_your_luck.kernel import CHUNK, add_taps
 from luckbase.solver.games.press_your_luck.layout import Planes
@@ -114,8 +114,9 @@ def _kernel(unit: int, frontier: int, **rates: float) -> tuple[str, ...]:
     of_adds, size = adds * rates["ns a multiply-add"], WRITTEN + READ * _share_below(layout, tier)
     floor = max(of_adds, size / rates["GB/s"])
     return (
-        f"${unit}, {words.count(layout.rows(tier))}", str(adds), f"{of_adds:.1f}", f"{size:.0f}",
-        f"{size / rates['GB/s']:.1f}", f"{floor:.1f}", f"{found:.1f}", f"{floor / found:.0%}",
+        f"${unit}, {sentences.count(layout.rows(tier))}", str(adds), f"{of_adds:.1f}",
+        f"{size:.0f}", f"{size / rates['GB/s']:.1f}", f"{floor:.1f}", f"{found:.1f}",
+        f"{floor / found:.0%}",
     )  # fmt: skip
 
 
@@ -139,8 +140,8 @@ def _searches(board: Path, results: Path) -> Iterator[tuple[str, ...]]:
         reads = found.edges / found.states + 1
         floor = rules + reads * read
         yield (
-            f"{LARGE[0]}, {name}", words.count(found.states), f"{reads - 1:.1f}", f"{rules:.0f}",
-            f"{read:.1f}", f"{reads * read:.0f}", f"{floor:.0f}", f"{took:.0f}",
+            f"{LARGE[0]}, {name}", sentences.count(found.states), f"{reads - 1:.1f}",
+            f"{rules:.0f}", f"{read:.1f}", f"{reads * read:.0f}", f"{floor:.0f}", f"{took:.0f}",
             f"{floor / took:.0%}",
         )  # fmt: skip
 

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from luckbase.cluster.words import count, duration, size
 from luckbase.jobs import terminal
+from luckbase.solver.sentences import count, duration, size
 from tests.shared import answers_of
 
 QUESTIONS = (

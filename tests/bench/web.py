@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from luckbase.cluster import words
 from luckbase.cluster.table.storage import forget
 from luckbase.jobs import terminal
+from luckbase.solver import sentences
 
 WARM, ASKED = 6_000, 2_000
 """Requests before the clock runs, and while it does."""
@@ -127,16 +127,18 @@ def web_suite(board: Path, results: Path) -> None:
         server.id = json.loads(server.get("/api/tables"))["tables"][0]["id"]
         rows: list[tuple[str, ...]] = _requests(server, queries)
         rows += [("first answer of a new process, table not open", f"{cold * 1e3:.0f} ms", "", "")]
-        title = f"One process on one core, a table of {words.count(solved.ledger.rows)} states"
+        title = f"One process on one core, a table of {sentences.count(solved.ledger.rows)} states"
         heads = ("random states of the whole table", "server, a request", "a second", "an answer")
         terminal.print_table(title, heads, rows, sys.stdout)
         heads = ("a batch", "server, a state", "states/s", "with best")
         terminal.print_table("Many at once", heads, _batches(server, states), sys.stdout)
-        print(f"the most memory of the server: {words.size(server.memory())}")
+        print(f"the most memory of the server: {sentences.size(server.memory())}")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
     for processes in dict.fromkeys((1, cores)):
         with serving(table, processes) as server:
-            title = f"As the page asks, compressed, {words.many(processes, 'process', 'processes')}"
+            title = (
+                f"As the page asks, compressed, {sentences.many(processes, 'process', 'processes')}"
+            )
             heads = ("", "server, a request", "who asks", "a second", "half within, 99 of 100", "")
             terminal.print_table(title, heads, _many_at_once(server, queries), sys.stdout)
 
@@ -177,7 +179,7 @@ def _at_once(server: Server, paths: list[str], connections: int, name: str = "")
     asyncio.run(all_of_them())
     took, spent = time.perf_counter() - began, server.seconds() - before
     mine = time.process_time() - mine
-    counts = ", ".join(f"{words.count(n)} of {code}" for code, n in sorted(status.items()))
+    counts = ", ".join(f"{sentences.count(n)} of {code}" for code, n in sorted(status.items()))
     half, most = (statistics.quantiles(times, n=100)[k] * 1e3 for k in (49, 98))
     return (
         name, *(f"{seconds / len(paths) * 1e3:.2f} ms" for seconds in (spent, mine)),

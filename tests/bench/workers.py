@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from luckbase.cluster import words
 from luckbase.jobs import terminal
+from luckbase.solver import sentences
 
 UNIT, FRONTIER = 500, 5
 CORES = (16, 128, 1024)
@@ -46,7 +46,12 @@ def workers_suite(board: Path, results: Path) -> None:
             found[kind].append((time.perf_counter() - began, solved.peak_memory))
     least = {kind: min(runs) for kind, runs in found.items()}
     rows = [
-        (kind, words.duration(wall), words.size(memory), f"{wall / least['threads'][0]:.2f}")
+        (
+            kind,
+            sentences.duration(wall),
+            sentences.size(memory),
+            f"{wall / least['threads'][0]:.2f}",
+        )
         for kind, (wall, memory) in least.items()
     ]
     heads = ("workers", "time", "memory", "x threads")
@@ -76,8 +81,8 @@ def replay_suite(board: Path, results: Path) -> None:
             run = replay(layout, plan, seconds, count)
             by_driver = replay(layout, plan, seconds, count, Costs(file_rate=DRIVER_RATE))
             rows.append(
-                (f"{board.stem} {title}", str(count), words.duration(run.seconds),
-                 words.duration(by_driver.seconds),
+                (f"{board.stem} {title}", str(count), sentences.duration(run.seconds),
+                 sentences.duration(by_driver.seconds),
                  f"{run.work / run.seconds:.1f}", f"{run.efficiency:.0%}", run.limit,
                  f"{bound:.0f}")
             )  # fmt: skip
@@ -107,8 +112,8 @@ def _searches(board: Path, results: Path) -> None:
         for count in CORES:
             run = replay_search(times, count)
             rows.append(
-                (f"{words.count(times.states)} states, {len(times.sweeps)} tasks", str(count),
-                 words.duration(run.seconds), f"{run.work / run.seconds:.1f}",
+                (f"{sentences.count(times.states)} states, {len(times.sweeps)} tasks", str(count),
+                 sentences.duration(run.seconds), f"{run.work / run.seconds:.1f}",
                  f"{run.efficiency:.0%}", run.limit)
             )  # fmt: skip
     heads = ("search", "cores", "time", "times one core", "efficiency", "limit")

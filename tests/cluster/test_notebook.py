@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 import luckbase
-from luckbase.cluster.words import fields
 from luckbase.solver.charts import DRAWN_BY, Heatmap, Listing
-from luckbase.solver.sentences import html_facts, html_table
+from luckbase.solver.sentences import fields, html_facts, html_table
 from tests.places import BOARDS
 
 PIG, LUCK = BOARDS / "pig/tiny.toml", BOARDS / "press-your-luck/tiny.toml"

@@ -21,8 +21,9 @@ import typer.main
 
 import luckbase
 from luckbase import solver
-from luckbase.cluster import info, words
+from luckbase.cluster import info
 from luckbase.jobs.web.pictures import STYLE, svg
+from luckbase.solver import sentences
 from luckbase.solver.board.model import Board, options_of, values_of
 from luckbase.solver.game.capabilities import Charts, scene_of
 
@@ -234,8 +235,8 @@ def sizes(page: str) -> str:
         key = (str(options.get("score_unit")), str(options.get("outcomes")))
         error = errors.get(key, ["", ""]) if options.get("frontier") == 2 else ["", ""]
         rows.append([
-            f"`{' '.join([name, *said])}`", words.count(planned.states),
-            words.size(planned.table_bytes), words.duration(planned.seconds), *error,
+            f"`{' '.join([name, *said])}`", sentences.count(planned.states),
+            sentences.size(planned.table_bytes), sentences.duration(planned.seconds), *error,
         ])  # fmt: skip
     return table(
         "| board, options | states | on disk | time | mean error | decides otherwise |", rows

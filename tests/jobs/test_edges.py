@@ -16,13 +16,12 @@ import luckbase
 from luckbase.cluster.batch.requests import requests_for
 from luckbase.cluster.machine import check_disk
 from luckbase.cluster.table.answer import Answer
-from luckbase.cluster.words import counted
 from luckbase.jobs import terminal
 from luckbase.jobs.app import run
 from luckbase.solver.board import registry
 from luckbase.solver.errors import DiskLimitError, LuckbaseError
 from luckbase.solver.search import explore
-from luckbase.solver.sentences import command_line, many, nearest, option, setting, show
+from luckbase.solver.sentences import command_line, counted, many, nearest, option, setting, show
 from tests.places import ROOT
 
 TINY = str(ROOT / "boards/pig/tiny.toml")

@@ -17,10 +17,10 @@ import tests.games.climb  # noqa: F401  (registers the game)
 from luckbase import cluster
 from luckbase.cluster.play.evaluate import errors_off, gain_of
 from luckbase.cluster.play.game import seeded as _draw
-from luckbase.cluster.words import count, duration, size
 from luckbase.jobs.app import run
 from luckbase.jobs.solve import say_solved
 from luckbase.solver import load_game
+from luckbase.solver.sentences import count, duration, size
 from tests.solver.search.written_out import board_of, chance, over
 
 BOARDS = Path(__file__).parents[2] / "boards"

@@ -22,7 +22,7 @@ from luckbase.cluster.run.progress import Progress
 from luckbase.cluster.table import frames as files
 from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.storage import Folder
-from luckbase.jobs import process, terminal
+from luckbase.jobs import terminal
 from luckbase.jobs.app import run
 from tests.places import ROOT
 from tests.shared import first_solves
@@ -81,10 +81,10 @@ def test_a_signal_that_is_ignored_stays_so(tmp_path: Path) -> None:
 
 
 def test_exit_codes_are_the_shells() -> None:
-    assert process.exit_code(KeyboardInterrupt()) == 130
+    assert terminal.exit_code(KeyboardInterrupt()) == 130
     assert (
-        process.exit_code(process.Ended(signal.SIGTERM)) == 143
-        and process.exit_code(process.Ended(signal.SIGHUP)) == 129
+        terminal.exit_code(terminal.Ended(signal.SIGTERM)) == 143
+        and terminal.exit_code(terminal.Ended(signal.SIGHUP)) == 129
     )
 
 
@@ -270,13 +270,13 @@ def test_a_first_run_says_that_it_compiles_and_a_second_does_not(run_folder: Pat
 def test_only_compiling_is_measured(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(process, "MOMENT_SECONDS", 0.0)
+    monkeypatch.setattr(terminal, "MOMENT_SECONDS", 0.0)
     looked = looks(monkeypatch)
-    before = process.compiling_seconds()
-    with process.watch_compiling():
+    before = terminal.compiling_seconds()
+    with terminal.watch_compiling():
         looked(3)
-    assert process.compiling_seconds() == before and capsys.readouterr().err == ""
-    with process.watch_compiling():
+    assert terminal.compiling_seconds() == before and capsys.readouterr().err == ""
+    with terminal.watch_compiling():
         looked(2)  # it listens
 
         @numba.njit
@@ -285,7 +285,7 @@ def test_only_compiling_is_measured(
 
         add(1)
         looked(2)
-    assert process.compiling_seconds() - before > 0
+    assert terminal.compiling_seconds() - before > 0
     assert capsys.readouterr().err == "compiling, the first time only …\n"
 
 
@@ -299,7 +299,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
             turn.release()
             return super().wait(timeout)
 
-    monkeypatch.setattr(process.threading, "Event", Counted)
+    monkeypatch.setattr(terminal.threading, "Event", Counted)
 
     def wait(times: int) -> None:
         while turn.acquire(blocking=False):

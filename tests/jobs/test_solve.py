@@ -333,8 +333,8 @@ def test_planning_full_tables_compiles_nothing(tmp_path: Path) -> None:
     put(tmp_path / "b/3.toml", (BOARDS / "pig/rounds.toml").read_text())
     put(tmp_path / "b/4.toml", (BOARDS / "skunk/seed.toml").read_text())
     code = (
-        "from luckbase.jobs.app import run; from luckbase.jobs import process;"
-        "print(run(['solve', 'b', '--dry-run']), run(['status', 'b']), process.compiling_seconds())"
+        "from luckbase.jobs.app import run; from luckbase.jobs.terminal import compiling_seconds;"
+        "print(run(['solve', 'b', '--dry-run']), run(['status', 'b']), compiling_seconds())"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True,

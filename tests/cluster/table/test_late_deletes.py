@@ -16,8 +16,8 @@ from luckbase.cluster.table import folder
 from luckbase.cluster.table.entries import Entries
 from luckbase.cluster.table.folder import ORPHAN_SECONDS
 from luckbase.cluster.table.format import FileReceipt, file_entry, put_file
-from luckbase.cluster.table.index import parts_of, read_index, take_index_away, write_index
 from luckbase.cluster.table.ledger import TIERS, Ledger, marked, new_head
+from luckbase.cluster.table.place import parts_of, read_index, take_index_away, write_index
 from luckbase.cluster.table.storage import Memory, Storage, Stored
 from luckbase.solver import load_board, load_game
 from tests.cluster.table.test_entries import DONE, FATES, WHO, Driver, Still, serial

@@ -12,9 +12,10 @@ import pytest
 import luckbase
 from luckbase.cluster.table.moves import Moves, address, equal_cases
 from luckbase.cluster.table.table import Table
-from luckbase.cluster.words import fields, typed
 from luckbase.solver.errors import MissingTableError, StateError
+from luckbase.solver.game.fields import typed
 from luckbase.solver.search.expand import expand
+from luckbase.solver.sentences import fields
 from tests.places import BOARDS
 
 PIG = BOARDS / "pig/tiny.toml"

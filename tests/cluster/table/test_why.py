@@ -27,10 +27,10 @@ from luckbase.cluster.table.why import (
     why,
     why_all,
 )
-from luckbase.cluster.words import typed
 from luckbase.game import load_game_file
 from luckbase.solver.board import registry
 from luckbase.solver.errors import StateError
+from luckbase.solver.game.fields import typed
 from luckbase.solver.game.rules import JOINT, SIMULTANEOUS
 from luckbase.solver.search.expand import expand
 from tests.places import BOARDS, ROOT

@@ -23,10 +23,10 @@ import pytest
 import luckbase
 from luckbase.cluster.table.moves import address
 from luckbase.cluster.table.table import StoredTable, open_table
-from luckbase.cluster.words import typed
 from luckbase.jobs.app import run
 from luckbase.jobs.web.site import write_site
 from luckbase.solver.errors import OptionError
+from luckbase.solver.game.fields import typed
 from tests.jobs.web.browsing import expect, faults
 from tests.places import BOARDS
 

@@ -1,0 +1,288 @@
+"""``luckbase diff``, ``evaluate`` and ``simulate``: tables compared, decision by decision; agents,
+exactly and by Monte Carlo."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import luckbase
+from luckbase.jobs import options, terminal
+from luckbase.solver import sentences
+from luckbase.solver.sentences import Help, capital
+
+if TYPE_CHECKING:
+    from luckbase import Evaluated, Matrix
+    from luckbase.cluster.play.evaluate import Count
+    from luckbase.cluster.table.comparison import Comparison
+
+
+@options.command(
+    "luckbase diff pig/tiny pig/tiny --set-second sides=4",
+    "luckbase diff pig/tiny pig/tiny --set-second sides=4 --out moved.csv",
+)
+def diff(
+    first: options.TableName,
+    second: Annotated[str, options.Argument("Another table of the game.", "TABLE")],
+    more: options.More = None,
+    reachable: Annotated[
+        bool, Help("Only states that can come up under best play of either table.")
+    ] = False,
+    start: options.From = None,
+    out: Annotated[
+        str | None, Help("Every decision that moved, as .csv or .parquet.", "FILE")
+    ] = None,
+    picture: Annotated[
+        str | None, Help("Where decisions moved, as .png, .svg or .pdf.", "FILE")
+    ] = None,
+    groups: Annotated[int, Help("Print the N groups that cost most in all.", "N", 0)] = 12,
+    worst: Annotated[int, Help("Print the N decisions that cost most.", "N", 0)] = 10,
+    tolerance: Annotated[
+        float | None, Help("Payoffs closer than this count as equal.", "X", 0)
+    ] = None,
+    sample: Annotated[int | None, Help("Compare N states only, drawn evenly.", "N", 1)] = None,
+    seed: Annotated[int, Help("Seed of the sample.", "N", 0)] = 0,
+    settings: options.Settings = None,
+    set_second: Annotated[
+        list[str] | None, Help("As --set, for the second board only.", "NAME=VALUE")
+    ] = None,
+    results: options.Results = Path("results"),
+    as_json: options.Json = False,
+) -> int:
+    """Say where decisions differ between two tables, and at what cost.
+
+    The cost is that of the first table's action, in the second table's payoffs, to the one who
+    decides; toss-ups are counted apart. Exit code 1 if the tables differ."""
+    from luckbase.cluster.table.frames import check_place
+
+    suffix = ""
+    if picture is not None:
+        suffix = options.check_ending("--picture", picture, options.PICTURES)
+        check_place("--picture", picture)
+    roots = options.read_start(start, more)
+    mine, theirs = _settings_of(first, second, settings or [], set_second or [])
+    with (
+        options.open_found(first, results, mine) as old,
+        options.open_found(second, results, theirs) as new,
+        terminal.rows_progress("diff") as on_rows,
+    ):
+        names = [old.origin, new.origin]
+        options.say_unfinished(first, old)
+        options.say_unfinished(second, new)
+        found = old.diff(
+            new, tolerance=tolerance, worst=worst, sample=sample, seed=seed, reachable=reachable,
+            start=roots, out=out, on_rows=on_rows,
+        )  # fmt: skip
+    if out is not None:
+        moved = found.actions + found.toss_ups + found.one_sided + found.unpriced
+        terminal.say(f"{out}: {sentences.counted(moved, 'decision')}")
+    if as_json:
+        terminal.print_json({"tables": [name.as_json() for name in names]}, found)
+    else:
+        _print_comparison(found, names, groups)
+    if picture is not None:  # last: whatever befalls it, the answer is there
+        sys.stdout.flush()
+        _draw(picture, suffix, found, names)
+    return 1 if found.differs else 0
+
+
+def _settings_of(
+    first: str, second: str, both: list[str], settings: list[str]
+) -> tuple[list[str], list[str]]:
+    """The options of each table, `settings` of the second; none of a directory."""
+    mine, theirs = (both if not options.is_folder(table) else [] for table in (first, second))
+    own = [word.partition("=")[0].strip() for word in settings]
+    kept = [word for word in theirs if word.partition("=")[0].strip() not in own]
+    return mine, [*kept, *settings]
+
+
+def _draw(where: str, suffix: str, found: Comparison, names: Sequence[Any]) -> None:
+    from luckbase.jobs.plots import draw
+
+    boards = [name.board for name in names]
+    if boards[0] == boards[1]:
+        boards = [f"{name.board} ({name.solve_id})" for name in names]
+    drawn = draw(found.picture.heatmap(f"{boards[1]} in place of {boards[0]}"), suffix)
+    size = sentences.size(terminal.write_file(where, drawn))
+    terminal.say(f"{where}: where decisions moved, {size}")
+
+
+def _print_comparison(found: Comparison, names: Sequence[Any], groups: int) -> None:
+    if found.actions:
+        heads, cases = found.case_rows()
+        terminal.print_table("", heads, cases, sys.stdout)
+    for sentence in found.notes:
+        terminal.print_to_fit(f"{capital(sentence)}.")
+    print(f"{'' if not found.notes else chr(10)}first   {names[0]}\nsecond  {names[1]}")
+    up = " that can come up" if found.reachable else ""
+    said = [f"{sentences.many(found.states, 'state')} in both{up}"]
+    sides = ("first are not in the second", "second are not in the first")
+    said += [f"{n:,} of the {side}" for side, n in zip(sides, found.only, strict=True)
+             if n is not None]  # fmt: skip
+    terminal.print_to_fit(f"{', '.join(said)}; payoffs closer than {found.tolerance:.1e} agree")
+    print(f"payoffs of {sentences.many(found.payoffs, 'state')} differ", end="")
+    print(f", by {found.amount(found.largest)} at most" * bool(found.payoffs))
+    moved = [group for group in found.groups if group.changed]
+    rows = [
+        (
+            ", ".join(group.group.values()), f"{group.decisions:,}", f"{group.changed:,}",
+            f"{100 * group.changed / max(group.decisions, 1):.2f} %", found.amount(group.mean),
+            found.amount(group.worst),
+        )
+        for group in moved[:groups]
+    ]  # fmt: skip
+    if rows:
+        heads = (", ".join(moved[0].group), "decisions", "moved", "share", "mean cost", "worst")
+        terminal.print_table("", heads, rows, sys.stdout)
+        if len(moved) > len(rows):
+            more = sentences.many(len(moved) - len(rows), "more group")
+            print(f"and {more} (--groups {len(moved)})")
+    worst = [
+        (sentences.fields(each.state), found.amount(each.cost), *map(str, each.best))
+        for each in found.worst
+    ]
+    if worst:
+        columns = ("state", "cost", "before", "now")
+        terminal.print_table("", columns, worst, sys.stdout)
+
+
+@options.command(
+    "luckbase evaluate pig/race --agents hold-at-20,optimal",
+    "luckbase evaluate pig/tiny --agents hold-at-4,hold-at-6,optimal --matrix",
+    api=luckbase.evaluate,
+)
+def evaluate(
+    board: options.BoardFile,
+    more: options.More = None,
+    agents: options.Agents = "optimal",
+    start: options.From = None,
+    settings: options.Settings = None,
+    results: options.Results = Path("results"),
+    matrix: Annotated[bool, Help("Two players: each agent against each.")] = False,
+    as_json: options.Json = False,
+    **how: Any,
+) -> None:
+    """Print the exact payoffs of agents who play each other.
+
+    An agent is a name of the game's own, optimal, best-response, random, or a table. Starts
+    from the game's start, or from --from."""
+    from luckbase.solver import load_game
+
+    read, root = options.board_of(board, settings), options.read_start(start, more)
+    payoff_name = load_game(read).payoff_name
+    found: Matrix | Evaluated
+    if matrix:
+        found = luckbase.matrix(read, agents, root, results=results)
+    else:
+        found = luckbase.evaluate(read, agents, root, results=results, **how)
+    if as_json:
+        terminal.print_json(found)
+    elif isinstance(found, luckbase.Matrix):
+        _print_matrix(payoff_name, found)
+    else:
+        _print(payoff_name, found)
+
+
+def _print_matrix(payoff_name: str, matrix: Matrix) -> None:
+    heads = ["player 1, against player 2", *matrix.agents]
+    rows = [
+        [name, *(f"{x:z.9f}" for x in row)]
+        for name, row in zip(matrix.agents, matrix.values, strict=True)
+    ]
+    terminal.print_table(f"{payoff_name} of player 1", heads, rows, sys.stdout)
+    print(f"under the rules of {matrix.origin}")
+
+
+def _print(payoff_name: str, found: Evaluated) -> None:
+    heads = ["player", "agent", payoff_name]
+    rows = [[str(i + 1), name, f"{found.value[i]:z.10f}"] for i, name in enumerate(found.agents)]
+    if found.gain is not None:
+        heads.append("could gain")
+        for row, gain in zip(rows, found.gain, strict=True):
+            row.append(f"{gain:.2e}")
+    terminal.print_table("", heads, rows, sys.stdout)
+    if found.exact is not None:
+        print(f"exactly {found.exact}")
+    print(f"under the rules of {found.origin}")
+    if found.states is not None:
+        print(f"{sentences.many(found.states, 'state')} can come up")
+    if found.facts:
+        facts = [(agent, what, f"{number:z.9f}") for agent, what, number in found.facts]
+        terminal.print_table("", ("agent", "what", ""), facts, sys.stdout)
+    _print_counts(found.distribution)
+    if found.costly is None:
+        return
+    cost = "costs" if found.costly == 1 else "cost"
+    said = f"{sentences.many(found.costly, 'decision')} {cost} something"
+    print(f"{said}, {found.loss:.3e} a play in all")
+    listed = [
+        (sentences.fields(move.state), str(move.player), f"{move.reach:.3e}", f"{move.regret:.3e}")
+        for move in found.moves or ()
+    ]
+    if listed:
+        heads = ["the costliest", "player", "reached", "costs"]
+        terminal.print_table("", heads, listed, sys.stdout)
+
+
+def _print_counts(counts: Sequence[Count] | None) -> None:
+    """How what is counted of a play is spread: a line each."""
+    if counts is None:
+        return
+    wide = any(each.stderr is not None for each in counts)
+    shares = next((each.quantiles for each in counts if each.quantiles), {})
+    heads = ["counted of a play", "player", "mean", *["standard error"] * wide]
+    heads += [f"{100 * float(share):g}%" for share in shares]
+    rows = []
+    for each in counts:
+        row = [each.what, "" if each.player is None else str(each.player), f"{each.mean:z.6g}"]
+        row += [f"{each.stderr or 0:.2g}"] * wide
+        rows.append(row + [f"{each.quantiles[s]:,g}" if each.quantiles else "" for s in shares])
+    terminal.print_table("", heads, rows, sys.stdout)
+
+
+@options.command(
+    "luckbase simulate pig/tiny --agents hold-at-5,optimal --games 100000",
+    "luckbase simulate jackpot/seed --agents hilo --games 100000 --seed 7",
+    api=luckbase.simulate,
+)
+def simulate(
+    board: options.BoardFile,
+    more: options.More = None,
+    agents: options.Agents = "optimal",
+    start: options.From = None,
+    settings: options.Settings = None,
+    results: options.Results = Path("results"),
+    as_json: options.Json = False,
+    **how: Any,
+) -> None:
+    """Play many games of agents: mean payoffs and standard errors.
+
+    Starts from the game's start, or from --from; the same seed gives the same plays."""
+    from luckbase.cluster.play.evaluate import errors_off
+    from luckbase.solver import load_game
+
+    read, root = options.board_of(board, settings), options.read_start(start, more)
+    found = luckbase.simulate(read, agents, start=root, results=results, **how)
+    if as_json:
+        terminal.print_json(found)
+        return
+    rows = []
+    for i, name in enumerate(found.agents):
+        mean, error, known, off = found.mean[i], found.error[i], "", ""
+        if found.exact is not None:
+            known, off = f"{found.exact[i]:z.10f}", errors_off(mean, found.exact[i], error)
+        rows.append((str(i + 1), name, f"{mean:z.6f}", f"{error:z.6f}", known, off))
+    payoff = load_game(read).payoff_name
+    heads = ("player", "agent", payoff, "standard error", "exactly", "errors off")
+    terminal.print_table("", heads, rows, sys.stdout)
+    _print_counts(found.distribution)
+    if found.starts is not None:
+        said = "the others begin beyond the agents' tables and are left out"
+        print(f"{100 * found.starts:.1f}% of all games, by how they begin; {said}")
+    print(f"under the rules of {found.origin}")
+    print(
+        f"{sentences.counted(found.games, 'game')} in {sentences.duration(found.seconds)}, "
+        f"{found.games / found.seconds / 1e6:.2f} M games/s, seed {how['seed']}"
+    )
