@@ -75,6 +75,33 @@ def store(typingctx, array, index, a):
 
 
 @intrinsic
+def store_where(typingctx, array, index, a, bits):
+    """Write those lanes to array[index] .. that have a bit in `bits`."""
+
+    def emit(context, builder, sig, args):
+        at = context.cast(builder, args[1], sig.args[1], types.intp)
+        pointer = _pointer(context, builder, sig.args[0], args[0], at)
+        mask = builder.bitcast(
+            builder.trunc(args[3], ir.IntType(WIDTH)), ir.VectorType(ir.IntType(1), WIDTH)
+        )
+        kept = builder.load(pointer, align=8)
+        builder.store(builder.select(mask, args[2], kept), pointer, align=8)
+        return context.get_dummy_value()
+
+    return types.void(array, index, a, bits), emit
+
+
+@intrinsic
+def lanes_in(typingctx, bits):
+    """How many lanes have a bit in `bits`."""
+
+    def emit(context, builder, sig, args):
+        return builder.ctpop(args[0])
+
+    return types.int64(bits), emit
+
+
+@intrinsic
 def gather(typingctx, array, index, steps, at):
     """Lane l is array[index + steps[at + l]]; nobody looks whether it is there."""
 
@@ -163,3 +190,43 @@ for _operation, _instruction in (
     (operator.mul, "fmul"), (operator.truediv, "fdiv"),
 ):  # fmt: skip
     _define(_operation, _instruction)
+
+
+class Emitter:
+    """The same operations while code is emitted, for an intrinsic whose loops are unrolled.
+
+    builder: LLVM's, numbers: a pointer to the float64 in which the lanes stand.
+    """
+
+    def __init__(self, builder: Any, numbers: Any) -> None:
+        self.builder, self.numbers = builder, numbers
+        self.add, self.sub = builder.fadd, builder.fsub
+        self.mul, self.div = builder.fmul, builder.fdiv
+
+    def splat(self, number: float) -> Any:
+        return ir.Constant(_vector, [number] * WIDTH)
+
+    def less_product(self, a: Any, b: Any, c: Any) -> Any:
+        """a - b c."""
+        return self.builder.fsub(a, self.builder.fmul(b, c))
+
+    def greater(self, a: Any, b: Any) -> Any:
+        return self.builder.select(self.builder.fcmp_ordered(">", a, b), a, b)
+
+    def least(self, a: Any, b: Any) -> Any:
+        return self.builder.select(self.builder.fcmp_ordered("<", a, b), a, b)
+
+    def less(self, a: Any, b: Any) -> Any:
+        bits = self.builder.bitcast(self.builder.fcmp_ordered("<", a, b), ir.IntType(WIDTH))
+        return self.builder.zext(bits, ir.IntType(64))
+
+    def _at(self, index: Any) -> Any:
+        return self.builder.bitcast(self.builder.gep(self.numbers, [index]), _vector.as_pointer())
+
+    def cell(self, start: Any, row: Any, column: Any) -> Any:
+        """The entry of eight games that begin at `start`, `row` entries and `column` on."""
+        cell = self.builder.mul(self.builder.add(row, column), row.type(WIDTH))
+        return self.builder.load(self._at(self.builder.add(start, cell)), align=8)
+
+    def store(self, index: int, a: Any) -> None:
+        self.builder.store(a, self._at(ir.Constant(ir.IntType(64), index)), align=8)

@@ -61,6 +61,7 @@ from luckbase.solver.matrix_game.eight_games import (
     GAMES,
     INDICES,
     LABELS,
+    LARGEST_SUPPORT,
     NUMBERS,
     SUPPORT,
     VALUE,
@@ -70,7 +71,7 @@ from luckbase.solver.matrix_game.eight_games import (
     simplex_eight,
     try_support,
 )  # fmt: skip
-from luckbase.solver.matrix_game.lanes import load, splat, store
+from luckbase.solver.matrix_game.lanes import lanes_in, load, splat, store, store_where
 from luckbase.solver.matrix_game.simplex import typed
 
 MEMORY = 6
@@ -82,8 +83,10 @@ COUNTS = ("worst gap", "games", "tries", "by simplex", "alone", "fallbacks")
 supports tried on eight; games that went through the simplex, that were solved alone, that needed
 Bland's rule."""
 
-# In the indices z of the workspace, after those of `eight_games`: of the games that wait, where
-# their values go, their places, how many they are; then the places: supports held, the supports.
+_STATS, SUMS = NUMBERS, NUMBERS + len(COUNTS)
+"""In the numbers f of the workspace, after those of `eight_games`: the counts, then the sums."""
+# In its indices z, after those of `eight_games`: of the games that wait, where their values go,
+# their places, how many they are; then the places: supports held, the supports.
 _TARGETS, _PLACES, _COUNT, _FIRST = INDICES, INDICES + 8, INDICES + 16, INDICES + 17
 _KEY, _HITS, _SUPPORT, _RECORD = 0, 1, 2, 2 + SUPPORT
 """A remembered support: the bits of its rows and columns, how many games it last solved, itself."""
@@ -219,17 +222,20 @@ def hands_of(d, cards, size, numbers):
 # --- the games that wait -------------------------------------------------------------------------
 
 
-@typed(types.Tuple((_f1, _i1))(_n))
-def new_workspace(places):
-    """The workspace (f, z) of `eight_games`, with room to remember supports of so many places."""
-    return np.zeros(NUMBERS), np.zeros(_FIRST + places * _PLACE, np.int64)
+@typed(types.Tuple((_f1, _i1))(_n, _n))
+def new_workspace(places, sums):
+    """The workspace (f, z) of `eight_games`, with room to remember supports of so many places and
+    for so many sums."""
+    return np.zeros(SUMS + sums), np.zeros(_FIRST + places * _PLACE, np.int64)
 
 
-@typed(types.void(_i1))
-def forget(z):
-    """Begin another pattern: no supports are known."""
+@typed(types.void(_f1, _i1))
+def forget(f, z):
+    """Begin another pattern: no supports are known, and all sums are 0."""
     for place in range(_FIRST, z.size, _PLACE):
         z[place] = 0
+    for at in range(SUMS, f.size):
+        f[at] = 0.0
 
 
 @typed(types.void(_f1, _i1, _n, _n, _n))
@@ -248,24 +254,24 @@ def remember(f, z, rows, columns, lane):
         if z[place + 1 + guess * _RECORD + _KEY] == key:
             return
     at = min(z[place], MEMORY - 1)
-    z[place] = at + 1
     known = place + 1 + at * _RECORD
     z[known + _KEY], z[known + _HITS] = key, 0
     read_support(f, z, WAITING, rows, columns, lane, known + _SUPPORT)
+    z[place] = at + (z[known + _SUPPORT] <= LARGEST_SUPPORT)
 
 
-@typed(types.void(ALONE_TYPE, _f1, _i1, _n, _n, _n, _f, _f1, _f1))
-def solve_waiting(alone, f, z, rows, columns, count, tolerance, out, stats):  # noqa: PLR0913  # a workspace and eight games: once an eight, tuples count references
+@typed(types.void(ALONE_TYPE, _f1, _i1, _n, _n, _n, _f))
+def solve_waiting(alone, f, z, rows, columns, count, tolerance):
     """Solve the first `count` games that wait, by the simplex, and remember their supports."""
     z[_COUNT] = 0
     for lane in range(count, 8):  # some game in the lanes left over
         for cell in range(rows * columns):
             f[WAITING + cell * 8 + lane] = f[WAITING + cell * 8]
-    stats[MISSES] += count
+    f[_STATS + MISSES] += count
     solved = simplex_eight(f, z, WAITING, rows, columns, tolerance)
     for lane in range(count):
         if solved >> lane & 1:
-            out[z[_TARGETS + lane]] += f[VALUE + lane]
+            f[z[_TARGETS + lane]] += f[VALUE + lane]
             remember(f, z, rows, columns, lane)
             continue
         game, work = np.empty((rows, columns)), np.empty(WORK)
@@ -274,34 +280,29 @@ def solve_waiting(alone, f, z, rows, columns, count, tolerance, out, stats):  # 
                 game[r, c] = f[WAITING + (r * columns + c) * 8 + lane]
         x, y = np.empty(rows), np.empty(columns)
         value, gap, fallbacks = alone(game, rows, columns, False, x, y, work)
-        out[z[_TARGETS + lane]] += value
-        stats[ALONE] += 1
-        stats[FALLBACKS] += fallbacks
-        stats[GAP] = max(stats[GAP], gap)
+        f[z[_TARGETS + lane]] += value
+        f[_STATS + ALONE] += 1
+        f[_STATS + FALLBACKS] += fallbacks
+        f[_STATS + GAP] = max(f[_STATS + GAP], gap)
 
 
-@typed(types.void(ALONE_TYPE, _f1, _i1, _n, _n, _n, _n, _i1, _n, _n, _f, _f1, _f1))
-def solve_eight(  # noqa: C901, PLR0913  # a workspace and eight games: once an eight, tuples count references
-    alone, f, z, rows, columns, place, missing, targets, at, start, tolerance, out, stats
-):  # fmt: skip
+@typed(types.void(ALONE_TYPE, _f1, _i1, _n, _n, _n, _n, _n, _f))
+def solve_eight(alone, f, z, rows, columns, place, missing, slot, tolerance):  # noqa: PLR0913  # a workspace and eight games: once an eight, tuples count references
     """Solve those of the eight games at GAMES that have a bit in `missing`, now or later.
 
-    The value of the game in lane l is added to out[start + targets[at + l]]; that of a game that
-    waits when it is solved, at the latest by `finish`.
+    The value of the game in lane l is added to f[slot + l]; that of a game that waits when it is
+    solved, at the latest by `finish`.
     """
-    stats[SOLVED] += 8
+    f[_STATS + SOLVED] += 8
     known = _FIRST + place * _PLACE + 1
     for guess in range(z[known - 1]):
-        stats[TRIES] += 1
+        f[_STATS + TRIES] += 1
         found = try_support(f, z, GAMES, rows, columns, known + _SUPPORT, missing, tolerance)
         missing ^= found
-        count = 0
-        for lane in range(8):
-            if found >> lane & 1:
-                out[start + targets[at + lane]] += f[VALUE + lane]
-                count += 1
-        z[known + _HITS] = count
-        if guess and count > z[known - _RECORD + _HITS]:
+        store_where(f, slot, load(f, slot) + load(f, VALUE), found)
+        hits = lanes_in(found)
+        z[known + _HITS] = hits
+        if guess and hits > z[known - _RECORD + _HITS]:
             for i in range(known, known + _RECORD):
                 z[i], z[i - _RECORD] = z[i - _RECORD], z[i]
         if not missing:
@@ -312,77 +313,82 @@ def solve_eight(  # noqa: C901, PLR0913  # a workspace and eight games: once an 
             last = z[_COUNT]
             for cell in range(rows * columns):
                 f[WAITING + cell * 8 + last] = f[GAMES + cell * 8 + lane]
-            z[_TARGETS + last], z[_PLACES + last] = start + targets[at + lane], place
+            z[_TARGETS + last], z[_PLACES + last] = slot + lane, place
             z[_COUNT] = last + 1
             if last == 7:
-                solve_waiting(alone, f, z, rows, columns, 8, tolerance, out, stats)
+                solve_waiting(alone, f, z, rows, columns, 8, tolerance)
 
 
-@typed(types.void(ALONE_TYPE, _f1, _i1, _n, _n, _f, _f1, _f1))
-def finish(alone, f, z, rows, columns, tolerance, out, stats):
+@typed(types.void(ALONE_TYPE, _f1, _i1, _n, _n, _f))
+def finish(alone, f, z, rows, columns, tolerance):
     """Solve the games that still wait."""
     if z[_COUNT]:
-        solve_waiting(alone, f, z, rows, columns, z[_COUNT], tolerance, out, stats)
+        solve_waiting(alone, f, z, rows, columns, z[_COUNT], tolerance)
+
+
+@typed(types.void(_f1, _f1))
+def count(f, stats):
+    """Raise the counts `stats` by those of a workspace."""
     for lane in range(8):
-        stats[GAP] = max(stats[GAP], f[WORST + lane])
+        f[_STATS + GAP] = max(f[_STATS + GAP], f[WORST + lane])
+    stats[GAP] = max(stats[GAP], f[_STATS + GAP])
+    for i in range(SOLVED, stats.size):
+        stats[i] += f[_STATS + i]
 
 
 @typed(types.void(ALONE_TYPE, _i3, _n, _n, _n, _f2, _f2, _i2, _f2, _f, _f1))
-def solve_for_points(alone, d, cards, size, first, below, upcards, targets, out, tolerance, stats):  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
+def solve_for_points(alone, d, cards, size, first, below, upcards, slots, out, tolerance, stats):  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
     """Write the values of patterns first, first + 1, … of the layer of `size` cards into `out`.
 
-    below: (patterns, decks) of the layer below. upcards, targets:
-    `layout.upcards_of`. out: (patterns, decks), written. stats: (6,), the counts, raised.
+    below: (patterns, decks) of the layer below. upcards: `layout.upcards_of`; slots: int64 (decks,
+    size), where in them the cards of each deck stand. out: (patterns, decks), written. stats: (6,),
+    the counts, raised.
     """
     children = np.empty((MAX_CARDS, MAX_CARDS), np.int64)
     wins = np.empty((MAX_CARDS, MAX_CARDS), np.int64)
-    base, points = np.zeros(MAX_CARDS * MAX_CARDS * 8), np.zeros(24)
-    sign = np.empty(MAX_CARDS * MAX_CARDS, np.int64)
+    base = np.zeros(MAX_CARDS * MAX_CARDS * 8)
+    side, won = np.empty(MAX_CARDS * MAX_CARDS), np.empty(MAX_CARDS * MAX_CARDS)
     start = np.empty(MAX_CARDS * MAX_CARDS, np.int64)
     places, padded = upcards.shape
     flat_upcards, flat_below, width = upcards.reshape(-1), below.reshape(-1), below.shape[1]
-    f, z = new_workspace(places)
-    flat_targets, flat_out, decks = targets.reshape(-1), out.reshape(-1), out.shape[1]
+    f, z = new_workspace(places, places * padded)
     for p in range(out.shape[0]):
-        to = p * decks
-        flat_out[to : to + decks] = 0.0
         if first + p == 0:
+            out[p] = 0.0
             continue
         mine, theirs = unrank_pattern(d, cards, size, first + p)
         rows, columns = bids(d, cards, size, mine, theirs, children, wins)
         cells = rows * columns
         for r in range(rows):
             for c in range(columns):
-                child = children[r, c]
-                start[r * columns + c] = max(child, ~child) * width
-                sign[r * columns + c] = 8 * (wins[r, c] + 1) + (0 if child >= 0 else 64)
-        forget(z)
+                child, cell = children[r, c], r * columns + c
+                start[cell], side[cell] = max(child, ~child) * width, 1.0 if child >= 0 else -1.0
+                won[cell] = wins[r, c]
+        forget(f, z)
         for q in range(0, width, 8):
             for cell in range(cells):
                 if q + 8 <= width:
                     v = load(flat_below, start[cell] + q)
-                    store(base, cell * 8, splat(0.0) - v if sign[cell] >= 64 else v)
+                    store(base, cell * 8, v * splat(side[cell]))
                 else:
                     for lane in range(8):
                         v = flat_below[start[cell] + min(q + lane, width - 1)]
-                        base[cell * 8 + lane] = -v if sign[cell] >= 64 else v
+                        base[cell * 8 + lane] = v * side[cell]
             for i in range(places):
                 k = load(flat_upcards, i * padded + q)
-                store(points, 0, splat(0.0) - k)
-                store(points, 16, k)
                 for cell in range(cells):
-                    won = load(points, sign[cell] & 63)
-                    store(f, GAMES + cell * 8, load(base, cell * 8) + won)
-                at, missing = i * padded + q, 0
-                for lane in range(8):
-                    missing |= (flat_targets[at + lane] >= 0) << lane
+                    store(f, GAMES + cell * 8, load(base, cell * 8) + k * splat(won[cell]))
                 solve_eight(
-                    alone, f, z, rows, columns, i, missing, flat_targets, at, to, tolerance,
-                    flat_out, stats,
+                    alone, f, z, rows, columns, i, (1 << min(8, width - q)) - 1,
+                    SUMS + i * padded + q, tolerance,
                 )  # fmt: skip
-        finish(alone, f, z, rows, columns, tolerance, flat_out, stats)
-        for deck in range(to, to + decks):
-            flat_out[deck] /= size
+        finish(alone, f, z, rows, columns, tolerance)
+        for deck in range(out.shape[1]):
+            total = 0.0
+            for i in range(size):
+                total += f[SUMS + slots[deck, i]]
+            out[p, deck] = total / size
+    count(f, stats)
 
 
 @typed(types.void(ALONE_TYPE, _i3, _n, _n, _n, _f2, _f2, _i2, _i2, _i2, _f2, _f, _f1))
@@ -401,19 +407,16 @@ def solve_for_winning(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays 
     length = 2 * half + 1
     leads = np.zeros((MAX_CARDS * MAX_CARDS, length))
     flat_leads = leads.reshape(-1)
-    shift, to = np.zeros(MAX_CARDS * MAX_CARDS, np.int64), np.zeros(8, np.int64)
-    f, z = new_workspace(places * 32)
-    flat_out, width = out.reshape(-1), out.shape[1]
+    shift = np.zeros(MAX_CARDS * MAX_CARDS, np.int64)
+    f, z = new_workspace(places * 32, out.shape[1] + 8)
     for p in range(out.shape[0]):
-        start = p * width
-        flat_out[start : start + width] = 0.0
         mine, theirs = unrank_pattern(d, cards, size, first + p)
         rows, columns = bids(d, cards, size, mine, theirs, children, wins)
         cells = rows * columns
         for r in range(rows):
             for c in range(columns):
                 shift[r * columns + c] = wins[r, c]
-        forget(z)
+        forget(f, z)
         for q in range(under.shape[0]):
             reach = under[q, 1]
             for cell in range(cells):
@@ -435,14 +438,11 @@ def solve_for_winning(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays 
                     for cell in range(cells):
                         at = cell * length + half + lead + k * shift[cell]
                         store(f, GAMES + cell * 8, load(flat_leads, at))
-                    missing = 0
-                    for lane in range(8):
-                        to[lane] = column + lead + lane
-                        missing |= (lead + lane <= most) << lane
                     solve_eight(
-                        alone, f, z, rows, columns, i * 32 + ((lead + 128) >> 3), missing, to,
-                        0, start, tolerance, flat_out, stats,
+                        alone, f, z, rows, columns, i * 32 + ((lead + 128) >> 3),
+                        (1 << min(8, most - lead + 1)) - 1, SUMS + column + lead, tolerance,
                     )  # fmt: skip
-        finish(alone, f, z, rows, columns, tolerance, flat_out, stats)
-        for at in range(start, start + width):
-            flat_out[at] /= size
+        finish(alone, f, z, rows, columns, tolerance)
+        for at in range(out.shape[1]):
+            out[p, at] = f[SUMS + at] / size
+    count(f, stats)

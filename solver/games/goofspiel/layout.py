@@ -137,6 +137,7 @@ class Layers(Layout[int]):
         values = out.reshape(-1, layer.width)
         first, stats = self.parts(tier)[part][0] // layer.width, np.zeros(len(COUNTS))
         upcards = upcards_of(self.cards, tier)
+        slots = slots_of(upcards[1], tier)
         step = max(1, GAMES_A_CALL // (layer.width * tier))
         for at in range(0, len(values), step):
             if stop():
@@ -147,7 +148,7 @@ class Layers(Layout[int]):
                 columns = under.columns, layer.columns
                 solve_for_winning(*pattern, *upcards, *columns, piece, CLOSED_WINNING, stats)
             else:
-                solve_for_points(*pattern, *upcards, piece, CLOSED_POINTS, stats)
+                solve_for_points(*pattern, upcards[0], slots, piece, CLOSED_POINTS, stats)
         worst, most = float(stats[GAP]), self.layer_error
         if not worst <= most:
             raise ArithmeticError(f"layer {tier}: a game could not be solved: its gap is {worst:g}")
@@ -338,3 +339,9 @@ def upcards_of(cards: int, size: int) -> tuple[Floats, Ints]:
         upcards[:, q] = free
         targets[:, q] = [ranks[deck | 1 << (k - 1)] for k in free]
     return upcards, targets
+
+
+def slots_of(targets: Ints, size: int) -> Ints:
+    """Where decks of `size` cards stand among flat `targets`, ascending: int64 (decks, size)."""
+    found: Ints = np.argsort(targets, axis=None, kind="stable")
+    return np.ascontiguousarray(found[np.count_nonzero(targets < 0) :].reshape(-1, size))

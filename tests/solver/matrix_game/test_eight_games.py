@@ -16,7 +16,7 @@ TOLERANCE = 1e-12
 
 def in_lanes(games: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """A workspace that holds the eight games (8, rows, columns) at GAMES."""
-    f, z = new_workspace(1)
+    f, z = new_workspace(1, 0)
     flat = np.ascontiguousarray(games.transpose(1, 2, 0)).ravel()
     f[eight_games.GAMES : eight_games.GAMES + flat.size] = flat
     return f, z
@@ -44,7 +44,7 @@ def test_the_simplex_in_lanes_finds_the_value_or_says_that_it_did_not(
     assert done > (0.5 if kind == "near-degenerate" else 0.97) * len(games)
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (7, 7), (16, 16)])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (7, 7), (10, 10), (16, 9)])
 def test_a_support_is_taken_by_the_games_that_have_it_and_refused_by_the_others(
     shape: tuple[int, int],
 ) -> None:
@@ -68,6 +68,23 @@ def test_a_support_is_taken_by_the_games_that_have_it_and_refused_by_the_others(
         assert np.abs(found - values)[fine].max() < 2 * TOLERANCE
         masked = eight_games.try_support(f, z, 0, *shape, at, 0b101, TOLERANCE)
         assert masked == 0b101
+
+
+def test_a_support_of_more_rows_than_are_emitted_is_refused() -> None:
+    """The other games of each size are solved by it, here the identity: every row alike."""
+    for size in range(1, 17):
+        f, z = in_lanes(np.repeat(np.eye(16)[None], 8, axis=0)[:, :size, :size])
+        at = z.size - eight_games.SUPPORT
+        z[at], z[at + 1 : at + 1 + size], z[at + 17 : at + 17 + size] = (
+            size,
+            range(size),
+            range(size),
+        )
+        fine = eight_games.try_support(f, z, 0, size, size, at, 255, TOLERANCE)
+        assert fine == (255 if size <= eight_games.LARGEST_SUPPORT else 0)
+        if fine:
+            value = f[eight_games.VALUE : eight_games.VALUE + 8]
+            assert np.abs(value - 1 / size).max() < 1e-15
 
 
 def test_a_game_without_numbers_is_never_believed() -> None:
