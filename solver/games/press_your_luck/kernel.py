@@ -155,14 +155,14 @@ def add_taps(out, source, start, stride, rows, weights, first, last):
 
 
 @njit()
-def add_up(out, lost, d, v, from_d, from_v, taps, own):
-    """out (n,) = the payoffs of playing from score `own`; lost (n,): those after a whammy; from_d,
-    from_v: where those with the score of no win begin in d and v, and the step of a unit."""
-    rows, weights = taps.rows[own], taps.weights[own]
-    money, every = taps.money[own], taps.outcomes[own]
-    none = np.int64(0)  # not a literal, for each of which numba compiles the callee again
+def add_up(out, lost, d, v, from_d, from_v, outcomes):
+    """out (n,) = the payoffs of playing; lost (n,): those after a whammy; from_d, from_v: where
+    those with the score of no win begin in d and v, and the step of a unit; outcomes: the chance of
+    a whammy, the rows and chances of others, how many of them are of money, and of all."""
+    whammy, rows, weights, money, every = outcomes
     for k in range(out.size):
-        out[k] = taps.whammy * lost[k]
+        out[k] = whammy * lost[k]
+    none = np.int64(0)  # not a literal, for each of which numba compiles the callee again
     add_taps(out, d, from_d[0], from_d[1], rows, weights, none, money)
     add_taps(out, v, from_v[0], from_v[1], rows, weights, money, every)
 
@@ -181,6 +181,7 @@ def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps, choi
     x, y, z = first * n_c, last * n_c, start_b * n_c
     own = a if up == 0 else b
     origin, step = (b * n_a, 1) if up == 0 else (a, n_a)  # of the rows along the slot's axis
+    outcomes = taps.whammy, taps.rows[own], taps.weights[own], taps.money[own], taps.outcomes[own]
     for p in range(2):
         face = wa[p, b, x:y] if up == 0 else wb[p, a, x - z : y - z]
         flat_d, flat_v = d[p].reshape(-1), v[p].reshape(-1)
@@ -189,10 +190,10 @@ def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps, choi
             lost, row = face[i : i + CHUNK], v[p, b, a, x + i : min(x + i + CHUNK, y)]
             from_d, from_v = (d_start + i, step * width_d), (v_start + i, step * width)
             if sums is None:
-                add_up(row, lost, flat_d, flat_v, from_d, from_v, taps, own)
+                add_up(row, lost, flat_d, flat_v, from_d, from_v, outcomes)
             else:  # not in one variable: it would be of two types
                 out = sums[0, : row.size]
-                add_up(out, lost, flat_d, flat_v, from_d, from_v, taps, own)
+                add_up(out, lost, flat_d, flat_v, from_d, from_v, outcomes)
                 for k in range(row.size):
                     row[k] = out[k]
     if choices is not None:
