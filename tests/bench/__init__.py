@@ -21,6 +21,8 @@ with its own peers.
 * ``coarsen``: tables of coarser boards: error against size and time, where the exact one is known.
 * ``choosing``: Press Your Luck with random and with best choices, with and without Double: the
   kernel's nanoseconds, and what who is up gains.
+* ``decisions``: tables of payoffs and of decisions of up to twelve spins: time, memory, bytes; and
+  other encodings. 19 GB of memory, half an hour.
 * ``far``: a coarse table of many spins against searches on the fine board.
 * ``seats``: what each seat of Press Your Luck is worth at the start of round 2, with coarse tables
   of up to 12 spins; 13 GB of disk.
@@ -56,6 +58,7 @@ from tests.bench.batch import batch_suite
 from tests.bench.choosing import choosing_suite
 from tests.bench.coarsening import coarsen_suite, far_suite
 from tests.bench.compiling import compiling_suite
+from tests.bench.decided import decisions_suite
 from tests.bench.diff import diff_suite
 from tests.bench.ledger import ledger_suite
 from tests.bench.openspiel import openspiel_suite
@@ -78,11 +81,11 @@ if TYPE_CHECKING:
 SUITES = (
     "kernel", "solve", "store", "probe", "batch", "diff", "search", "ledger", "compile",
     "workers", "replay", "web", "page", "coarsen", "remote", "far", "peers",
-    "seats", "choosing", "openspiel", "roofline",
+    "seats", "choosing", "openspiel", "roofline", "decisions",
 )  # fmt: skip
 ABOUT = "Time the kernel, whole solves, the store and the probe, side by side with peers."
 BOARD = BOARDS / "press-your-luck/1985-02.toml"
-LONG = ("far", "openspiel", "peers", "seats")
+LONG = ("decisions", "far", "openspiel", "peers", "seats")
 USUAL = tuple(suite for suite in SUITES if suite not in LONG)  # a quarter of an hour, 13 GB of disk
 KERNELS = (500, 3), (500, 5), (250, 3), (250, 4)
 """The score unit and the frontier of the boards whose largest tier `kernel` solves."""
@@ -91,7 +94,7 @@ TABLES = (500, 2), (500, 3), (250, 2)
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run a suite, or all but far, openspiel, peers and seats."""
+    """Run a suite, or all but decisions, far, openspiel, peers and seats."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=ABOUT)
     parser.add_argument("suite", metavar="SUITE", choices=(*SUITES, "all"),
                         help=f"of {', '.join(SUITES)}; or all, but {', '.join(LONG)}")  # fmt: skip
@@ -114,7 +117,7 @@ def main(words: Sequence[str] | None = None) -> None:
         "workers": workers_suite, "replay": replay_suite, "web": web_suite, "page": page_suite,
         "coarsen": coarsen_suite, "far": far_suite, "remote": remote_suite, "seats": seats_suite,
         "choosing": choosing_suite, "openspiel": openspiel_suite,
-        "roofline": roofline_suite,
+        "roofline": roofline_suite, "decisions": decisions_suite,
         "peers": partial(
             peers_suite, python=asked.python, pressorpass=asked.pressorpass, syzygy=asked.syzygy
         ),

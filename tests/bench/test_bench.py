@@ -50,3 +50,14 @@ def test_a_whole_solve_may_say_how_far_it_is(
     monkeypatch.setattr(bench, "TABLES", [(500, 1)])
     bench.main(["solve", str(TINY), "--results", str(tmp_path)])
     assert "$500, frontier 1" in capsys.readouterr().out
+
+
+def test_both_kinds_of_table_and_other_encodings_of_decisions(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(bench.decided, "FRONTIERS", (1,))
+    monkeypatch.setattr(bench.decided, "ENCODED", 1)
+    bench.main(["decisions", str(TINY), "--results", str(tmp_path)])
+    out = capsys.readouterr().out
+    assert ": decisions " in out and ", runs " in out and "blocks, zstd 6 *" in out
+    assert not [*tmp_path.iterdir()]

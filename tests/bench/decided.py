@@ -1,0 +1,109 @@
+"""The bench suite ``decisions``: tables of payoffs and of decisions of one board, as far as payoffs
+fit on this disk; and what the decisions of one tier take in other encodings.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from luckbase import solver
+from luckbase.cluster.table.decisions import best_in, codes_of, write_blocks, write_runs
+from luckbase.cluster.table.format import as_table, names_column
+from luckbase.cluster.table.ledger import DECISIONS, RUNS
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.table import open_table
+from luckbase.jobs import terminal
+from luckbase.solver import sentences
+from luckbase.solver.dense import decisions_in_order
+from luckbase.solver.game.capabilities import DecisionLayout
+
+FRONTIERS: tuple[int, ...] = (4, 8, 12)
+SETTINGS = {"score_unit": 500}
+PAID = 2_000_000_000
+"""States of which payoffs are solved too: ten bytes each with what is free beside them."""
+ENCODED = 3
+"""The frontier of the table of which a tier is encoded."""
+
+
+def decisions_suite(board: Path, results: Path) -> None:
+    """Print both tables."""
+    rows = [row for frontier in FRONTIERS for row in _tables(board, results, frontier)]
+    heads = ("frontier", "states", "table of", "time", "M states/s", "peak memory", "on disk",
+             "bytes a state")  # fmt: skip
+    terminal.print_table("One board in both kinds of table", heads, rows, sys.stdout)
+    tier, states, encoded = _encodings(board, results)
+    heads = ("encoding (* ours)", "bytes", "bytes a state")
+    of = [(name, sentences.size(size), f"{size / states:.4f}") for name, size in encoded.items()]
+    title = f"Decisions of {tier}, {sentences.count(states)} states"
+    terminal.print_table(title, heads, of, sys.stdout)
+
+
+def _tables(board: Path, results: Path, frontier: int) -> list[tuple[str, ...]]:
+    """Of a frontier a row of each kind of table that fits; each is removed again."""
+    settings = SETTINGS | {"frontier": frontier}
+    layout = solver.load_layout(solver.load_board(board, **settings))
+    states = sum(map(layout.rows, layout.tiers()))
+    rows = []
+    for kind in ("payoffs", "decisions")[states > PAID :]:
+        folder = results / f"{kind}-{frontier}"
+        command = [sys.executable, "-m", "luckbase", "solve", str(board), "--json", "--force",
+                   "--results", str(folder)]  # fmt: skip
+        command += ["--store", kind, "--payoffs-of", "none"] if kind == "decisions" else []
+        for name, value in settings.items():
+            command += ["--set", f"{name}={value}"]
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+        said = json.loads(done.stdout.splitlines()[-1])
+        size = sentences.size(said["bytes"])
+        a_state = f"{said['bytes'] / said['states']:.4f}"
+        if kind == "decisions":
+            with open_table(said["table"]) as table:
+                parts = {part: sum(e.bytes for e in table.ledger.of_part(part))
+                         for part in (DECISIONS, RUNS)}  # fmt: skip
+            a_state += ": " + ", ".join(f"{name} {bytes_ / said['states']:.4f}"
+                                        for name, bytes_ in parts.items())  # fmt: skip
+        rows.append((
+            str(frontier), sentences.count(said["states"]), kind,
+            sentences.duration(said["seconds"]), f"{said['states_per_second'] / 1e6:.1f}",
+            sentences.size(said["peak_memory"]), size, a_state,
+        ))  # fmt: skip
+        shutil.rmtree(folder)
+    return rows
+
+
+def _encodings(board: Path, results: Path) -> tuple[str, int, dict[str, int]]:
+    """The largest tier's name, its states, and bytes in each encoding."""
+    game = solver.load_game(solver.load_board(board, **SETTINGS, frontier=ENCODED))
+    layout = game.need(DecisionLayout)
+    dense, storage = layout.layout, Folder(results / "encoded")
+    tier = max(dense.tiers(), key=dense.rows)
+    codes = next(codes_of(game, noted) for one, _, noted in decisions_in_order(layout)
+                 if one == tier)  # fmt: skip
+    zstd = {level: pa.Codec("zstd", compression_level=level) for level in (1, 6)}
+    states = dict(dense.state_rows(tier, 0, len(codes)))
+    rows = as_table(states | {"best": names_column(best_in(codes), dense.best_names)})
+    runs = write_runs(storage, layout, tier, codes, margins=False)
+    size = {
+        "a byte a state, zstd 1, one stream": len(zstd[1].compress(codes)),
+        "a byte a state, zstd 6, one stream": len(zstd[6].compress(codes)),
+        "Parquet, a row a state, zstd 6": _parquet(rows, compression="zstd", compression_level=6),
+        "Parquet, a row a run, pyarrow's defaults": _parquet(pq.read_table(runs.path)),
+        "Parquet, a row a run, zstd 6 *": runs.bytes,
+        "blocks, zstd 6 *": write_blocks(storage, layout, tier, codes).bytes,
+    }
+    shutil.rmtree(results / "encoded")
+    fields = ", ".join(f"{name} {value}" for name, value in dense.tier_fields(tier).items())
+    return fields, len(codes), size
+
+
+def _parquet(table: Any, **how: Any) -> int:
+    out = pa.BufferOutputStream()
+    pq.write_table(table, out, **how)
+    return int(out.getvalue().size)
