@@ -70,6 +70,7 @@ from luckbase.solver.sentences import option
 PROBE = ".here-"
 UNLIMITED = 1 << 62
 LOSSES_ALLOWED = 3
+IDLE_SECONDS = 0.5
 S = TypeVar("S", bound=Solved)
 
 
@@ -439,7 +440,8 @@ class Run(ABC, Generic[S]):
         with commits:
             self._follow(schedule.start())
             while not schedule.finished:
-                event = workers.wait_one(0.0 if self.dropped or commits else 0.5)
+                idle = 0.0 if self.dropped else IDLE_SECONDS
+                event = workers.wait_one(commits.seconds if commits else idle)
                 if isinstance(event, PayoffsReady):
                     self._follow(schedule.payoffs_ready(event.shard))
                 elif event is not None:

@@ -76,7 +76,7 @@ Note = Callable[..., None]
 """note(text, tell=True): what happened; tell: whether a person should know, or the log only."""
 
 
-@dataclass
+@dataclass(eq=False)
 class _Running:
     """A task that is on its way."""
 
@@ -110,6 +110,8 @@ class RayWorkers:
         self._stage_files: dict[str, str] = {}
         """The node, by Ray's id, that has each; "" for this process's machine."""
         self._tasks: list[_Running] = []
+        self._come: list[_Running] = []
+        """Those of them of which something has come that was not looked at yet."""
         self.bytes_here = 0
         """Of files that came to this process."""
         self._kept: dict[int, dict[int, Any]] = {}
@@ -223,21 +225,31 @@ class RayWorkers:
         self._tasks.append(replace(running, results=results, seen=0))
 
     def wait_one(self, seconds: float) -> Any:
-        needed = max((running.task.memory for running in self._tasks), default=0)
-        widest = max((running.task.cores for running in self._tasks), default=0)
-        self.nodes.look_for(needed if self._joined else 0, widest)
         until = time.monotonic() + seconds
         while self._tasks:
-            waiting = [running.results for running in self._tasks]
-            left = max(0.0, until - time.monotonic())
-            done, _ = self._ray.wait(waiting, num_returns=1, timeout=left, fetch_local=False)
-            if not done:
+            if not self._come:
+                self._wait(max(0.0, until - time.monotonic()))
+            if not self._come:
                 return None
-            event = self._next(next(one for one in self._tasks if one.results is done[0]))
+            event = self._next(self._come.pop())
             if event is not None:
                 return event
+        self.nodes.look()
         time.sleep(seconds)
         return None
+
+    def _wait(self, seconds: float) -> None:
+        """Note of which tasks something has come: of all at once, for Ray goes through them all."""
+        needed = max(running.task.memory for running in self._tasks)
+        widest = max(running.task.cores for running in self._tasks)
+        self.nodes.look_for(needed if self._joined else 0, widest)
+        of = {id(running.results): running for running in self._tasks}
+        waiting = [running.results for running in self._tasks]
+        for count, timeout in ((len(waiting), 0.0), (1, seconds)):
+            done, _ = self._ray.wait(waiting, num_returns=count, timeout=timeout, fetch_local=False)
+            if done:
+                break
+        self._come = [of[id(one)] for one in reversed(done)]
 
     def _next(self, running: _Running) -> Any:
         """What a task has yielded: see `nodes.run`."""
@@ -389,7 +401,8 @@ class RayWorkers:
         for running in self._tasks:
             with suppress(Exception):
                 self._ray.cancel(running.results, force=False)
-        self._tasks, self._kept, self._at, self._whole = [], {}, {}, {}
+        self._tasks, self._come = [], []
+        self._kept, self._at, self._whole = {}, {}, {}
 
 
 def _together(parts: list[Any]) -> Floats:

@@ -5,13 +5,15 @@ each, whose columns are lists. Whole numbers stand as differences to the one bef
 of children as `stage_kernels.differences`, which makes them small (zstd level 1).
 
 An **ask** is what a shard wants of a stage, lower or of another box of its own: keys, the same way,
-beside the box that they lie in. It is so small that it goes to whoever may need it by itself.
+beside the box that they lie in. All that a shard asks is a file in the table, which the worker puts
+there if it sees it: whoever may need the keys reads them, and the driver has the rest alone.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.format import bytes_of, column_of, lists_of, numbers_of
+from luckbase.cluster.table.format import bytes_of, column_of, in_threads, lists_of, numbers_of
+from luckbase.cluster.table.storage import PARALLEL, Storage
+from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.search import stage_kernels
 from luckbase.solver.search.keys import NO_KEYS, Keys
 from luckbase.solver.search.stage_kernels import Order, Patterns
@@ -39,8 +43,8 @@ _KINDS: Mapping[str, Any] = {
 _SCHEMA = pa.schema([(name, pa.large_list(kind)) for name, kind in _KINDS.items()])
 _HEAD = ("keys", "box")
 _ASKS = pa.schema([
-    ("stage", _U), ("low", _U), ("high", _U), ("count", _I), ("sample", pa.large_list(_U)),
-    ("packed", pa.large_binary()),
+    ("stage", _U), ("low", _U), ("high", _U), ("count", _I), ("sampled", _I),
+    ("sample", pa.large_binary()), ("packed", pa.large_binary()),
 ])  # fmt: skip
 SPARSE_BITS = 8
 """One key in 256 is in the sample by which stages are cut, the same ones whoever asks for them."""
@@ -150,20 +154,49 @@ class StageFile:
 
 @dataclass(frozen=True)
 class Ask:
-    """What a shard asks of a stage: how many keys, all in a box; those of them that are in the
-    sample; and all, ascending, packed."""
+    """What a shard asks of a stage: how many keys, all in a box; how many of them are in the
+    sample, and those; and all, both ascending and packed. Where all are not there, they are in row
+    `row` of a file."""
 
     stage: int
     box: Box
     count: int
-    sample: Keys
+    sampled: int
+    sample: bytes
+    packed: bytes
+    file: str = ""
+    row: int = 0
+
+    @property
+    def keys(self) -> AskedKeys:
+        """What who needs the keys is handed."""
+        return AskedKeys(self.file, self.row, self.count, self.packed)
+
+
+@dataclass(frozen=True)
+class AskedKeys:
+    """The keys of an ask, as `Ask` has them."""
+
+    file: str
+    row: int
+    count: int
     packed: bytes
 
 
-def ask_of(stages: Stages, stage: int, keys: Keys, bits: int) -> Ask:
-    """An ask for ascending keys of a stage, at least one; bits: as of `sampled`."""
-    packed = _CODEC.compress(np.diff(keys, prepend=np.uint64(0)), asbytes=True)
-    return Ask(stage, stages.around(keys), len(keys), keys[sampled(keys, bits)], packed)
+def ask_of(stages: Stages, stage: int, keys: Keys, bits: int | None) -> Ask:
+    """An ask for ascending keys of a stage, at least one; bits: as of `sampled`, None for no
+    sample."""
+    some = NO_KEYS if bits is None else keys[sampled(keys, bits)]
+    around = stages.around(keys)
+    return Ask(stage, around, len(keys), len(some), packed_keys(some), packed_keys(keys))
+
+
+def packed_keys(keys: Keys) -> bytes:
+    """Ascending keys, packed."""
+    if not len(keys):
+        return b""
+    packed: bytes = _CODEC.compress(np.diff(keys, prepend=np.uint64(0)), asbytes=True)
+    return packed
 
 
 def sampled(keys: Keys, bits: int) -> NDArray[np.bool_]:
@@ -173,30 +206,54 @@ def sampled(keys: Keys, bits: int) -> NDArray[np.bool_]:
     return found
 
 
-def unpacked(packed: bytes, count: int) -> Keys:
+def unpacked(packed: Any, count: int) -> Keys:
     """So many keys that an ask has packed."""
+    if not count:
+        return NO_KEYS
     plain = _CODEC.decompress(packed, decompressed_size=8 * count)
     return np.cumsum(np.frombuffer(plain, np.uint64), dtype=np.uint64)
 
 
 def write_asks(asks: Sequence[Ask]) -> bytes:
     """The bytes of all that a shard asks."""
-    numbers = [(one.stage, one.box.low, one.box.high, one.count) for one in asks]
-    columns = np.array(numbers, np.uint64).reshape(-1, 4).T
-    arrays = [column_of(column) for column in [*columns[:3], columns[3].astype(np.int64)]]
-    arrays.append(lists_of([one.sample for one in asks], np.uint64))
-    arrays.append(bytes_of([one.packed for one in asks]))
+    numbers = [(one.stage, one.box.low, one.box.high, one.count, one.sampled) for one in asks]
+    columns = np.array(numbers, np.uint64).reshape(-1, 5).T
+    arrays = [column_of(column) for column in columns[:3]]
+    arrays += [column_of(column.astype(np.int64)) for column in columns[3:]]
+    arrays += [bytes_of([one.sample for one in asks]), bytes_of([one.packed for one in asks])]
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, _ASKS) as out:  # what is large is packed
         out.write_batch(pa.RecordBatch.from_arrays(arrays, schema=_ASKS))
     return bytes(sink.getvalue())
 
 
+def in_file(asks: Sequence[Ask], name: str) -> list[Ask]:
+    """The same, by reference to the file that they were written to."""
+    return [replace(one, packed=b"", file=name, row=i) for i, one in enumerate(asks)]
+
+
+def asked_keys(source: Storage, asks: Sequence[AskedKeys]) -> list[Keys]:
+    """The keys of asks, those by reference from their files. Raises CorruptTableError."""
+    names = list(dict.fromkeys(one.file for one in asks if one.file))
+    read = in_threads(source.read, names, PARALLEL) if source.anywhere else map(source.read, names)
+    packed = {name: _packed(name, content) for name, content in zip(names, read, strict=True)}
+    return [
+        unpacked(packed[one.file][one.row].as_buffer() if one.file else one.packed, one.count)
+        for one in asks
+    ]
+
+
+def _packed(name: str, content: bytes) -> Any:
+    if hashlib.sha256(content).hexdigest()[:12] != name.split(".")[-2]:
+        raise CorruptTableError(f"{name}: is not as luckbase wrote it")
+    only = pa.ipc.IpcReadOptions(included_fields=[_ASKS.get_field_index("packed")])
+    with pa.ipc.open_file(pa.BufferReader(content), options=only) as file:
+        return file.get_batch(0).column(0)
+
+
 def read_asks(content: bytes) -> list[Ask]:
     """All that a shard asks."""
     with pa.ipc.open_file(pa.BufferReader(content)) as file:
-        batch = file.get_batch(0)
-    stages, low, high, counts, _, packed = (column.to_pylist() for column in batch.columns)
-    samples = [numbers_of(one.values).copy() for one in batch.column("sample")]  # a view holds all
-    boxes = map(Box, low, high)
-    return [Ask(*one) for one in zip(stages, boxes, counts, samples, packed, strict=True)]
+        columns = [column.to_pylist() for column in file.get_batch(0).columns]
+    stages, low, high, *others = columns
+    return [Ask(*one) for one in zip(stages, map(Box, low, high), *others, strict=True)]

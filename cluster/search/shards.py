@@ -37,7 +37,7 @@ MAX_GROWTH = 4.0
 DEEPEST = 8
 """So many times a box that was left to others may leave boxes to others; then all of it is found by
 one task, for names must end somewhere."""
-CUTTING = 5
+CUTTING = 6
 """Counts the ways of cutting, and of writing a stage file, that there have been."""
 Path = tuple[int, ...]
 """The number of a shard in its level; of a box that it left to others, and their number, and so on.
@@ -148,7 +148,10 @@ class Demand:
         """The sample of what roots and higher levels, all of which are found, ask of a stage."""
         if stage not in self._samples:
             asks = self._asks.get(stage, ())
-            samples = [one.sample for asker, one in asks if asker[0] != stage >> 32]
+            samples = [
+                files.unpacked(one.sample, one.sampled) for asker, one in asks
+                if asker[0] != stage >> 32
+            ]  # fmt: skip
             samples.append(self._roots.get(stage, NO_KEYS))
             self._samples[stage] = np.unique(np.concatenate(samples))
         return self._samples[stage]

@@ -2,7 +2,7 @@
 
 1. **Down**, highest level first. What is asked of a level is known once all above it is found; it
    is cut into shards (`cluster.search.shards`), each found by a worker (`tasks.Find`), which leaves
-   a stage file on its own disk and says what it asks of others.
+   a stage file on its own disk, and what it asks of others in the table.
 2. **Up**, children first, by the schedule of the dense tiers: a shard is solved once the shards
    that it asks are (`tasks.Sweep`), writes its file of the table, and hands on its payoffs to those
    that asked. Its stage file is deleted when nobody will need it again.
@@ -24,7 +24,7 @@ from functools import cached_property
 
 import numpy as np
 
-from luckbase.cluster.run.driver import Run, memory_budget
+from luckbase.cluster.run.driver import IDLE_SECONDS, Run, memory_budget
 from luckbase.cluster.run.options import Options
 from luckbase.cluster.run.progress import Progress, SolvedSearch
 from luckbase.cluster.run.schedule import Schedule, Shard, Solve
@@ -32,7 +32,7 @@ from luckbase.cluster.run.worker import PayoffPlace, Task
 from luckbase.cluster.search import files
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.boundary import UsedTable, let_go, used_ends
-from luckbase.cluster.search.files import Ask, read_asks
+from luckbase.cluster.search.files import Ask, in_file, read_asks
 from luckbase.cluster.search.shards import Above, Asker, Demand, LevelShard, Order, Path, number_of
 from luckbase.cluster.search.tasks import Below, Find, Found, Sweep, Swept
 from luckbase.cluster.table import folder
@@ -54,6 +54,9 @@ ASK_BYTES, STORED_BYTES = 24, 100
 that it reads."""
 ABOUT_AFTER = 20.0
 """Seconds after which it is estimated, beside the rest, how many states there are."""
+PATIENCE = 0.1
+"""Seconds that what is done waits to be committed: of hundreds of workers somebody is done all the
+time, and a commit waits for the disk."""
 STORE_BYTES = 4 << 30
 """Of Ray's object store on this machine; what is beyond spills to the disk."""
 
@@ -135,7 +138,8 @@ class StageSearch(Run[SolvedSearch]):
         """Sentences of those that were not."""
         self.solved = self.committed = 0
         self.about: int | None = None
-        self.keeping = Commits(self.ledger)
+        self.commits = Commits(self.ledger, PATIENCE)
+        self.keeping = Commits(self.ledger, PATIENCE)
 
     def run(self) -> SolvedSearch:
         """Both passes. Raises as `find_stages.expand_level` and `stage.Sweeping.solve` do."""
@@ -248,7 +252,7 @@ class StageSearch(Run[SolvedSearch]):
                     task = self._task_to_find(i, order.shards[i], given)
                     return task, [asker for asker, _ in given]
                 asks = read_asks(self.storage.read(entry.ask_place))
-                done(i, asks, [Box(*ends) for ends in entry.rest])
+                done(i, in_file(asks, entry.ask_place), [Box(*ends) for ends in entry.rest])
             return None
 
         with self.keeping:
@@ -262,11 +266,13 @@ class StageSearch(Run[SolvedSearch]):
                     self.workers.submit(task)
                     running[task.shard] = task.memory, askers
                     waits = next_one()
-                receipt = self.workers.wait_one(0.0 if self.keeping else 0.5)
+                receipt = self.workers.wait_one(
+                    self.keeping.seconds if self.keeping else IDLE_SECONDS
+                )
                 if receipt is not None:
                     i = receipt.shard
                     _, askers = running.pop(i)
-                    done(i, read_asks(receipt.asks), receipt.rest)
+                    done(i, receipt.asks, receipt.rest)
                     self._keep(order.shards[i], receipt, [askers[k] for k in receipt.met])
                     waits = next_one() if waits is None else waits
                 if receipt is None or self.keeping.full:
@@ -286,7 +292,7 @@ class StageSearch(Run[SolvedSearch]):
         job = Find(
             board=self.game.board, location=self.location, level=self.level, number=place,
             name=self._name(shard), shard=shard, wanted=np.concatenate(keys) if keys else NO_KEYS,
-            asks=tuple((ask.packed, ask.count) for _, ask in asks), known=self._known(shard),
+            asks=tuple(ask.keys for _, ask in asks), known=self._known(shard),
             stored=stored, enough=level_shards.enough(shard), sparse=files.SPARSE_BITS,
             used=self.context.used,
         )  # fmt: skip
@@ -326,6 +332,8 @@ class StageSearch(Run[SolvedSearch]):
     def _known(self, shard: LevelShard) -> Known:
         """What is known of a shard beside files."""
         keys, values = self.context.known
+        if not len(keys):
+            return self.context.known
         order, stages = self._known_stages
         ends = np.array([(one, one + 1) for one in shard.stages], np.uint64)  # no float holds them
         spans = np.searchsorted(stages, ends).tolist()
@@ -356,7 +364,8 @@ class StageSearch(Run[SolvedSearch]):
             askers={level: list(map(number_of, sorted(mine))) for level, mine in paths.items()},
             mark=self.location.mark,
         )  # fmt: skip
-        self.storage.put_if_absent(entry.ask_place, receipt.asks)
+        if receipt.asks_file:
+            self.storage.put_if_absent(entry.ask_place, receipt.asks_file)
         self.keeping.add(entry)
         self.there.add(entry.place)
         self.met, self.shards_met = self.met + entry.rows, self.shards_met + 1
@@ -390,6 +399,7 @@ class StageSearch(Run[SolvedSearch]):
     def _up(self) -> None:
         """Lay out what is to be solved of all shards, children first."""
         self.pieces = [piece for one in self.found[::-1] for piece in folder.pieces_of(one)]
+        self.below = [Below(tuple(one.entry.stages), one.spans) for one in self.pieces]
         self.empty: set[int] = set()
         self.of_shard: dict[str, list[int]] = {}
         of_shard = self.of_shard
@@ -451,10 +461,9 @@ class StageSearch(Run[SolvedSearch]):
         i, piece = step.shard, self.pieces[step.shard]
         stored = self.ledger.files[self._file(piece)] if i in self.schedule.stored else None
         reads = () if stored else tuple(self.reads[i])
-        below = (self.pieces[k] for k in reads)
         job = Sweep(
             board=self.game.board, location=self.location, level=self.level, number=i, piece=piece,
-            below=tuple(Below(tuple(one.entry.stages), one.spans) for one in below),
+            below=tuple(self.below[k] for k in reads),
             file=self._file(piece), error=self.context.error, precision=self.context.precision,
             tolerance=self.context.tolerance, keep=step.keep, commit=step.commit, stored=stored,
         )  # fmt: skip

@@ -32,10 +32,11 @@ from luckbase.cluster.run.worker import (
 )
 from luckbase.cluster.search import boundary, files
 from luckbase.cluster.search.boundary import UsedTable, used_ends
-from luckbase.cluster.search.files import Ask, StageFile
+from luckbase.cluster.search.files import Ask, AskedKeys, StageFile
 from luckbase.cluster.table.folder import Piece
 from luckbase.cluster.table.keyed import GIVEN, SOLVED, PayoffTable, write_states
-from luckbase.cluster.table.ledger import SHARDS, FileEntry, stage_name
+from luckbase.cluster.table.ledger import SHARDS, FileEntry, ask_name, stage_name
+from luckbase.cluster.table.place import storage_at
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
@@ -87,17 +88,17 @@ class _StageJob:
 @dataclass(frozen=True)
 class Find(_StageJob):
     """To find a shard, number `number` of its level; name: of its stage file. wanted: the keys with
-    which it begins. asks: what others ask of these stages, packed, and how many keys each. known:
-    states that are not expanded; stored: files of the table whose states are not expanded either.
-    enough: states after which the boxes that are left are left to others. sparse: bits, of the
-    sample of what it asks. used: the table at which the search ends.
+    which it begins. asks: what others ask of these stages. known: states that are not expanded;
+    stored: files of the table whose states are not expanded either. enough: states after which the
+    boxes that are left are left to others. sparse: bits, of the sample of what it asks. used: the
+    table at which the search ends.
     """
 
     number: int
     name: str
     shard: LevelShard
     wanted: Keys
-    asks: tuple[tuple[bytes, int], ...]
+    asks: tuple[AskedKeys, ...]
     known: Known
     enough: int
     sparse: int
@@ -115,14 +116,17 @@ class Find(_StageJob):
         """Find the states and write the stage file; yields as `worker.Job.run`."""
         started = time.perf_counter()
         stages, numbers, box = stages_of(self.board, self.level), self.shard.stages, self.shard.box
-        source = self.location.source([entry.place for entry in self.stored], sent)
+        names = {entry.place: None for entry in self.stored}
+        names |= {one.file: None for one in self.asks if one.file}
+        source = self.location.source(list(names), sent)
         ends = None if self.used is None else used_ends(self.used)
         if self.used is not None and ends is None:
             raise NotSeenError
         there = boundary.read_rows(source, self.location.table, self.stored, stages.game)
+        asked = files.asked_keys(source, self.asks)
         yield None
         wanted = [_within(stages, self.wanted, [box])]
-        wanted += [_within(stages, files.unpacked(*ask), [box]) for ask in self.asks]
+        wanted += [_within(stages, keys, [box]) for keys in asked]
         search = LevelSearch(
             stages, numbers[0] >> 32, [keys for keys in wanted if len(keys)], box=box,
             known=ends or boundary.joined([self.known, there]),
@@ -140,14 +144,20 @@ class Find(_StageJob):
             met = wanted[1:]
             if search.rest:  # else its spans are all of its box
                 met = [_within(stages, keys, spans) for keys in met]
-            asks = files.write_asks(self._asks(stages, demand, spans))
+            asks = self._asks(stages, demand, spans)
+            content = files.write_asks(asks)
             sha256, size = _sha256(path), path.stat().st_size
             name = stage_name(self.place, sha256)
             self.location.keep(name, path)
+        asks_sha256 = hashlib.sha256(content).hexdigest()
+        if self.location.shared:
+            at = ask_name(self.place, asks_sha256)
+            storage_at(self.location.table).put_if_absent(at, content)
+            asks, content = files.in_file(asks, at), b""
         receipt = Found(
             shard=self.number, boxes=boxes, spans=spans, rest=search.rest, edges=edges,
-            stage_file=name, bytes=size, sha256=sha256, asks=asks,
-            asks_sha256=hashlib.sha256(asks).hexdigest(),
+            stage_file=name, bytes=size, sha256=sha256, asks=asks, asks_file=content,
+            asks_sha256=asks_sha256,
             met=[i for i, keys in enumerate(met) if len(keys)],
             solve_seconds=time.perf_counter() - started,
         )  # fmt: skip
@@ -159,11 +169,11 @@ class Find(_StageJob):
         """What it asks of others: of its own stages what lies elsewhere."""
         found = []
         for number, lists in demand.items():
-            keys = _merged(lists)
-            if number in self.shard.stages:
+            keys, own = _merged(lists), number in self.shard.stages
+            if own:
                 keys = keys[stages.boxes_of(keys, spans) < 0]
-            if len(keys):
-                found.append(files.ask_of(stages, number, keys, self.sparse))
+            if len(keys):  # its own stages are cut already
+                found.append(files.ask_of(stages, number, keys, None if own else self.sparse))
         return found
 
 
@@ -189,8 +199,8 @@ def _sha256(path: Path) -> str:
 @dataclass(frozen=True, kw_only=True)
 class Found(Receipt):
     """What came of a `Find`: the states of each box and where it lies, the boxes that are left,
-    edges expanded, its file; what it asks for, as it is to be written, and that one's SHA-256;
-    met: which of the asks that it was handed it met."""
+    edges expanded, its file; what it asks for, and the file of that: its bytes where they are yet
+    to be written, and its SHA-256; met: which of the asks that it was handed it met."""
 
     boxes: list[int]
     spans: list[Box]
@@ -198,7 +208,8 @@ class Found(Receipt):
     edges: int
     bytes: int
     sha256: str
-    asks: Content
+    asks: list[Ask]
+    asks_file: Content
     asks_sha256: str
     met: list[int]
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 import zlib
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -215,11 +216,12 @@ MAX_WAITING = 64
 
 class Commits:
     """Lines that wait, of a ledger that is modified in place once they are on the disk. A driver
-    commits when nothing else is to do or `full`. A context: at its end, also at an error, it
-    commits."""
+    commits when nothing else is to do and they have waited, or `full`. A context: at its end, also
+    at an error, it commits."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self.ledger = ledger
+    def __init__(self, ledger: Ledger, patience: float = 0.0) -> None:
+        """patience: seconds that a line may wait for others."""
+        self.ledger, self.patience, self._since = ledger, patience, 0.0
         self.lines: list[Line] = []
 
     def __enter__(self) -> None:
@@ -236,8 +238,15 @@ class Commits:
         """Whether no more should wait."""
         return len(self) >= MAX_WAITING
 
+    @property
+    def seconds(self) -> float:
+        """Until the lines that wait are to be committed."""
+        return max(0.0, self._since + self.patience - time.monotonic())
+
     def add(self, line: Line) -> None:
         """A line, of files that are in their places."""
+        if not self.lines:
+            self._since = time.monotonic()
         self.lines.append(line)
 
     def flush(self) -> None:

@@ -17,7 +17,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache, reduce
+from functools import cached_property, lru_cache, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +103,7 @@ class Goal:
     margin: bool = False
     number: int = 0
 
-    @property
+    @cached_property
     def ask(self) -> str:
         """What names a goal whoever asked: its part, reach and roots."""
         said = asdict(self)
@@ -217,7 +217,7 @@ class ShardEntry:
     @property
     def ask_place(self) -> str:
         """Where that lies what it asks for."""
-        return f"{SHARDS}{self.name}{self.mark}.{self.ask_sha256[:12]}.asks"
+        return ask_name(f"{SHARDS}{self.name}{self.mark}", self.ask_sha256)
 
 
 def row_spans(entries: Iterable[FileEntry]) -> dict[int, list[tuple[int, int]]]:
@@ -240,6 +240,11 @@ def marked(name: str, mark: str) -> str:
 def stage_name(place: str, sha256: str) -> str:
     """The name of a shard's stage file, which ends in what is in it; place: without that."""
     return f"{place}.{sha256[:12]}.arrow"
+
+
+def ask_name(place: str, sha256: str) -> str:
+    """The name of the file of what a shard asks, as `stage_name`."""
+    return f"{place}.{sha256[:12]}.asks"
 
 
 Line = Goal | Done | LevelEntry | FileEntry | ShardEntry
@@ -514,7 +519,8 @@ def table_directory(results: Path, game: Game) -> Path:
 def as_text(head: Head, line: Line) -> str:
     """A line of the ledger as it is written."""
     kind = next(name for name, cls in _KINDS.items() if isinstance(line, cls))
-    return seal(head.identity, {"kind": kind, **asdict(line)})
+    flat = isinstance(line, FileEntry | ShardEntry)  # others have dataclasses in them
+    return seal(head.identity, {"kind": kind, **(vars(line) if flat else asdict(line))})
 
 
 def from_text(head: Head, text: str) -> Line:

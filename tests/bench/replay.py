@@ -40,7 +40,7 @@ class Costs:
     receipt, and for each file in it. bytes_a_second: that a node takes in from the network (10
     Gbit/s). cores: of a node. file_rate: bytes a second of files that come to the driver, by its
     link or its disk, whichever is slower; no limit where workers put them into a store or a shared
-    folder themselves."""
+    folder themselves. patience: seconds that what is done waits to be committed."""
 
     task: float = 1.5e-3
     reference: float = 1e-4
@@ -50,6 +50,7 @@ class Costs:
     bytes_a_second: float = 1.25e9
     cores: int = 16
     file_rate: float = float("inf")
+    patience: float = 0.0
 
 
 class Driver:
@@ -58,7 +59,7 @@ class Driver:
 
     def __init__(self, costs: Costs) -> None:
         self.costs, self.now, self.busy, self.waiting = costs, 0.0, 0.0, 0
-        self.link = 0.0
+        self.link = self.since = 0.0
 
     def takes(self, seconds: float) -> None:
         """It does something."""
@@ -68,11 +69,17 @@ class Driver:
         """It takes in a receipt, whose files, of so many bytes together, it commits later."""
         self.link = max(self.link, self.now) + size / self.costs.file_rate
         self.takes(self.costs.receipt + self.costs.commit * files)
+        if not self.waiting:
+            self.since = self.now
         self.waiting += files
 
     def until(self, event: float) -> None:
         """The next event comes: what waits is committed before, if there is a moment."""
-        if event > self.now or self.waiting >= MAX_WAITING:
+        due = max(self.now, self.since + self.costs.patience)
+        if self.waiting and event > due:
+            self.now = due
+            self.flush()
+        elif self.waiting >= MAX_WAITING:
             self.flush()
         self.now = max(self.now, event)
 

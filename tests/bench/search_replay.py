@@ -18,7 +18,7 @@ from unittest.mock import patch
 from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.run.schedule import Shard
 from luckbase.cluster.search.shards import Demand, LevelShard, Order
-from luckbase.cluster.search.stages import StageSearch
+from luckbase.cluster.search.stages import PATIENCE, StageSearch
 from luckbase.cluster.table.folder import Commits, Piece
 from luckbase.solver.search.stages import WHOLE
 from tests.bench.replay import Costs, Driver, Replayed, Tasks, longest_chain, play_out
@@ -161,7 +161,7 @@ def _measured(costs: Costs, seconds: tuple[float, float]) -> Costs:
     """Costs with what the driver was seen to take, where it was."""
     if not any(seconds):
         return costs
-    return replace(costs, flush=seconds[0], receipt=0.0, commit=seconds[1])
+    return replace(costs, flush=seconds[0], receipt=0.0, commit=seconds[1], patience=PATIENCE)
 
 
 def _chain(finds: Sequence[FindTime]) -> float:

@@ -35,6 +35,7 @@ SMALL = 200
 
 def cut_small(patch: pytest.MonkeyPatch, states: int = SMALL) -> None:
     """Shards of about so many states, from now on: some of several stages, and stages in boxes."""
+    patch.setattr("luckbase.cluster.search.stages.PATIENCE", 0.0)  # each commit by itself
     patch.setattr(level_shards, "SHARD_STATES", states)
     patch.setattr(stage_file, "SPARSE_BITS", 1)
     patch.setattr(find_stages, "FEW", 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from pathlib import Path
 
@@ -14,12 +15,17 @@ from hypothesis import strategies as st
 from luckbase.cluster.search.files import (
     StageFile,
     ask_of,
+    asked_keys,
+    in_file,
     read_asks,
     sampled,
     unpacked,
     write_asks,
     write_stages,
 )
+from luckbase.cluster.table.ledger import ask_name
+from luckbase.cluster.table.storage import Memory
+from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.search.find_stages import expand_level
 from luckbase.solver.search.stages import Known, Stage, Stages
 from luckbase.solver.search.sweep import Sweeping
@@ -105,11 +111,24 @@ def test_asks_give_back_their_keys_and_the_box_that_they_lie_in(
     assert [one.stage for one in found] == [i << 32 for i in range(len(wanted))]
     for one, ask, some in zip(found, asks, wanted, strict=True):
         same(unpacked(one.packed, one.count), some)
-        assert one.box == ask.box and set(one.sample.tolist()) <= set(some.tolist())
+        assert (
+            one.box == ask.box
+            and unpacked(one.sample, one.sampled).tolist() == some[sampled(some, 2)].tolist()
+        )
         assert (stages.boxes_of(some, [one.box]) == 0).all()
         least = stages.inside.values(stages.inside.of(some)).min(axis=0)
         assert not shape.true_level.inside or one.box.low == stages.inside.word(least)
     assert write_asks(asks) == content
+    name = ask_name("shards/a-1-0", hashlib.sha256(content).hexdigest())
+    there, heads = Memory({name: content}), in_file(asks, name)
+    assert not any(one.packed for one in heads)
+    mixed = [one.keys for one in (*asks[:1], *heads[::-1])]  # some came themselves
+    for keys, some in zip(asked_keys(there, mixed), [*wanted[:1], *wanted[::-1]], strict=True):
+        same(keys, some)
+    if asks:
+        there.objects[name] = content[:-9] + bytes([content[-9] ^ 1]) + content[-8:]
+        with pytest.raises(CorruptTableError, match="is not as luckbase wrote it"):
+            asked_keys(there, [heads[0].keys])
 
 
 def test_whoever_asks_for_a_key_has_it_in_the_sample_or_nobody_has() -> None:

@@ -105,7 +105,7 @@ def test_stages_that_may_burst_are_not_put_together(monkeypatch: pytest.MonkeyPa
     laid = Laid(Shape())
     stages = Stages(laid.game, laid.shape.true_level)
     asked = Demand(stages, NO_KEYS)
-    asked.add((8, (0,)), [Ask((7 << 32) + i, WHOLE, 10, NO_KEYS, b"") for i in range(12)])
+    asked.add((8, (0,)), [Ask((7 << 32) + i, WHOLE, 10, 0, b"", b"") for i in range(12)])
     assert [len(one.stages) for one in asked.shards(7, Above())] == [10, 2]
     assert [len(one.stages) for one in asked.shards(7, Above(2.0))] == [5, 5, 2]
     assert [len(one.stages) for one in asked.shards(7, Above(1.0, 5.0, 80))] == [4, 4, 4]

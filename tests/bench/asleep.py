@@ -1,0 +1,171 @@
+"""A real search by stages whose tasks were done before, and now sleep for as long as that took.
+
+`receipts` notes what the tasks of a search say and how long each takes; `sleeping` has the same
+search go on any number of threads of this machine that sleep and say it again. The driver, what it
+cuts, its schedule and its ledger are the real ones, so what it does beside so many workers can be
+measured, and held to what the same times give when they are played out (`search_replay`).
+
+``python -m tests.bench.asleep``: see `main`.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+from luckbase.cluster.run.worker import Pool, Task, Threads
+from luckbase.cluster.search.stages import StageSearch
+from luckbase.cluster.search.tasks import Find, Found, Sweep
+
+
+class Said(NamedTuple):
+    """What a task said: its receipt, seconds until its payoffs are there and until its file is, and
+    which asks it met, by where they stand."""
+
+    receipt: Any
+    solve: float
+    write: float
+    met: frozenset[tuple[str, int]] = frozenset()
+
+
+Receipts = dict[str, Said]
+
+
+def name_of(job: Any) -> str:
+    """What names a task in all runs of a search."""
+    return str(job.name if isinstance(job, Find) else job.file)
+
+
+@contextmanager
+def receipts() -> Iterator[Receipts]:
+    """What the tasks of searches by stages say that run in this process meanwhile."""
+    found: Receipts = {}
+
+    def noting(kind: Any) -> Any:
+        run = kind.run
+
+        def noted(job: Any, *given: Any) -> Iterator[Any]:
+            began, steps = time.perf_counter(), run(job, *given)
+            yield next(steps)
+            there = time.perf_counter()
+            receipt, content = next(steps)
+            taken, end = there - began, time.perf_counter()
+            met = frozenset[tuple[str, int]]()
+            if isinstance(receipt, Found):
+                taken = end - began
+                met = frozenset((job.asks[i].file, job.asks[i].row) for i in receipt.met)
+            found[name_of(job)] = Said(receipt, taken, end - began - taken, met)
+            yield receipt, content
+
+        return patch.object(kind, "run", noted)
+
+    with noting(Find), noting(Sweep):
+        yield found
+
+
+@dataclass(frozen=True)
+class Asleep:
+    """A task that sleeps, and says what was said."""
+
+    said: Said
+    shard: int
+    met: list[int]
+
+    def compile(self) -> None:
+        """Nothing is."""
+
+    def run(self, payoffs: Any, sent: Any, out: Any, stop: Any) -> Iterator[Any]:
+        """As `worker.Job.run`."""
+        time.sleep(self.said.solve)
+        yield None
+        time.sleep(self.said.write)
+        receipt = replace(self.said.receipt, shard=self.shard)
+        if isinstance(receipt, Found):
+            receipt = replace(receipt, met=self.met)
+        yield receipt, None
+
+
+class Sleepers(Threads):
+    """Threads that sleep."""
+
+    def __init__(self, said: Receipts, count: int, pool: Pool, location: Any) -> None:
+        super().__init__(count, pool, location)
+        self._said = said
+
+    def submit(self, task: Task) -> None:
+        job: Any = task.job
+        said, keep, met = self._said[name_of(job)], task.keep, list[int]()
+        if isinstance(job, Find):
+            met = [i for i, one in enumerate(job.asks) if (one.file, one.row) in said.met]
+        if keep is not None:  # nobody touches it
+            keep = replace(keep, shape=(1, 1), span=(0, 1))
+        super().submit(replace(task, job=Asleep(said, job.number, met), keep=keep))
+
+    def whole(self, wanted: Mapping[str, str]) -> set[str]:
+        return set(wanted)
+
+    def delete(self, names: Iterable[str] | None = None) -> None:
+        """Nothing is there."""
+
+
+@contextmanager
+def sleeping(said: Receipts, count: int) -> Iterator[list[float]]:
+    """Searches by stages go on so many sleepers meanwhile; seconds of processor time that the
+    driver of each took."""
+    taken: list[float] = []
+    run = StageSearch.run
+
+    def workers(search: StageSearch, kept: int, store: int) -> Any:
+        pool = Pool(kept, search.location.spill)
+        return closing(Sleepers(said, count, pool, search.location))
+
+    def clocked(search: StageSearch) -> Any:
+        began = time.thread_time()
+        try:
+            return run(search)
+        finally:
+            taken.append(time.thread_time() - began)
+
+    with patch.object(StageSearch, "_workers", workers), patch.object(StageSearch, "run", clocked):
+        yield taken
+
+
+PLENTY = 1 << 50
+"""Bytes that sleepers may have."""
+
+
+def main() -> None:
+    """Search 32 million states in earnest; then again on 16, 128 and 1,024 sleepers, beside what
+    playing the same times out gives."""
+    from tests.bench.replay import Costs
+    from tests.bench.search import LARGER, large_search
+    from tests.bench.search_replay import recording, replay_search
+    from tests.places import BOARDS
+
+    board, cores = BOARDS / "press-your-luck/1985-02.toml", 2
+    with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
+        with receipts() as said:
+            large_search(board, Path(folder) / "found", LARGER, workers=cores)
+        for count in (16, 128, 1024):
+            with sleeping(said, count) as taken, recording() as found:
+                began = time.perf_counter()
+                again = large_search(
+                    board, Path(folder) / "again", LARGER, workers=count, memory=PLENTY
+                )
+                wall = time.perf_counter() - began
+            costs = Costs(task=0.0, reference=0.0, bytes_a_second=float("inf"))
+            played = replay_search(found[0], count, costs)
+            print(f"{count} sleepers: {wall:.2f} s, played out {played.seconds:.2f} s, "
+                  f"{played.work / wall:.1f} times one core; the driver "
+                  f"{1e6 * taken[0] / again.shards / 2:.0f} µs a task", flush=True)  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main())
