@@ -171,6 +171,33 @@ def borrowed(array: Any) -> Any:
     return array
 
 
+def _fetched(_: Any, array: Any, row: Any) -> Any:
+    """Of `fetched`, the type of what it returns, and the code."""
+    cgutils: Any = import_module("numba.core.cgutils")
+    ir: Any = import_module("llvmlite.ir")
+    numba_types: Any = import_module("numba.core.types")
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        found = context.make_array(array)(context, builder, value=args[0])
+        step = cgutils.unpack_tuple(builder, found.strides, array.ndim)[0]
+        number = ir.IntType(32)
+        place = builder.bitcast(found.data, cgutils.voidptr_t)
+        place = builder.gep(place, [builder.mul(step, args[1])])
+        kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
+        name = "llvm.prefetch.p0i8"
+        function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+        builder.call(function, [place, number(0), number(3), number(1)])  # to read, every cache
+        return context.get_dummy_value()
+
+    return (numba_types.void(array, numba_types.intp), generate)
+
+
+@partial(intrinsic, typed=_fetched)
+def fetch(array: Any, row: Any) -> None:
+    """Have the row of an array brought into the cache, for it will be read soon: nobody waits for
+    it, so many cache misses are under way at once. Of a row that is not there nothing comes."""
+
+
 @contextmanager
 def in_python(few: bool = True, beside: bool = False) -> Iterator[None]:
     """While this lasts, and there are `few` states, nothing is compiled, unless numba is there

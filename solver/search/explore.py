@@ -80,9 +80,10 @@ def _expand_level(transition, board, room, strides, span, slots, keys, kinds):
                 rewards[0] = 0.0
             for k in range(n):
                 key = hashing.pack(strides, below[k])
-                slot = hashing.find_from(slots, keys, key, hashing.home(key, mask))
+                hashed = hashing.hash_of(key)
+                slot = hashing.find_from(slots, keys, key, hashed, hashed & mask)
                 if slots[slot] < 0:
-                    slots[slot] = count
+                    slots[slot] = hashed & ~(mask >> 1) | count
                     keys[count, 0] = key
                     count += 1
         i += 1

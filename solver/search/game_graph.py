@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import borrowed, njit, tuple_type, types
+from luckbase.solver.compiled import borrowed, fetch, njit, tuple_type, types
 from luckbase.solver.errors import GameError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, Stopped
@@ -76,7 +76,7 @@ from luckbase.solver.search.keys import (
     Numbering,
     find_from,
     grown,
-    home,
+    hash_of,
     pack,
     pack_all,
     unpack,
@@ -187,6 +187,7 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
     state = np.empty(strides.shape[1], np.int64)
     wanted, there = np.empty(most, np.uint64), np.empty(most, np.uint64)
     place, number = np.empty(most, np.int64), np.empty(most, np.int64)
+    hashed, number_bits = np.empty(most, np.int64), mask >> 1
     lotteries = Lotteries(children, weights, actions, rewards)
     out = borrowed(task.scratch.out)
     scratch = Scratch(borrowed(task.scratch.q), borrowed(task.scratch.starts), out)
@@ -251,24 +252,31 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
                     continue
                 for k in range(n):
                     wanted[k] = pack(strides, below[k])
-                    place[k] = home(wanted[k], mask)
+                    hashed[k] = hash_of(wanted[k])
+                    fetch(slots, hashed[k] & mask)
                 # Three short loops, so that many cache misses are under way at once.
                 for k in range(n):
-                    number[k] = slots[place[k]]
+                    slot = hashed[k] & mask
+                    entry = slots[slot]
+                    while entry >= 0 and (entry ^ hashed[k]) & ~number_bits:
+                        slot = (slot + 1) & mask
+                        entry = slots[slot]
+                    place[k], number[k] = slot, entry & number_bits if entry >= 0 else -1
+                    fetch(keys, max(number[k], 0))
                 for k in range(n):
                     there[k] = keys[max(number[k], 0), 0]
                 base = top * most
                 for k in range(n):
                     z = number[k]
                     if z < 0 or there[k] != wanted[k]:
-                        slot = find_from(slots, keys, wanted[k], place[k])
+                        slot = find_from(slots, keys, wanted[k], hashed[k], place[k])
                         if slots[slot] < 0:
-                            slots[slot] = count
+                            slots[slot] = hashed[k] & ~number_bits | count
                             keys[count, 0] = wanted[k]
                             rows[count, 1] = np.nan
                             best[count] = NEW
                             count += 1
-                        z = slots[slot]
+                        z = slots[slot] & number_bits
                     children[base + k] = z
                     weights[base + k], actions[base + k] = chances[k], chosen[k]
                     if pays:

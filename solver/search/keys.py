@@ -7,8 +7,10 @@ elsewhere it is as much as it has numbers (mixed radices), and a division takes 
 
 The hash table (open addressing, linear probing, multiplicative hashing, at most half full) gives
 each key a number, counted from 0 in the order of entry: `slots` int32 (a power of two), -1 where
-empty, else the number; `rows` uint64 (numbers, 1 + more), the key first in its row. What is kept of
-a key beside it in its row is there when the key was compared: one cache miss, not two.
+empty, else the number, in the bits of half as many, and above it those of the key's hash: a slot of
+another key is passed by without a look at that. `rows` uint64 (numbers, 1 + more), the key first in
+its row. What is kept of a key beside it in its row is there when the key was compared: one cache
+miss, not two.
 
 A game's level is asked of keys too. The values of its functions (`capabilities.Level`) stand beside
 one another in one uint64, the **word** of a key, each in a lane of as many bits as it needs and a
@@ -106,18 +108,21 @@ def fits(strides: Ints, states: Ints) -> NDArray[np.bool_]:
     return inside
 
 
-@njit(_i(_u, _i), inline="always")
-def home(key, mask):
-    """The slot where the search for a key begins."""
+@njit(_i(_u), inline="always")
+def hash_of(key):
+    """The hash of a key, 31 bits; the search for it begins at the slot that its lowest say."""
     mixed = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)  # scores are on top
-    return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(mask))
+    return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(0x7FFFFFFF))
 
 
-@njit(_i(n1, u2, _u, _i))
-def find_from(slots, rows, key, slot):
-    """The slot of `key` at or after `slot`, or the empty one where it belongs."""
+@njit(_i(n1, u2, _u, _i, _i))
+def find_from(slots, rows, key, hashed, slot):
+    """The slot of `key`, of that hash, at or after `slot`, or the empty one where it belongs."""
     mask = slots.size - 1
-    while slots[slot] >= 0 and rows[slots[slot], 0] != key:
+    numbers = mask >> 1
+    while slots[slot] >= 0:
+        if (slots[slot] ^ hashed) & ~numbers == 0 and rows[slots[slot] & numbers, 0] == key:
+            break
         slot = (slot + 1) & mask
     return slot
 
@@ -127,7 +132,9 @@ def rehash(slots, rows, count):
     """Enter the keys of rows 0 .. count - 1 into empty `slots`."""
     mask = slots.size - 1
     for i in range(count):
-        slots[find_from(slots, rows, rows[i, 0], home(rows[i, 0], mask))] = i
+        hashed = hash_of(rows[i, 0])
+        slot = find_from(slots, rows, rows[i, 0], hashed, hashed & mask)
+        slots[slot] = hashed & ~(mask >> 1) | i
 
 
 DIGIT = 11
@@ -174,12 +181,13 @@ def enter(slots, rows, count, wanted, numbers):
     """
     mask = slots.size - 1
     for i in range(wanted.size):
-        slot = find_from(slots, rows, wanted[i], home(wanted[i], mask))
+        hashed = hash_of(wanted[i])
+        slot = find_from(slots, rows, wanted[i], hashed, hashed & mask)
         if slots[slot] < 0:
-            slots[slot] = count
+            slots[slot] = hashed & ~(mask >> 1) | count
             rows[count, 0] = wanted[i]
             count += 1
-        numbers[i] = slots[slot]
+        numbers[i] = slots[slot] & (mask >> 1)
     return count
 
 
@@ -188,7 +196,9 @@ def look_up(slots, rows, wanted, numbers):
     """Write the number of every wanted key (m,) into `numbers` int32 (m,); -1 if not entered."""
     mask = slots.size - 1
     for i in range(wanted.size):
-        numbers[i] = slots[find_from(slots, rows, wanted[i], home(wanted[i], mask))]
+        hashed = hash_of(wanted[i])
+        found = slots[find_from(slots, rows, wanted[i], hashed, hashed & mask)]
+        numbers[i] = found & (mask >> 1) if found >= 0 else -1
 
 
 def grown(array: NDArray[Any], length: int, fill: float | None = None) -> NDArray[Any]:

@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import borrowed, njit, tuple_type, types
+from luckbase.solver.compiled import borrowed, fetch, njit, tuple_type, types
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.rules import NUMBERS_TYPE, SIMULTANEOUS, TERMINAL, TRANSITION
 from luckbase.solver.search.bellman import JOINTLY
 from luckbase.solver.search.expand import ROOM_TYPE, expand_one, inlined, lent
-from luckbase.solver.search.keys import find_from, home, pack, rises, unpack, word_of
+from luckbase.solver.search.keys import find_from, hash_of, pack, rises, unpack, word_of
 
 FINISHED, GROW, PAUSE, REFUSED, RISES = range(5)
 """Why a pass stops."""
@@ -29,6 +29,8 @@ LEAF = -3
 """Instead of who acts: nobody, the game is over."""
 GIVEN = -1
 """Instead of a pattern: the state's payoffs are known."""
+AHEAD = 8
+"""States before a state is looked at, its rows are fetched: memory takes as long as these do."""
 _i, _u, _i1, _f1 = types.int64, types.uint64, types.int64[::1], types.float64[::1]
 _n1, _u1 = types.int32[::1], types.uint64[::1]
 _u2, _f2, _i2 = types.uint64[:, ::1], types.float64[:, ::1], types.int64[:, ::1]
@@ -184,7 +186,7 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
         borrowed(patterns.weights).view(np.uint64), borrowed(patterns.rewards).view(np.uint64),
         borrowed(patterns.payoffs).view(np.uint64),
     )  # fmt: skip
-    weight_bits = borrowed(chances).view(np.uint64)
+    weight_bits, reward_bits = borrowed(chances.view(np.uint64)), borrowed(paid.view(np.uint64))
     paid_bits = borrowed(paid.reshape(-1)).view(np.uint64)
     upcoming, count, states, edges = at[NEXT], at[COUNT], at[STATES], at[EDGES]
     kinds, kept, mine, until = at[PATTERNS], at[PATTERN_EDGES], at[MINE], at[UNTIL]
@@ -193,6 +195,7 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
     state = np.empty(strides.shape[1], np.int64)
     wanted, there = np.empty(BATCH * most, np.uint64), np.empty(BATCH * most, np.uint64)
     spot, number = np.empty(BATCH * most, np.int64), np.empty(BATCH * most, np.int64)
+    hashed, number_bits = np.empty(BATCH * most, np.int64), mask >> 1
     whose, above = np.empty(BATCH, np.int64), np.empty(BATCH, np.uint64)
     last, recent = np.empty(BATCH, np.int64), np.full(64, -1, np.int64)
     room_for_batch = BATCH * most
@@ -232,8 +235,9 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
                 actor = JOINTLY
             for k in range(n):
                 wanted[m + k] = pack(strides, below[k])
-                spot[m + k] = home(wanted[m + k], mask)
-            these = n, weight_bits, chosen, paid.view(np.uint64)
+                hashed[m + k] = hash_of(wanted[m + k])
+                fetch(slots, hashed[m + k] & mask)
+            these = n, weight_bits, chosen, reward_bits
             guess = recent[(4 * n + actor) & 63]
             if guess < 0 or not _same(shared, guess, actor, these, shared_bits):
                 mixed = _mix(np.uint64(n), np.uint64(actor + 8))
@@ -274,7 +278,13 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
             members, upcoming = members + 1, upcoming + 1
         # Short loops over all their children, so that many cache misses are under way at once.
         for k in range(m):
-            number[k] = slots[spot[k]]
+            slot = hashed[k] & mask
+            entry = slots[slot]
+            while entry >= 0 and (entry ^ hashed[k]) & ~number_bits:
+                slot = (slot + 1) & mask
+                entry = slots[slot]
+            spot[k], number[k] = slot, entry & number_bits if entry >= 0 else -1
+            fetch(keys, max(number[k], 0))
         for k in range(m):
             there[k] = keys[max(number[k], 0), 0]
         k = 0
@@ -282,17 +292,17 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
             while k < last[j]:
                 z = number[k]
                 if z < 0 or there[k] != wanted[k]:
-                    slot = find_from(slots, keys, wanted[k], spot[k])
+                    slot = find_from(slots, keys, wanted[k], hashed[k], spot[k])
                     if slots[slot] < 0:
                         inside = _is_of(place, above[j], wanted[k])
                         if inside < 0:
                             code, at[WRONG] = RISES, whose[j]
                             break
-                        slots[slot] = count
+                        slots[slot] = hashed[k] & ~number_bits | count
                         keys[count, 0] = wanted[k]
                         outside[count] = 1 - inside
                         count, mine = count + 1, mine + inside
-                    z = slots[slot]
+                    z = slots[slot] & number_bits
                 children[edges + k] = z
                 k += 1
             if code == RISES:
@@ -474,9 +484,16 @@ def renumber(places, first, met, numbers, found):
     `places` (n,), the children by their new numbers (met,)."""
     patterns, children = borrowed(met.patterns), borrowed(met.children)
     into, below = borrowed(found.patterns), borrowed(found.children)
-    k = 0
-    for x in range(places.size):
+    k, n = 0, places.size
+    for x in range(n):
         at = places[x]
+        if x + AHEAD < n:  # its row, sixteen children, may cross from one cache line to the next
+            coming = first[places[x + AHEAD]]
+            fetch(children, coming)
+            fetch(children, coming + 15)
+        if x + 2 * AHEAD < n:
+            fetch(first, places[x + 2 * AHEAD])
+            fetch(patterns, places[x + 2 * AHEAD])
         into[x] = patterns[at]
         for j in range(first[at], first[at + 1]):
             below[k] = numbers[children[j]]

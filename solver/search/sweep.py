@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import borrowed, njit, tuple_type, types
+from luckbase.solver.compiled import borrowed, fetch, njit, tuple_type, types
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.search import cycles
@@ -26,7 +26,14 @@ from luckbase.solver.search.bellman import (
 )
 from luckbase.solver.search.expand import expand, refuse_beyond
 from luckbase.solver.search.keys import unpack_all
-from luckbase.solver.search.stage_kernels import GIVEN, LEAF, ORDER_TYPE, PATTERNS_TYPE, Patterns
+from luckbase.solver.search.stage_kernels import (
+    AHEAD,
+    GIVEN,
+    LEAF,
+    ORDER_TYPE,
+    PATTERNS_TYPE,
+    Patterns,
+)
 from luckbase.solver.search.stages import BUDGET, Stage
 
 _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[::1]
@@ -71,6 +78,10 @@ def sweep_on(  # noqa: PLR0913  # arrays
     for s in range(start, end):
         x = order[s]
         p = pattern_of[x]
+        if s + AHEAD < end:
+            coming = order[s + AHEAD]
+            for j in range(begin[coming], begin[coming + 1]):
+                fetch(values, children[j])
         if p == GIVEN:
             best[x], margins[x], actors[x] = KNOWN, np.nan, 0
             continue

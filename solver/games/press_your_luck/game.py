@@ -136,7 +136,7 @@ def pay_winners(state, max_whammies, win, dollars, payoff):
         payoff[i] = win / winners + dollars * state[i] if wins else 0.0
 
 
-@njit(types.void(_i1, _i1, _i, types.UniTuple(_i, 3), _i1))
+@njit(types.void(_i1, _i1, _i, types.UniTuple(_i, 3), _i1), _nrt=False)
 def spin(ints, state, up, effect, child):  # noqa: C901  # the rules, in the order in which they are told
     """Write the state after a spin of `up` that has come to an effect (kind, units, spins)."""
     kind, units, brings = effect
@@ -197,7 +197,7 @@ def stop(ints, state, up, child):
         child[WHAMMIES * players + up] = 0
 
 
-@njit(TRANSITION_TYPE)
+@njit(TRANSITION_TYPE, _nrt=False)
 def transition(board, state, edges):  # noqa: C901, PLR0915  # the rules, in the order of telling
     """The edges of a state, by the contract in `solver.game.rules`.
 

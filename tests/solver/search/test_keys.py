@@ -16,6 +16,7 @@ from luckbase.solver.game.capabilities import Level, level_from
 from luckbase.solver.game.fields import Field, Fields, set_field
 from luckbase.solver.search.keys import (
     Keys,
+    Numbering,
     Words,
     fits,
     order_of,
@@ -224,3 +225,14 @@ def test_keys_are_ordered_by_whatever_bits_differ(bits: list[int], data: st.Data
     drawn = data.draw(st.lists(st.one_of(some, st.integers(0, (1 << 64) - 1)), max_size=20))
     keys = np.array(drawn, np.uint64)
     assert order_of(keys).tolist() == np.argsort(keys, kind="stable").tolist()
+
+
+@given(st.lists(st.integers(0, 1 << 14).map(lambda key: key << 40), max_size=40))
+def test_keys_are_numbered_as_by_a_dictionary(drawn: list[int]) -> None:
+    met, numbers = Numbering(room=4), dict[int, int]()
+    for key in drawn:
+        numbers.setdefault(key, len(numbers))
+    keys, others = np.array(drawn, np.uint64), np.arange(50, dtype=np.uint64) << np.uint64(40)
+    for some in np.array_split(keys, 3):  # it grows on the way
+        assert met.enter(some).tolist() == [numbers[key] for key in some.tolist()]
+    assert met.look_up(others).tolist() == [numbers.get(key, -1) for key in others.tolist()]
