@@ -274,8 +274,9 @@ def _say_tiers(solved: SolvedTiers) -> None:
         f"{kernel / 1e6:.0f} M states/s a core in the kernel"
     )
     _say_size(solved, 2)
-    if ledger.of_part("tiers"):
-        say(f"  accuracy     payoffs {sentences.within(ledger.error('tiers'))}")
+    for part, what in ("tiers", "payoffs"), ("decisions", "each the best"):
+        if ledger.of_part(part) and (part == "tiers" or ledger.error(part)):
+            say(f"  accuracy     {what} {sentences.within(ledger.error(part))}")
     if solved.tally:
         counted = (f"{name} {number:.3g}" for name, number in solved.tally.items())
         say(f"  counted      {', '.join(counted)}")

@@ -140,8 +140,14 @@ def _paid_tiers(layout: DecisionLayout[Any], payoffs_of: str | None) -> set[Any]
     each if it is small; none of a game of one tier. A level: tiers with the same first constant.
     Raises OptionError."""
     dense, order = layout.layout, layout.tiers()
+    narrow = dense.plane_type is not np.float64
+    if narrow and payoffs_of not in (None, "none"):
+        raise OptionError(
+            f"{option('payoffs_of')}: with planes of float32 payoffs are those of the decisions, "
+            "which may fall otherwise than the best ones, so none are stored; leave it out"
+        )
     fields = {tier: dense.tier_fields(tier) for tier in order}
-    if payoffs_of == "none" or (payoffs_of is None and not fields[order[0]]):
+    if narrow or payoffs_of == "none" or (payoffs_of is None and not fields[order[0]]):
         return set()
     if payoffs_of is not None:
         schema = pa.schema([(name, pa.int32()) for name in fields[order[0]]])

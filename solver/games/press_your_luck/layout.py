@@ -158,7 +158,8 @@ class Planes(Layout[Tier]):
         tier = layout.tiers()[-1]
         payoffs, below = (np.empty(layout.shape(tier), self.plane_type) for _ in range(2))
         layout.solve_tier(tier, payoffs, lambda child: below, lambda: False)
-        layout.payoff_rows(tier, payoffs, 0, layout.rows(tier))
+        if self.plane_type is np.float64:  # else none are stored
+            layout.payoff_rows(tier, payoffs, 0, layout.rows(tier))
 
     def solve_tier(
         self,
@@ -241,7 +242,7 @@ class Planes(Layout[Tier]):
     def payoff_rows(
         self, tier: Tier, payoffs: Floats, start: int, stop: int
     ) -> list[NDArray[np.floating[Any]]]:
-        v0, v1 = payoffs.reshape(2, -1)[:, start:stop].astype(np.float64, copy=False)
+        v0, v1 = payoffs.reshape(2, -1)[:, start:stop]
         if self.payoff_type is np.float64:
             columns = [v0, v1, np.maximum(1.0 - v0 - v1, 0.0)]
         else:

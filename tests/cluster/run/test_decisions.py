@@ -522,10 +522,13 @@ def test_planes_of_float32_take_half_the_memory_and_the_table_says_how_close(
     small = luckbase.load_board(
         FEBRUARY, score_unit=1000, score_cap=3000, frontier=2, planes="float32"
     )
+    with pytest.raises(OptionError, match="payoffs_of: with planes of float32"):
+        luckbase.plan(small, store="decisions", payoffs_of="spins=1")
     done = luckbase.solve(small, store="decisions", results=tmp_path)
     with luckbase.open(done.table) as table:
         decided = table.decided
         assert decided is not None
+        assert not table.ledger.of_part(TIERS)
         assert 1e-6 < decided.error < 3e-6
         assert table.verify(None).ok
 
