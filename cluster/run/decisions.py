@@ -356,11 +356,11 @@ class SolveDecisions:
         error = layout.solve_tier(tier, own, under, faces, stop, decisions)
         seconds = time.perf_counter() - started
         yield own if self.keep else None
-        files = self._write(tier, own, decisions, error) if self.names else {}
+        files = self._write(tier, own, decisions, error, stop) if self.names else {}
         yield Receipt(shard=self.shard, solve_seconds=seconds, files=files), None
 
     def _write(
-        self, tier: Any, payoffs: Floats, decisions: Decisions, error: float
+        self, tier: Any, payoffs: Floats, decisions: Decisions, error: float, stop: Stop
     ) -> dict[str, FileReceipt]:
         """Its files, in their places; written at the same time."""
         layout, dense = self.layout, self.layout.layout
@@ -373,9 +373,9 @@ class SolveDecisions:
                     at = of_tier[name]
                     file = write_tier(storage, dense, tier, at, payoffs, decisions, error)
                 elif name.startswith(f"{DECISIONS}/"):
-                    file = write_blocks(storage, layout, tier, codes)
+                    file = write_blocks(storage, layout, tier, codes, stop)
                 else:
-                    file = write_runs(storage, layout, tier, codes, self.margin)
+                    file = write_runs(storage, layout, tier, codes, self.margin, stop)
                 return put_file(storage, marked(name, self.location.mark), file)
 
             return dict(zip(self.names, in_threads(written, self.names, self.threads), strict=True))

@@ -48,7 +48,7 @@ from luckbase.cluster.table.parts import OVER, Batch, MayHold, Rows, TierPart, n
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.game.arrays import Decisions, Floats, Ints, Runs
 from luckbase.solver.game.capabilities import NOBODY, DecisionLayout
-from luckbase.solver.game.game import Game
+from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.search.bellman import final_payoffs
 
 CLASSES = (0.001, 0.005, 0.01, 0.02, 0.05)
@@ -94,14 +94,18 @@ def codes_of(game: Game, decisions: Decisions) -> NDArray[np.uint8]:
 
 
 def write_blocks(
-    storage: Storage, layout: DecisionLayout[Any], tier: Any, codes: NDArray[np.uint8]
-) -> FileReceipt:
-    """Write the blocks of a tier to a temporary place, flushed. Raises OSError."""
+    storage: Storage, layout: DecisionLayout[Any], tier: Any, codes: NDArray[np.uint8],
+    stop: Callable[[], bool] = lambda: False,
+) -> FileReceipt:  # fmt: skip
+    """Write the blocks of a tier to a temporary place, flushed. Raises OSError, and Stopped soon
+    after `stop()` turns true."""
     started, dense = time.perf_counter(), layout.layout
     name = file_names(layout, tier)[0]
     path, checks, sizes, count = storage.temporary(name), [], [], 0
 
     def coded(block: int) -> tuple[int, bytes]:
+        if stop():
+            raise Stopped
         packed = layout.pack(tier, codes, block)
         content = pa.Codec("zstd", compression_level=_ZSTD).compress(packed, asbytes=True)
         return len(packed), content
@@ -159,15 +163,17 @@ def opened(storage: Storage, where: Path, entry: FileEntry) -> SealedFile:
 
 def write_runs(
     storage: Storage, layout: DecisionLayout[Any], tier: Any, codes: NDArray[np.uint8],
-    margins: bool,
+    margins: bool, stop: Callable[[], bool] = lambda: False,
 ) -> FileReceipt:  # fmt: skip
-    """Write the runs of a tier to a temporary place, flushed. Raises OSError."""
+    """Write the runs of a tier to a temporary place, flushed. Raises as `write_blocks`."""
     started, dense = time.perf_counter(), layout.layout
     name, constant = file_names(layout, tier)[1], dense.tier_fields(tier)
     path = storage.temporary(name)
     writer: pq.ParquetWriter | None = None
 
     def made(runs: Callable[[], Mapping[str, Any]]) -> pa.Table:
+        if stop():
+            raise Stopped
         return _run_table(runs(), constant, dense.best_names, margins)
 
     try:

@@ -19,8 +19,9 @@ import luckbase
 from luckbase.cluster.inputs import searched
 from luckbase.cluster.play.advise import in_words
 from luckbase.cluster.run.decisions import make_plan
-from luckbase.cluster.table.decisions import CLASS_NAMES
+from luckbase.cluster.table.decisions import CLASS_NAMES, write_blocks, write_runs
 from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS
+from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import StoredTable, tiers_in_memory
 from luckbase.jobs.web.site import write_site
 from luckbase.solver import load_layout
@@ -35,6 +36,7 @@ from luckbase.solver.errors import (
 )
 from luckbase.solver.game.arrays import Decisions, Floats, Ints
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
+from luckbase.solver.game.game import Stopped
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from tests.places import BOARDS
 from tests.solver.test_check import Table
@@ -413,6 +415,16 @@ def test_it_goes_on_after_a_stop_with_the_same_bytes(tmp_path: Path) -> None:
     assert 0 < half.kept < half.rows
     for entry in whole.ledger.files.values():
         assert (whole.table / entry.place).read_bytes() == (half.table / entry.place).read_bytes()
+
+
+def test_writing_a_tier_stops_between_blocks(solved: StoredTable, tmp_path: Path) -> None:
+    decided = solved.decided
+    assert decided is not None
+    tier, codes = decided.tier_of_number[decided.entries[-1].tier], decided.tier_codes(-1)
+    with pytest.raises(Stopped):
+        write_blocks(Folder(tmp_path), decided.plan, tier, codes, lambda: True)
+    with pytest.raises(Stopped):
+        write_runs(Folder(tmp_path), decided.plan, tier, codes, False, lambda: True)
 
 
 def test_its_plan_says_rows_and_memory_and_refuses_what_does_not_fit() -> None:

@@ -92,6 +92,23 @@ def test_planes_of_float32_decide_alike_but_where_actions_are_closer_than_their_
     assert ties > 20
 
 
+def test_in_planes_of_float32_a_later_action_is_better_by_more_than_rounding() -> None:
+    """With two spins level players are closer to one than that: those are ties."""
+    options = COARSE | {"score_cap": 12_000, "frontier": 2, "planes": "float32"}
+    narrow, seen = decisions_of(FEBRUARY, **options), 0
+    for tier, (_, decided) in one_by_one(narrow, margins=True).items():
+        slots = tier.slots(narrow.layout.most)
+        if slots[tiers.B] < 0:
+            continue
+        up = narrow.layout.acting_rows(tier, 0, len(decided.best)) - 1
+        last = np.zeros(3, np.int8)
+        last[[*slots]] = np.roll(slots, 1) + 1  # passing to the one before them in turn
+        later = (decided.best == last[up]) & ~np.isnan(decided.margin)
+        assert (decided.margin[later] > narrow.margin_error(tier) / 2).all()
+        seen += later.sum()
+    assert seen > 1000
+
+
 def test_one_vector_after_another_goes_up() -> None:
     of = decisions_of(FEBRUARY, **COARSE)
     order = of.tiers()
