@@ -417,6 +417,23 @@ def test_it_goes_on_after_a_stop_with_the_same_bytes(tmp_path: Path) -> None:
         assert (whole.table / entry.place).read_bytes() == (half.table / entry.place).read_bytes()
 
 
+def test_a_store_holds_it_as_any_table(tmp_path: Path, bucket: str) -> None:
+    board, words = coarse(1), {"scores": (1000, 2000, 0), "earned": (0, 1, 0)}
+    done = luckbase.solve(board, store="decisions", payoffs_of="none", results=tmp_path)
+    with luckbase.open(done.table) as table:
+        right = table.ask(words)
+        assert table.publish(f"{bucket}/there").files == len(done.ledger.files)
+    with luckbase.open(f"{bucket}/there") as far:
+        assert far.ask(words) == right
+        assert far.verify(None).ok
+    there = luckbase.solve(board, store="decisions", payoffs_of="none", results=bucket)
+    with luckbase.open(there.table) as far:
+        assert far.ask(words).best == right.best
+    assert {name: entry.checks for name, entry in there.ledger.files.items()} == {
+        name: entry.checks for name, entry in done.ledger.files.items()
+    }
+
+
 def test_writing_a_tier_stops_between_blocks(solved: StoredTable, tmp_path: Path) -> None:
     decided = solved.decided
     assert decided is not None
