@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from luckbase.cluster.machine import cores
 from tests import shared
 from tests.places import IN_MEMORY
 from tests.stores import BUCKET, Seaweed
 
-settings.register_profile("luckbase", deadline=None)
+settings.register_profile("luckbase", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("luckbase")
 
 
@@ -70,6 +70,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         rest = max(0, (len(items) - len(made)) // (workers - k) - len(first))
         made += first + short[:rest]
         del short[:rest]
+    assert len(made) == len(items) and not short  # none is left out
     items[:] = made
 
 

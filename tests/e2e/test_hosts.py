@@ -109,7 +109,7 @@ class Solve:
         """Wait until so many files are there."""
         while self.files < files:
             assert self.process.poll() is None, self.log.read_text()
-            assert time.monotonic() - self.began < 90, self.log.read_text()
+            assert time.monotonic() - self.began < 180, self.log.read_text()
             time.sleep(0.02)
 
     def end(self, timeout: float = 120) -> str:

@@ -366,7 +366,7 @@ TEXTS = {"lock.json": '{"holder": null, "epoch": 0, "beat": 0, "lease": 15}'}
 """What stands there, where not its name: nobody holds the table."""
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
 @given(ours=st.sets(st.sampled_from(FILES)), others=st.sets(st.sampled_from(FOREIGN)))
 def test_what_goes_and_what_stays_is_all_there_was(
     tmp_path: Path, ours: set[str], others: set[str]

@@ -277,7 +277,7 @@ def test_search_and_table_agree_on_every_state_they_share(once: Solved, full: Pa
         assert found.largest < 3e-8
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_search_and_kernel_agree_from_random_roots(full: Path, data: st.DataObject) -> None:
     with cluster.open_table(full) as table:
