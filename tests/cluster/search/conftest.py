@@ -10,6 +10,7 @@ from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.run.worker import Task
 from luckbase.cluster.search import boundary
 from luckbase.cluster.search.stages import StageSearch
+from luckbase.cluster.table.storage import Folder
 from tests.cluster.search.searches import WIDE, by, cut_small, search, tiny
 
 
@@ -45,6 +46,18 @@ def finds(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     monkeypatch.setattr(StageSearch, "_task_to_find", task)
     return found
+
+
+@pytest.fixture
+def asks_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What shards ask is not deleted when all is solved: their tasks can be done again."""
+    delete = Folder.delete
+
+    def kept(folder: Folder, name: str) -> None:
+        if not name.endswith(".asks"):
+            delete(folder, name)
+
+    monkeypatch.setattr(Folder, "delete", kept)
 
 
 @pytest.fixture

@@ -230,7 +230,7 @@ def test_both_may_choose_at_once(table_of: Callable[..., Path], tmp_path: Path) 
 
 
 def test_a_machine_that_does_not_see_it_says_so_and_the_driver_finds_that(
-    finds: list[Any], full: Path, tmp_path: Path
+    finds: list[Any], asks_stay: None, full: Path, tmp_path: Path
 ) -> None:
     table = by(tmp_path, using=full, workers=1).table
     (table / "here").touch()

@@ -106,7 +106,7 @@ def test_workers_do_not_change_its_bytes(tmp_path: Path) -> None:
 
 
 def test_a_machine_that_does_not_see_the_files_asks_for_them_and_finds_the_same(
-    finds: list[Any], tmp_path: Path
+    finds: list[Any], asks_stay: None, tmp_path: Path
 ) -> None:
     grown(tmp_path, WIDE)
     finds.clear()
