@@ -102,16 +102,8 @@ class Result:
 
     def as_json(self) -> dict[str, Any]:
         """The result as JSON values."""
-        said: dict[str, Any] = {}
         kind = type(self)
-        for name, called, made, flat, if_any in _plans.get(kind) or _plan(kind):
-            part = getattr(self, name)
-            if part is not None and made is not None:
-                part = made(part)
-            if flat:
-                said.update(part or {})
-            elif part is not None or not if_any:
-                said[called] = part
+        said = (_makers.get(kind) or _maker(kind))(self)
         order = self.json_order
         return {name: said[name] for name in order if name in said} if order else said
 
@@ -146,17 +138,17 @@ def adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-Plan = tuple[tuple[str, str, Callable[[Any], Any] | None, bool, bool], ...]
-_plans: dict[Any, Plan] = {}
+_makers: dict[Any, Callable[[Any], dict[str, Any]]] = {}
 
 
-def _plan(kind: Any) -> Plan:
-    """Of each field that is in the JSON of a class: its name, its name there, what makes a JSON
-    value of it (None: it is one), whether it is `Flat`, whether it is left out where it is None."""
+def _maker(kind: Any) -> Callable[[Any], dict[str, Any]]:
+    """What makes JSON values of results of a class: one expression, written out for its fields, as
+    an answer of many parts goes through it 27 times."""
     known: dict[str, Any] = {}  # also to the functions in the types
     for base in reversed(kind.__mro__):
         known |= vars(sys.modules[base.__module__])
-    every, plan = get_type_hints(kind, known, include_extras=True), []
+    every, parts = get_type_hints(kind, known, include_extras=True), []
+    names: dict[str, Any] = {}
     hints = {each.name: every[each.name] for each in fields(kind)}
     aliases: dict[str, str | None] = {}
     for base in reversed(kind.__mro__):
@@ -171,10 +163,20 @@ def _plan(kind: Any) -> Plan:
         extra: set[str] = set().union(*(m.json_schema_extra or () for m in said))  # type: ignore[arg-type]
         called = next((m.serialization_alias for m in said if m.serialization_alias), None)
         called = called or aliases.get(name) or name
-        if not any(m.exclude for m in said):
-            plan.append((name, called, _made(hint), _FLAT in extra, _IF_ANY in extra))
-    _plans[kind] = tuple(plan)
-    return _plans[kind]
+        if any(m.exclude for m in said):
+            continue
+        part = f"r.{name}"
+        if (made := _made(hint)) is not None:
+            names[f"made_{name}"] = made
+            part = f"(None if (p := r.{name}) is None else made_{name}(p))"
+        if _FLAT in extra:
+            parts.append(f"**({part} or {{}})")
+        elif _IF_ANY in extra:
+            parts.append(f"**({{}} if (q := {part}) is None else {{{called!r}: q}})")
+        else:
+            parts.append(f"{called!r}: {part}")
+    _makers[kind] = eval(f"lambda r: {{{', '.join(parts)}}}", names)
+    return _makers[kind]
 
 
 def _made(hint: Any) -> Callable[[Any], Any] | None:
@@ -205,8 +207,11 @@ ATOMS = (str, int, float, bool, type(None))
 
 def _plain(value: Any) -> Any:
     """Any value as JSON values."""
-    if value is None or type(value) in ATOMS:
+    kind = type(value)
+    if value is None or kind in ATOMS:
         return value
+    if kind is list:
+        return [*map(_plain, value)]
     if isinstance(value, Result):
         return value.as_json()
     if isinstance(value, Mapping):

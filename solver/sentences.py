@@ -140,7 +140,7 @@ def listed(value: Any) -> str:
     """A field's value as it can be typed: ``0,500,0``."""
     if hasattr(value, "tolist"):
         value = value.tolist()
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
 def pairs(words: Iterable[str], error: type[Exception], where: str, form: str) -> dict[str, str]:

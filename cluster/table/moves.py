@@ -82,7 +82,7 @@ class Outcome(Result):
     choices, under optimal strategies. reward: what it pays, one number a player. state: where it
     leads, in JSON as `query`, `text`. value: its payoff, one a player; None where the table does
     not know it. over: whether the game ends there. pair: at a state in which both choose at once,
-    the choice of each, counted from 0.
+    the choice of each, counted from 0. actor: who acts where it leads, from 0; -1: nobody, or both.
     """
 
     name: str
@@ -94,6 +94,7 @@ class Outcome(Result):
     value: tuple[float, ...] | None
     over: bool
     pair: IfAny[tuple[int, int]]
+    actor: PythonOnly[int]
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,9 @@ class _Below:
         self.first = edges.first.tolist()
         self.starts = action_starts(edges)[1]
         self.states = table.game.fields.describe_all(edges.children)
-        self.over = (expand(table.game, edges.children).kinds == TERMINAL).tolist()
+        after = expand(table.game, edges.children)
+        self.over, self.actors = (after.kinds == TERMINAL).tolist(), after.actors.tolist()
+        self.outcome_names = drawing(table.game).outcome_names
 
     def at(self, x: int, answer: Answer) -> Moves:
         """What can happen at state x, to which this is the answer."""
@@ -217,7 +220,7 @@ class _Below:
         order = sorted(merged.values(), key=lambda each: (-each[1], each[0]))
         cases = equal_cases(tuple(weights))
         children = edges.children[[k for k, _ in order]]
-        names = drawing(self.game).outcome_names(numbers, self.actions[here.start], children)
+        names = self.outcome_names(numbers, self.actions[here.start], children)
         return tuple(
             self._outcome(answer, k, chance, cases, name or "")
             for (k, chance), name in zip(order, names, strict=True)
@@ -233,6 +236,7 @@ class _Below:
             chance if cases is None else round(chance * cases), cases, chance,
             tuple(self.rewards[k]), after,
             tuple(self.payoffs[k]) if self.known[k] else None, self.over[k], pair,
+            self.actors[k],
         )  # fmt: skip
 
     def moves(self, answer: Answer, numbers: Ints, here: slice, actor: int) -> Iterator[Move]:

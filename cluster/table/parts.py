@@ -39,6 +39,8 @@ from luckbase.solver.search.keys import Numbering, fits, pack_all
 
 PIECE = 50_000
 """States that are handed out at a time: some 30 children each."""
+MEMORY = 2_000
+"""States whose keys are remembered."""
 OVER = -2
 """Instead of a key of the full table: the state is over."""
 ROUNDING = 1e-11
@@ -375,6 +377,7 @@ class TierPart(Part):
     """The full table, or as much of it as is solved: a key is the number of a tier and of a row."""
 
     dense = True
+    _last: tuple[bytes, Ints] = b"", np.empty(0, np.int64)
 
     @cached_property
     def layout(self) -> Layout[Any]:
@@ -387,11 +390,11 @@ class TierPart(Part):
         return self.layout.tier_of_number()
 
     @cached_property
-    def _bounds(self) -> tuple[Ints, Ints]:
-        """The first and the last key of each file."""
-        keys = [(entry.first_key, entry.last_key) for entry in self.entries]
-        first, last = np.array(keys, np.int64).reshape(-1, 2).T
-        return first, last
+    def _bounds(self) -> tuple[Ints, Ints, Ints]:
+        """The first and the last key of each file, and the rows of its row groups."""
+        each = [(entry.first_key, entry.last_key, entry.row_group_rows) for entry in self.entries]
+        first, last, rows = np.array(each, np.int64).reshape(-1, 3).T
+        return first, last, rows
 
     def decode(self, file: SealedFile, number: int, kind: str) -> NDArray[Any]:
         if kind == "best":
@@ -410,13 +413,19 @@ class TierPart(Part):
         return {name: (value, value) for name, value in fields.items()}
 
     def keys(self, states: Ints) -> Ints:
-        """As `Part.keys`; OVER where a state is over, less where it has no row."""
-        numbers, rows = self.layout.locate(np.ascontiguousarray(states, np.int64))
-        return np.where(numbers < 0, numbers + (OVER + 1), (numbers << KEY_SHIFT) + rows)
+        """As `Part.keys`; OVER where a state is over, less where it has no row. Of few states those
+        that were worked out last are remembered: who holds them is asked first, then what."""
+        states = np.ascontiguousarray(states, np.int64)
+        said = states.tobytes() if len(states) <= MEMORY else b""
+        if not said or self._last[0] != said:
+            numbers, rows = self.layout.locate(states)
+            found = np.where(numbers < 0, numbers + (OVER + 1), (numbers << KEY_SHIFT) + rows)
+            self._last = said, found
+        return self._last[1]
 
     def _files(self, keys: Ints) -> Ints:
         """(n,) the file that holds each key, -1 for none."""
-        first, last = self._bounds
+        first, last, _ = self._bounds
         at = np.searchsorted(first, keys, side="right") - 1
         return np.where(keys <= np.append(last, -1)[at], at, -1)
 
@@ -433,8 +442,8 @@ class TierPart(Part):
         order, files = order[files >= 0], files[files >= 0]
         if not len(order):
             return []
-        sizes = np.array([entry.row_group_rows for entry in self.entries])
-        groups = (keys[order] - self._bounds[0][files]) // sizes[files]
+        first, _, rows = self._bounds
+        groups = (keys[order] - first[files]) // rows[files]
         return by_group(files, groups, order)
 
     def place(self, i: int, number: int, group: Any, keys: Ints) -> tuple[slice, Ints]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import floor
 from typing import TYPE_CHECKING, Any
 
@@ -370,10 +371,8 @@ def _next_up(game: Game, then: Outcome, actor: int) -> tuple[int, float] | None:
     """Who is up next, another one of three or more, and their payoff."""
     if game.players < 3 or then.value is None:
         return None
-    up = int(expand(game, game.parse(then.state).reshape(1, -1)).actors[0])
-    if up in (-1, actor):
-        return None
-    return up + 1, then.value[up] + then.reward[up]
+    up = then.actor
+    return None if up in (-1, actor) else (up + 1, then.value[up] + then.reward[up])
 
 
 def _luck(
@@ -561,6 +560,7 @@ def doing(action: str) -> str:
     return " ".join([_DOING[verb], *rest]) if verb in _DOING else f"'{action}'"
 
 
+@lru_cache(1024)
 def often(chance: float) -> str:
     """``one in six``, ``5 in 18``, ``16.4%``."""
     fraction = Fraction(chance).limit_denominator(36)

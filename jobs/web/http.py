@@ -13,11 +13,12 @@ import hashlib
 import json
 import re
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar, get_args
+from urllib.parse import parse_qsl
 from zlib import crc32
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationInfo
@@ -177,10 +178,11 @@ WORD_LENGTH = 400
 """Letters that a parameter may have; any state is shorter."""
 
 
-def read_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+def read_pairs(request: Request) -> dict[str, str]:
     """The parameters of an address, each once. Raises OptionError."""
     found: dict[str, str] = {}
-    for name, value in pairs:
+    query = request.scope["query_string"].decode("latin-1")
+    for name, value in parse_qsl(query, keep_blank_values=True):
         if name in found:
             raise OptionError(f"{shorten(name, 30)}: is given twice")
         if len(value) > WORD_LENGTH:

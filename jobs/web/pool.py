@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -58,6 +59,11 @@ class TableEntry:
 
     id: str
     path: Path
+
+    @cached_property
+    def is_remote(self) -> bool:
+        """Whether it is in a store."""
+        return is_uri(self.path)
 
     @property
     def names(self) -> tuple[str, str, str]:
@@ -102,7 +108,7 @@ class TablePool:
     def known(self, id: str) -> TableEntry | None:
         """The table of that id where that is said at once: it is listed, and on a disk."""
         entry = self._listed.get(id)
-        return entry if entry and not is_uri(entry.path) and is_table(entry.path) else None
+        return entry if entry and not entry.is_remote and is_table(entry.path) else None
 
     def find(self, id: str) -> TableEntry:
         """The table of that id. Raises MissingTableError."""
@@ -144,7 +150,7 @@ class TablePool:
     def version(self, entry: TableEntry) -> str | None:
         """What is another one once an answer of the table may be: its files have changed, or its
         board's; None before it was opened, and of one in a store, where to know takes a while."""
-        if is_uri(entry.path) or entry.id not in self._boards:
+        if entry.is_remote or entry.id not in self._boards:
             return None
         stamp = self._stamp(entry)
         known = self._versions.get(entry.id)
@@ -274,9 +280,8 @@ def _stamp(path: Path) -> object:
     if is_uri(path):
         return int(time.monotonic()) // 60
     try:
-        with os.scandir(path / "ledger") as entries:
-            names = sorted(entry.name for entry in entries)
-        head = (path / HEAD).stat()
+        names = sorted(os.listdir(f"{path}/ledger"))
+        head = os.stat(f"{path}/{HEAD}")
     except OSError:
         return None
     return names, head.st_mtime_ns, head.st_ino

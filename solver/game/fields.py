@@ -29,6 +29,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
+from functools import cached_property
+from operator import itemgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -43,6 +45,7 @@ MAX_VALUE = 10**9 - 1
 NEAR = 2_000
 """Names of a field's values among which the one that was meant is looked for."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
+_PLAIN = re.compile(r"[0-9]{1,9}(,[0-9]{1,9})*")
 _BYTES = (bytes, bytearray, memoryview)
 _NUMBERS = (int, float, Decimal, np.integer, np.floating)
 _NO_NUMBERS = (bool, np.timedelta64)
@@ -98,7 +101,7 @@ class Field:
     help: str = ""
     sample: str = ""
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """A name for each number: the field's, or ``scores_1``, …; players count from 1."""
         if self.length == 1:
@@ -146,6 +149,10 @@ class Field:
         """The values (length) of what somebody says: text, also as bytes in UTF-8; a whole number
         of any kind, 1.0 too; a list, a tuple or an array of these, or a set of a set's. A gap, None
         or NaN, is nothing, as "" and [] are. Raises StateError for whatever else."""
+        if type(said) is str and _PLAIN.fullmatch(said) and not self.is_text:  # as pages write it
+            plain = [*map(int, said.split(","))]
+            if len(plain) == self.length:
+                return plain
         parts = self._parts(said)
         if self.is_set:
             return [self._bits(parts)]
@@ -430,10 +437,11 @@ class Fields(Sequence[Field]):
                 raise StateError(f"unknown field '{shorten(str(name), 30)}'; {meant}")
         values: list[int] = []
         for field in self:
-            missing = [column for column in field.columns if column not in words]
             if field.name in words:
                 values += field.read(words[field.name])
-            elif not missing:
+                continue
+            missing = [column for column in field.columns if column not in words]
+            if not missing:
                 values += field.read([words[column] for column in field.columns])
             elif len(missing) < field.length:
                 raise StateError(f"{missing[0]} is missing; write {field.example}")
@@ -504,15 +512,25 @@ class Fields(Sequence[Field]):
 
     def describe_all(self, numbers: Ints) -> list[dict[str, Any]]:
         """`describe` of each of the numbers (n, columns)."""
-        spans, at = [], 0
+        says, blanks, at = list[tuple[str, Callable[[list[int]], Any]]](), False, 0
         for field in self:
-            spans.append((field.name, field.say, at, at + field.length))
-            at += field.length
-        found = []
-        for row in self.values(numbers).tolist():
-            said = {name: say(row[a:b]) for name, say, a, b in spans}
-            found.append({name: value for name, value in said.items() if value is not None})
-        return found
+            here = slice(at, at := at + field.length)
+            if field.blank is not None or field.is_text:
+                blanks = True
+                says.append((field.name, _of(field, here)))
+            else:  # the numbers as they are
+                single = field.length == 1 and not field.as_list
+                says.append((field.name, itemgetter(here.start if single else here)))
+        found = [{name: say(row) for name, say in says} for row in self.values(numbers).tolist()]
+        if not blanks:
+            return found
+        return [
+            {name: value for name, value in each.items() if value is not None} for each in found
+        ]
+
+
+def _of(field: Field, here: slice) -> Callable[[list[int]], Any]:
+    return lambda row: field.say(row[here])
 
 
 def _cells(field: Field, cells: Any, refuse: Refuse) -> Ints:

@@ -103,11 +103,11 @@ ROW = 4
 
 def by_field(states: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     """Views of scores, earned, passed and whammies (…, players) of states (…, columns)."""
-    players = states.shape[-1] // FIELDS
-    scores, earned, passed, whammies = (
-        states[..., players * i : players * (i + 1)] for i in range(FIELDS)
-    )
-    return scores, earned, passed, whammies
+    p = states.shape[-1] // FIELDS
+    return (
+        states[..., :p], states[..., p : 2 * p], states[..., 2 * p : 3 * p],
+        states[..., 3 * p : 4 * p],
+    )  # fmt: skip
 
 
 @njit(_i(_i1))

@@ -103,8 +103,9 @@ class Planes(Layout[Tier]):
         self.frontier = self.board.solve.frontier
         self.payoff_type = np.dtype(self.board.solve.payoffs).type
         self.plane_type = np.dtype(self.board.solve.planes).type
-        self._placed: dict[Tier, tuple[tuple[int, int, int], int, Ints]] = {}
-        """Of tiers that were asked about: slots, configurations, and `configuration_lookup`."""
+        self._placed: dict[tuple[int, bool], tuple[int, Ints]] = {}
+        """How many configurations so many spins of three players, or two, have, and
+        `configuration_lookup`; of those that were asked about."""
 
     def tiers(self) -> Sequence[Tier]:
         return tiers.depth_first(self.frontier, self.whammies)
@@ -287,32 +288,32 @@ class Planes(Layout[Tier]):
         states = np.asarray(states, np.int64).reshape(-1, self.game.field_count)
         _, earned, passed, whammies = by_field(states)
         spins = (earned + passed).sum(axis=1)
-        over = (spins == 0) | ((whammies < self.most).sum(axis=1) < 2)
+        players = (whammies < self.most).sum(axis=1)
+        over = (spins == 0) | (players < 2)
         numbers = np.where(over, -1, self._number(spins, whammies.T))
         rows = np.full(len(states), -1, np.int64)
-        order = np.argsort(numbers, kind="stable")
-        for at in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
-            if len(at) and not over[at[0]]:
-                tier = Tier(int(spins[at[0]]), tuple(whammies[at[0]].tolist()))
-                rows[at] = self._rows_of(tier, states[at])
+        alike = np.where(over, -1, 2 * spins + (players > 2))
+        for code in np.unique(alike[~over]).tolist():
+            at = np.flatnonzero(alike == code)
+            rows[at] = self._rows_of(code // 2, bool(code % 2), states[at])
         offers = states[:, FIELDS * self.game.players :].any(axis=1)
         numbers[offers & ~over] = -2
         return numbers, rows
 
-    def _rows_of(self, tier: Tier, states: Ints) -> Ints:
-        if tier not in self._placed:
-            slots, three = tier.slots(self.most), self._three(tier)
-            lookup = tiers.configuration_lookup(tier.spins, three)
-            self._placed[tier] = slots, self._count(tier), lookup
-        (a, b, c), count, lookup = self._placed[tier]
-        scores, earned, passed, _ = by_field(states)
-        ea, pa, eb, pb, _, pc = (
-            held[:, player] if player >= 0 else 0
-            for player in (a, b, c)
-            for held in (earned, passed)
+    def _rows_of(self, spins: int, three: bool, states: Ints) -> Ints:
+        """Where states of so many spins stand in their tiers, all of three players or of two."""
+        if (spins, three) not in self._placed:
+            lookup = tiers.configuration_lookup(spins, three)
+            self._placed[spins, three] = len(tiers.configurations(spins, three)), lookup
+        count, lookup = self._placed[spins, three]
+        inside, at = by_field(states)[3] < self.most, np.arange(len(states))
+        a, c = inside.argmax(axis=1), inside.shape[1] - 1 - inside[:, ::-1].argmax(axis=1)
+        (score_a, ea, pa, _), (score_c, _, pc, _) = (
+            [field[at, player] for field in by_field(states)] for player in (a, c)
         )
-        block = scores[:, a] + (scores[:, b] * self.size if b >= 0 else 0)
-        return (block * count + lookup[pa, ea, pb, eb, pc]) * self.size + scores[:, c]
+        score_b, eb, pb, _ = (field[:, 1] if three else 0 for field in by_field(states))
+        block = score_a + score_b * self.size
+        return (block * count + lookup[pa, ea, pb, eb, pc]) * self.size + score_c
 
     def states_at(self, tier: Tier, rows: Ints) -> Ints:
         rest, score_c = np.divmod(np.asarray(rows, np.int64), self.size)

@@ -24,6 +24,8 @@ from luckbase.solver.games.press_your_luck.board import (
     outcome_distribution,
 )
 from luckbase.solver.games.press_your_luck.game import (
+    EARNED,
+    FIELDS,
     MAX_WHAMMIES,
     PASSED,
     PLAY,
@@ -79,7 +81,7 @@ def drawing(game: Game) -> Drawing:
     # Once a game: to tell boards apart takes longer than to draw the rest.
     around, slides = cache(partial(_around, board)), cache(partial(_slides, board))
     return Drawing(
-        partial(draw, board, around), partial(spin_names, game, slides), note=note,
+        partial(draw, board, around), partial(spin_names, game, _names(game, slides)), note=note,
         backdrop=lambda: around()[0],
     )  # fmt: skip
 
@@ -261,8 +263,15 @@ def _role(slide: Slide) -> str:
 # --- what a spin brings --------------------------------------------------------------------------
 
 
+Own = tuple[int, ...]
+"""Score, earned, passed and whammies of a player, and the offer where there may be one."""
+Names = Callable[[int, Own, int], dict[Own, str]]
+"""names(who is up, what they have, the spins of all) -> what each spin is called, by what they
+have after it."""
+
+
 def spin_names(
-    game: Game, slides: Callable[[], Slides], state: Ints, action: int, children: Ints
+    game: Game, names: Names, state: Ints, action: int, children: Ints
 ) -> list[str | None]:
     """What each of the states (n, fields) is called that an action leads to from a state (fields,);
     what is taken of an offer has the action's name."""
@@ -271,24 +280,46 @@ def spin_names(
     if action != PLAY:
         passed = by_field(children - state)[PASSED][:, action - 1]
         return [f"player {action} gets {many(spins, 'spin')}" for spins in passed.tolist()]
-    assert isinstance(game.board, PressYourLuckBoard)
-    ints, unit, up = game.numbers.ints, game.board.solve.score_unit, player_up(state)
-    had = by_field(state)[WHAMMIES][up]
-    most, leading = ints[MAX_WHAMMIES], dict[bytes, list[tuple[Effect, ...]]]()
-    found, plain = slides()
-    for offer, effects in enumerate(found):
-        after = state.copy()
-        left = [e for e in effects if e.kind != MAY_LOSE or had > 0]
-        if len(left) > 1:
-            after[-1] = offer - plain + 1
-        else:
-            spin(ints, state, up, tuple(left[0]), after)
-        leading.setdefault(after.tobytes(), []).append(tuple(left))
-    return [
-        _spin_name(tuple(leading[np.ascontiguousarray(child).tobytes()]), unit)
-        + ", and out" * int(by_field(child)[WHAMMIES][up] == most)
-        for child in children
-    ]
+    up, spins = int(player_up(state)), by_field(state)[EARNED] + by_field(state)[PASSED]
+    own = _own(game, up)
+    known = names(up, tuple(state[own].tolist()), int(spins.sum()))
+    return [known[tuple(after)] for after in children[:, own].tolist()]
+
+
+def _own(game: Game, up: int) -> list[int]:
+    """Where the numbers of `Own` stand in a state."""
+    last = FIELDS * game.players
+    return [*range(up, last, game.players), *range(last, game.field_count)]
+
+
+def _names(game: Game, slides: Callable[[], Slides]) -> Names:
+    """What others have does not change what a spin brings to who is up, but for their spins."""
+    board, ints, players = game.board, game.numbers.ints, game.players
+    assert isinstance(board, PressYourLuckBoard)
+    unit, most = board.solve.score_unit, ints[MAX_WHAMMIES]
+
+    @lru_cache(4096)
+    def names(up: int, has: Own, spins: int) -> dict[Own, str]:
+        state, leading = np.zeros(game.field_count, np.int64), dict[Own, list[tuple[Effect, ...]]]()
+        own = _own(game, up)
+        state[own] = has
+        if players > 1:
+            state[EARNED * players + (up + 1) % players] = spins - has[EARNED] - has[PASSED]
+        found, plain = slides()
+        for offer, effects in enumerate(found):
+            after = state.copy()
+            left = tuple(e for e in effects if e.kind != MAY_LOSE or has[WHAMMIES] > 0)
+            if len(left) > 1:
+                after[-1] = offer - plain + 1
+            else:
+                spin(ints, state, up, tuple(left[0]), after)
+            leading.setdefault(tuple(after[own].tolist()), []).append(left)
+        return {
+            after: _spin_name(tuple(each), unit) + ", and out" * int(after[WHAMMIES] == most)
+            for after, each in leading.items()
+        }
+
+    return names
 
 
 def _slides(board: PressYourLuckBoard) -> Slides:

@@ -13,6 +13,10 @@ import luckbase
 from luckbase.cluster.table.moves import Moves
 from luckbase.solver.game.capabilities import drawing
 from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.game.rules import DECISION
+from luckbase.solver.games.press_your_luck import scene
+from luckbase.solver.games.press_your_luck.game import PLAY, spin
+from luckbase.solver.games.press_your_luck.outcomes import MAY_LOSE
 from luckbase.solver.search.expand import expand
 from tests.places import BOARDS
 
@@ -157,3 +161,44 @@ def test_names_are_told_apart(board: str) -> None:
             there = table.moves(table.game.describe(state))
             for outcomes in [*(move.outcomes for move in there.moves), there.outcomes]:
                 assert len({each.name for each in outcomes}) == len(outcomes)
+
+
+@pytest.mark.parametrize(
+    ("board", "settings"),
+    [
+        ("press-your-luck/tiny", {}),
+        ("press-your-luck/1985-02", {"spin_cap": 2}),
+        ("press-your-luck/1985-02-double", {}),
+    ],
+)
+def test_names_of_spins_are_remembered_by_all_that_they_depend_on(
+    board: str, settings: dict[str, Any]
+) -> None:
+    """Against the spins of each whole state, one by one, nothing remembered."""
+    game, rng = game_of(board, **settings), np.random.default_rng(0)
+    players, high = game.players, game.fields.bounds[1]
+    drawn = np.minimum(rng.integers(0, 4, (400, len(high))), high)
+    drawn[:, :players] = rng.choice([0, 1, 2, high[0] - 1, high[0]], (400, players))
+    states, _ = game.known_states(game.fields.values(drawn))
+    edges, met = expand(game, states), set[str]()
+    slides, plain = scene._slides(game.board)
+    for x, state in enumerate(states):
+        here = slice(edges.first[x], edges.first[x + 1])
+        children = edges.children[here][edges.actions[here] == PLAY]
+        if edges.kinds[x] != DECISION or not len(children) or state[4 * players :].any():
+            continue
+        groups, up = dict[bytes, list[Any]](), int(edges.actors[x])
+        for offer, effects in enumerate(slides):
+            after, had = state.copy(), state[3 * players + up]
+            left = tuple(e for e in effects if e.kind != MAY_LOSE or had > 0)
+            if len(left) > 1:
+                after[-1] = offer - plain + 1
+            else:
+                spin(game.numbers.ints, state, up, tuple(left[0]), after)
+            groups.setdefault(after.tobytes(), []).append(left)
+        unit, said = game.board.solve.score_unit, drawing(game).outcome_names(state, PLAY, children)
+        for child, name in zip(children, said, strict=True):
+            out = ", and out" * int(child[3 * players + up] == 4)
+            assert name == scene._spin_name(tuple(groups[child.tobytes()]), unit) + out
+            met.add(name)
+    assert len(met) > 3
