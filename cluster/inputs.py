@@ -163,6 +163,12 @@ def stores_decisions(board: Board, store: str | None, payoffs_of: str | None = N
     return store == "decisions"
 
 
+def refuse_decisions(store: str | None) -> None:
+    """Of a search. Raises OptionError."""
+    if store == "decisions":
+        raise OptionError(f"{option('store')}: a search stores payoffs; leave it out")
+
+
 def solved(board: Board, start: Any, options: SolveOptions) -> Solved:
     """Solve what is missing: of the board's full table, or, where the board has none or `start` or
     `options` ask for a search, of what lies below some states. Raises as `luckbase.solve`."""
@@ -177,8 +183,7 @@ def solved(board: Board, start: Any, options: SolveOptions) -> Solved:
         from luckbase.cluster.run.tiers import solve
 
         return solve(board, **options)
-    if read.store == "decisions":
-        raise OptionError(f"{option('store')}: a search stores payoffs; leave it out")
+    refuse_decisions(read.store)
     if read.using is not None:
         options = options.copy()
         options["using"] = table_used(read.using, board, read.folder)

@@ -249,8 +249,8 @@ def query(
         raise OptionError("query: give a state as FIELD=VALUE, or states with --batch FILE")
     with options.open_found(table, results, settings, strict) as opened, in_python(batch is None):
         if batch is not None:
-            opened.need_payoffs("a batch")
-            columns = {"best": best, "toss_up": best, "actions": actions}
+            alone = opened.decisions_alone
+            columns = {"best": best or alone, "toss_up": best and not alone, "actions": actions}
             _answer_batch(opened, batch, out, None if as_json else columns)
             terminal.say(f"answered by {opened.origin}")
             return

@@ -201,7 +201,13 @@ def plan(
     what will not fit, `PlannedSearch.check` DiskLimitError. Raises BoardError, OptionError where
     the board has neither, StateError.
     """
-    from luckbase.cluster.inputs import board_of, has_full_table, roots_of, stores_decisions
+    from luckbase.cluster.inputs import (
+        board_of,
+        has_full_table,
+        refuse_decisions,
+        roots_of,
+        stores_decisions,
+    )  # fmt: skip
     from luckbase.solver import load_game
 
     read, folder = board_of(board), _place(results)
@@ -216,6 +222,7 @@ def plan(
         return planned(read, folder, workers, memory)
     from luckbase.cluster.search.plan import planned_search
 
+    refuse_decisions(store)
     return planned_search(read, roots_of(game, start), folder, workers)
 
 

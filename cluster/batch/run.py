@@ -44,7 +44,7 @@ from luckbase.cluster.table.ledger import (
     board_command,
     table_directory,
 )
-from luckbase.cluster.table.place import place_of, storage_at
+from luckbase.cluster.table.place import place_of, results_of, storage_at
 from luckbase.solver import load_game, sentences
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError, TableError
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
@@ -387,7 +387,7 @@ def _for_own_file(status: Status) -> Status:
     if status.state != "complete":
         return status
     path = place_of(status.table)
-    results, goals = find.results_of(path), reversed(read_ledger(storage_at(path), path).goals)
+    results, goals = results_of(path), reversed(read_ledger(storage_at(path), path).goals)
     full = [goal for goal in goals if goal.part == TIERS]  # a search asks for no full table
     by_file = {(goal.board_file, *sorted(goal.settings.items())): goal for goal in full}
     for goal in by_file.values():

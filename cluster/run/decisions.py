@@ -149,6 +149,11 @@ def _paid_tiers(layout: DecisionLayout[Any], payoffs_of: str | None) -> set[Any]
     fields = {tier: dense.tier_fields(tier) for tier in order}
     if narrow or payoffs_of == "none" or (payoffs_of is None and not fields[order[0]]):
         return set()
+    if payoffs_of is not None and not fields[order[0]]:
+        raise OptionError(
+            f"{option('payoffs_of')}: {dense.game.board.game} is one tier; leave it out, and "
+            f"{option('store')} too for the payoffs of all states"
+        )
     if payoffs_of is not None:
         schema = pa.schema([(name, pa.int32()) for name in fields[order[0]]])
         try:

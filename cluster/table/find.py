@@ -33,7 +33,7 @@ from luckbase.cluster.table.ledger import (
     in_order,
     solve_command,
 )
-from luckbase.cluster.table.place import is_uri, place_of, storage_at
+from luckbase.cluster.table.place import place_of, results_of, storage_at
 from luckbase.solver import load_game, sentences
 from luckbase.solver.board.file import differences, is_there, meant, name_of, read_board
 from luckbase.solver.board.model import (
@@ -84,17 +84,6 @@ def tables_below(folder: Path) -> list[Path]:
     if is_table(folder):
         return [folder]
     return sorted(p.parent for at in ("*", "*/*", "*/*/*") for p in folder.glob(f"{at}/{HEAD}"))
-
-
-def results_of(path: Path) -> Path | None:
-    """The folder of results that a table is in, as short as the table was named; None where it is
-    in none."""
-    if is_uri(path):
-        return path.parents[2] if len(path.parts) > 4 else None
-    for one in (path, Path(os.path.abspath(path))):
-        if len(one.parts) > 3:
-            return one.parents[2]
-    return None
 
 
 def is_table(path: Path) -> bool:

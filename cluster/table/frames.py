@@ -102,11 +102,12 @@ def _check_found(table: Lookup, states: Ints, found: NDArray[np.bool_]) -> None:
 def _answers(table: Lookup, inputs: Ints, states: Ints, more: More) -> dict[str, pa.Array]:
     """The columns of the payoffs, and of what else is wanted of the decisions."""
     names = payoff_columns(table.game)
-    if more.actions:
+    if more.actions or table.decisions_alone:  # of which payoffs may be null
         every, found = table.every_action(states, inputs)
         _check_found(table, states, found)
         columns = {name: nullable(every.values[:, i]) for i, name in enumerate(names)}
-        return columns | names_of(table.game, every).of(every)
+        said = names_of(table.game, every).of(every)
+        return columns | {k: v for k, v in said.items() if more.actions or getattr(more, k, False)}
     values, found = table.lookup_or_backup(states)
     _check_found(table, states, found)
     columns = {name: pa.array(values[:, i]) for i, name in enumerate(names)}

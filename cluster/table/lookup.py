@@ -29,6 +29,7 @@ from luckbase.cluster.table.answer import (
 )
 from luckbase.cluster.table.ledger import DECISIONS, TIERS, Ledger, Origin, origin_of, solve_command
 from luckbase.cluster.table.parts import PIECE, Part, TierPart, lookup_or_backup, once
+from luckbase.cluster.table.place import results_of
 from luckbase.solver import sentences
 from luckbase.solver.compiled import compile_on
 from luckbase.solver.errors import (
@@ -621,7 +622,7 @@ class Lookup:
         goal = replace(ledger.furthest, part=TIERS)
         raise OptionError(
             f"{self.where}: stores decisions, and {what} needs the payoffs of every state; run: "
-            f"{solve_command(goal, self.game)}"
+            f"{solve_command(goal, self.game, results_of(self.where))}"
         )
 
     def unfinished(self, part: str | None = None) -> list[str]:

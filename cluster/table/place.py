@@ -46,6 +46,17 @@ def is_uri(name: str | os.PathLike[str]) -> bool:
     return found is not None and found[1] in SCHEMES
 
 
+def results_of(path: Path) -> Path | None:
+    """The folder of results that a table is in, as short as the table was named; None where it is
+    in none."""
+    if is_uri(path):
+        return path.parents[2] if len(path.parts) > 4 else None
+    for one in (path, Path(os.path.abspath(path))):
+        if len(one.parts) > 3:
+            return one.parents[2]
+    return None
+
+
 def place_of(name: str | os.PathLike[str]) -> Path:
     """The path of what a person names: a URI, or as `path_of` a file or folder. Raises OptionError
     for a URI of another kind, or one without a bucket."""

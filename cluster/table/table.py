@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 import numpy as np
 
 from luckbase.cluster.table import FORMAT, OnRows, nobody
-from luckbase.cluster.table.find import results_of, why_stale
+from luckbase.cluster.table.find import why_stale
 from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.ledger import (
     DECISIONS,
@@ -40,7 +40,7 @@ from luckbase.cluster.table.ledger import (
 )
 from luckbase.cluster.table.lookup import MAX_SEARCHED, Lookup
 from luckbase.cluster.table.parts import Part, TierPart
-from luckbase.cluster.table.place import place_of, storage_at
+from luckbase.cluster.table.place import place_of, results_of, storage_at
 from luckbase.cluster.table.storage import Memory
 from luckbase.solver import load_game, sentences
 from luckbase.solver.errors import MissingTableError, OptionError
@@ -243,10 +243,10 @@ class Table(Lookup):
         MissingTableError for one that is not complete."""
         from luckbase.solver.charts import FULL, STATES
 
-        if kind.needs == STATES:
-            return
         if not kind.decisions:
             self.need_payoffs(f"the chart '{kind.name}'")
+        if kind.needs == STATES:
+            return
         again, goal = "", None if self.ledger is None else self.ledger.furthest
         if self.ledger is not None:
             origin = self.ledger.origin or Goal(TIERS, {}, None, 0, "", {})

@@ -33,6 +33,7 @@ from luckbase.solver.errors import (
     MissingTableError,
     OptionError,
     SearchLimitError,
+    StateError,
 )
 from luckbase.solver.game.arrays import Decisions, Floats, Ints
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
@@ -277,6 +278,7 @@ def test_advice_and_a_replay_come_from_decisions_and_say_what_they_lack(tmp_path
 def test_what_needs_payoffs_says_what_it_lacks(solved: StoredTable, tmp_path: Path) -> None:
     for ask in (
         lambda: solved.chart("by-lead"),
+        lambda: solved.chart("by-spins"),
         lambda: solved.export(tmp_path / "all.csv"),
         lambda: luckbase.report(solved, 0),
     ):
@@ -285,9 +287,31 @@ def test_what_needs_payoffs_says_what_it_lacks(solved: StoredTable, tmp_path: Pa
         ) as found:
             ask()
         assert "--store" not in str(found.value)
+        assert str(found.value).endswith(f"--results {solved.where.parents[2]}")
     state = {"scores": (0, 1000, 2000), "earned": (0, 1, 1)}
     with pytest.raises(MissingTableError, match="held without its payoffs"):
         solved.probe(solved.game.parse(state).reshape(1, -1))
+
+
+def test_a_batch_says_what_is_best_and_the_payoffs_that_are_stored(
+    solved: StoredTable, every_state: Ints
+) -> None:
+    states = np.random.default_rng(3).choice(every_state, 200)
+    rows = [solved.game.describe(state) for state in states]
+    found = solved.values(rows, best=True)
+    assert [row["best"] for row in found] == solved.stored_best(states)
+    assert "margin" not in found[0]
+    paid = solved.pays(states)
+    assert 0 < paid.sum() < len(states)
+    assert [row["payoff_1"] is not None for row in found] == paid.tolist()
+    right = solved.probe(states[paid])[:, 1].tolist()
+    assert [row["payoff_2"] for row in found if row["payoff_2"] is not None] == right
+    actions = solved.values(rows, actions=True)
+    assert [row["best"] for row in actions] == solved.stored_best(states)
+    answers = [answer.best for answer in solved.ask_all(rows)]
+    assert answers == [solved.ask(words).best for words in rows]
+    with pytest.raises(StateError, match="row 1: is beyond this table's frontier"):
+        solved.values([{"scores": (0, 0, 0), "earned": (4, 4, 4)}])
 
 
 def test_moved_decisions_are_counted_and_priced_where_there_are_payoffs(tmp_path: Path) -> None:
@@ -463,8 +487,12 @@ def test_words_that_are_wrong_are_refused() -> None:
     with pytest.raises(OptionError, match=r"payoffs_of: .*spin"):
         luckbase.solve(coarse(), store="decisions", payoffs_of="spin=1")
     jackpot = luckbase.load_board(BOARDS / "jackpot" / "tiny.toml")
-    with pytest.raises(OptionError, match="store: a search stores payoffs; leave it out"):
-        luckbase.solve(jackpot, store="decisions")
+    for ask in luckbase.solve, luckbase.plan:
+        with pytest.raises(OptionError, match="store: a search stores payoffs; leave it out"):
+            ask(jackpot, store="decisions")  # type: ignore[operator]
+    skunk = luckbase.load_board(BOARDS / "skunk" / "tiny.toml")
+    with pytest.raises(OptionError, match="payoffs_of: skunk is one tier; leave it out"):
+        luckbase.solve(skunk, store="decisions", payoffs_of="turn=1")
     rolls = luckbase.load_board(BOARDS / "skunk" / "tiny.toml", count_rolls=True)
     with pytest.raises(OptionError, match="store: a search stores payoffs; leave it out"):
         luckbase.solve(rolls, store="decisions")
