@@ -43,8 +43,7 @@ may be turned up, the last supports are remembered and tried on all eight games,
 (`eight_games.try_support`). Games that none of them solves wait until there are eight, and go
 through the simplex together; the supports found there are remembered. A game that this does not
 solve either (its gap is not closed) is solved alone by `simplex.solve_game`, which tries harder,
-and counted. What limits it are the supports tried in vain: 2.7 an eight at 6 cards, 4.2 at 10
-(docs/explanation/performance.md).
+and counted. Four supports are tried an eight, five at 9 cards (docs/explanation/performance.md).
 
 Every value comes with its gap, worked out on the game itself. Which games wait for which depends
 on nothing but the pattern, so the bits of a pattern do not depend on who solves it.
@@ -74,9 +73,9 @@ from luckbase.solver.matrix_game.eight_games import (
 from luckbase.solver.matrix_game.lanes import lanes_in, load, splat, store, store_where
 from luckbase.solver.matrix_game.simplex import typed
 
-MEMORY = 6
-"""Supports remembered a place. At 11 cards one leaves 50 games in a hundred to the simplex, two 30,
-three 20, five 11, eight 8; but each costs time where it fails."""
+MEMORY = 9
+"""Supports remembered a place. With 13 cards and hands of 8, four leave 15 games in 100 to the
+simplex, six 9, nine 5; but each costs time where it fails."""
 GAP, SOLVED, TRIES, MISSES, ALONE, FALLBACKS = range(6)
 COUNTS = ("worst gap", "games", "tries", "by simplex", "alone", "fallbacks")
 """Where the counts stand, and their names, as `Layout.take_tally` has them: the largest gap; games;
