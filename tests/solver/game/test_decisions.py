@@ -15,7 +15,7 @@ from luckbase import solver
 from luckbase.cluster.table.decisions import best_in, codes_of
 from luckbase.solver.dense import InMemory, decisions_in_order
 from luckbase.solver.game import capabilities
-from luckbase.solver.game.arrays import Decisions, Floats, Runs
+from luckbase.solver.game.arrays import Decisions, Floats, Ints, Runs
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.games.press_your_luck.tiers import Tier
@@ -199,7 +199,15 @@ def test_who_acts_in_some_rows_is_who_acts_in_all(path: str, data: st.DataObject
 
 
 class TwoBelow(Table):
-    """Reads two tiers, is solved in two parts, and in every third row nobody decides."""
+    """Reads two tiers, is solved in two parts, and in every third row nobody decides; the purses
+    of the first two rows are not in order."""
+
+    def states_at(self, tier: int, rows: Ints) -> Ints:
+        return super().states_at(tier, np.where(rows < 2, 1 - rows, rows))
+
+    def locate(self, states: Ints) -> tuple[Ints, Ints]:
+        tiers, rows = super().locate(states)
+        return tiers, np.where((rows == 0) | (rows == 1), 1 - rows, rows)
 
     def children(self, tier: int) -> list[int]:
         return [child for child in (tier - 2, tier - 1) if child > 0]
@@ -235,6 +243,7 @@ def kept_alone(layout: Layout[Any], margins: bool) -> DecisionLayout[Any]:
         assert payoffs.tobytes() == full.payoffs[tier].tobytes()
         codes, rows = codes_of(layout.game, decisions), layout.rows(tier)
         assert np.array_equal(best_in(codes), full.best[tier])
+        assert (codes[full.best[tier] < 0] == capabilities.NOBODY).all()
         blocks = [of.unpack(tier, of.pack(tier, codes, k), k) for k in range(of.blocks(tier))]
         assert np.array_equal(np.concatenate(blocks)[of.place(tier, np.arange(rows))], codes)
         found = np.full(rows, 99)
