@@ -87,7 +87,9 @@ class DecisionPlan(full.Plan):
     """The index of the tier of each shard; a face's has no files."""
 
 
-def make_plan(layout: DecisionLayout[Any], payoffs_of: str | None = None) -> DecisionPlan:
+def make_plan(
+    layout: DecisionLayout[Any], payoffs_of: str | None = None, margins: bool = False
+) -> DecisionPlan:
     """The plan of the decisions of a game's full table, one tier at a time. Raises OptionError."""
     dense, order = layout.layout, layout.tiers()
     number = np.dtype(dense.plane_type).itemsize
@@ -110,6 +112,7 @@ def make_plan(layout: DecisionLayout[Any], payoffs_of: str | None = None) -> Dec
         children += [face[child] for child in layout.faces_read(tier)]
         whole[tier] = len(shards)
         own = size + rows + rows // 4 + RUN_BYTES * min(1, rows // (1 << 20))
+        own += 9 * rows * margins  # float64, and a copy of the codes
         shards.append(Shard(len(shards), dense.tier_name(tier), tuple(children), rows, own))
         files = file_names(layout, tier)
         names.append((*files, *(f.name for f in tier_files(dense, tier) if tier in paid)))
@@ -217,7 +220,7 @@ class _Decisions(full.FullTable):
             raise OptionError(
                 f"{option('address')}: decisions are solved on one machine yet; leave it out"
             )
-        plan, budget = make_plan(layout, options.payoffs_of), memory_budget(options)
+        plan, budget = make_plan(layout, options.payoffs_of, options.margin), memory_budget(options)
         self.threads = options.slots
         options = replace(options, workers=slots_for(plan, budget, options.slots))
         super().__init__(layout.layout, options, plan)

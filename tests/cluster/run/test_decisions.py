@@ -654,3 +654,11 @@ def test_actions_that_have_no_code_are_refused(names: tuple[str, ...]) -> None:
         make_plan(of)
     kind.best_names = names[:15] or ("stop",)  # type: ignore[attr-defined]
     assert make_plan(of).rows == 67
+
+
+def test_a_plan_with_margins_has_their_memory() -> None:
+    board = luckbase.load_board(BOARDS / "press-your-luck/tiny.toml", frontier=2)
+    layout = luckbase.solver.load_game(board).need(DecisionLayout)
+    plain, noted = (make_plan(layout, "none", margins) for margins in (False, True))
+    for one, other in zip(plain.shards, noted.shards, strict=True):
+        assert other.memory - one.memory == one.rows * (8 + 1)  # float64, and the codes again
