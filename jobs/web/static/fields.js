@@ -193,8 +193,8 @@ export function fieldTable(table, state, seat) {
     if (field.players) return seats.map((each) => h(`td.n${own(each)}`, null, values[each - 1]));
     return h("td.n", { colspan: String(seats.length || 1) }, values.join(", ") || "none");
   };
-  const head = (each) => h(`th.n${own(each)}`, { scope: "col" }, `${player(each, seats.length)}${each === seat ? " · up" : ""}`);
-  return h("table", null,
+  const head = (each) => h(`th.n${own(each)}`, { scope: "col" }, player(each, seats.length));
+  return h("table.numbers", null,
     seats.length ? h("thead", null, h("tr", null, h("td"), seats.map(head))) : null,
     h("tbody", null, table.fields.map((field) => h("tr", null, h("th", { scope: "row" }, name(field)), cells(field)))));
 }
