@@ -416,7 +416,8 @@ class TierRun(Run[SolvedTiers]):
         super().__init__(work.game, report, work.options, work.budget)
         self.work, self.layout, self.plan = work, work.layout, work.plan
         self.tiers, self.exact = work.layout.tiers(), work.layout.payoff_type is np.float64
-        self._index = {tier: i for i, tier in enumerate(self.tiers)}
+        self.largest = max(payoff_bytes(self.layout, tier) for tier in self.tiers)
+        """Bytes that one shard leaves for others at most."""
         self.shards = self.rows = self.again = self.read = 0
         self.shards_total = self.rows_total = 0
         self.again_seconds = 0.0
@@ -424,13 +425,11 @@ class TierRun(Run[SolvedTiers]):
         self.standing: dict[int, list[FileEntry]] = {}
         """The committed files by tier."""
 
-    def solve(self, own: int = 0) -> SolvedTiers:
-        """All of it; returns what was done. own: bytes of the payoffs of shards being solved that
-        lie with those that are kept."""
+    def solve(self) -> SolvedTiers:
+        """All of it; returns what was done."""
         plan, slots = self.plan, self.options.slots
         left = max(0, self.memory - min(self.memory, plan.shard_memory * slots))
-        largest = max(payoff_bytes(self.layout, tier) for tier in self.tiers)
-        with self.open(left + own, min(left, round(1.1 * plan.kept_bytes) + slots * largest)):
+        with self.open(left, min(left, round(1.1 * plan.kept_bytes) + slots * self.largest)):
             self.workers.check_memory(plan.shard_memory, self.layout.smaller)
             self.solve_shards()
         return self.done(

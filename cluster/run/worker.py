@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from luckbase.cluster.machine import MemoryUsed, memory_used, process_name
-from luckbase.cluster.table.format import put_file, seal_file
+from luckbase.cluster.table.format import in_threads, put_file, seal_file
 from luckbase.cluster.table.ledger import SHARDS, marked
 from luckbase.cluster.table.place import is_uri, storage_at
 from luckbase.cluster.table.storage import Folder, Memory, Storage
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 LEFT_SECONDS = 7 * 86_400.0
 """So long a stopped search's stage files stay on a disk of their own; then others clear them."""
+PUT_AT_ONCE = 4
+"""Files of a task: an object store takes its time for each."""
 Stop = Callable[[], bool]
 Sent = Mapping[str, bytes]
 """The files of the table that were sent with a task, by name."""
@@ -188,14 +190,13 @@ class Job(Protocol):
 @dataclass(frozen=True)
 class PayoffPlace:
     """Where the payoffs of a shard are kept for others: rows `span` of those of a tier, an array of
-    this shape, as part `part` of so many. room: so many numbers its memory has at least."""
+    this shape, as part `part` of so many."""
 
     tier: int
     shape: tuple[int, ...]
     span: tuple[int, int]
     part: int = 0
     parts: int = 1
-    room: int = 0
 
 
 @dataclass(frozen=True)
@@ -241,8 +242,8 @@ class Receipt:
         if isinstance(storage, Memory):
             content = {file.at: file.path.read_bytes() for file in files.values()}
             return replace(self, files=files, sent=True), content
-        put = {name: put_file(storage, file.at, file) for name, file in files.items()}
-        return replace(self, files=put), None
+        put = in_threads(lambda file: put_file(storage, file.at, file), files.values(), PUT_AT_ONCE)
+        return replace(self, files=dict(zip(files, put, strict=True))), None
 
     def arrived(self, storage: Storage, content: Mapping[str, bytes]) -> Receipt:
         """The same once its files, whose bytes came here by place, are in their places. Raises
@@ -319,7 +320,7 @@ class Threads:
         payoffs, out, keep = [self._kept[tier] for tier in task.reads], None, task.keep
         if keep is not None:
             if keep.tier not in self._kept:
-                self._kept[keep.tier] = self._arrays.take(keep.shape, keep.room)
+                self._kept[keep.tier] = self._arrays.take(keep.shape)
             out = self._kept[keep.tier]
             out = out if keep.parts == 1 else out[slice(*keep.span)]
         future = self._pool.submit(self._work, task, payoffs, out)
@@ -402,23 +403,21 @@ class Pool:
         self._free: list[Floats] = []
         self._bytes = 0
 
-    def take(self, shape: tuple[int, ...], room: int = 0) -> Floats:
+    def take(self, shape: tuple[int, ...]) -> Floats:
         """An array of this shape, a view of a buffer that `give` takes back; what stands in it is
-        anything. room: so many numbers the buffer has, where others will take it that are larger.
-        Raises OSError where the disk is full."""
+        anything. Raises OSError where the disk is full."""
         needed = int(np.prod(shape))
-        size, most = max(needed, room), max(ROOMY * needed, room)
-        fitting = [i for i, b in enumerate(self._free) if size <= b.size <= most]
+        fitting = [i for i, b in enumerate(self._free) if needed <= b.size <= ROOMY * needed]
         if fitting:
             buffer = self._free.pop(min(fitting, key=lambda i: self._free[i].size))
         else:
-            while self._free and self._bytes + self._kind.itemsize * size > self._memory:
+            while self._free and self._bytes + self._kind.itemsize * needed > self._memory:
                 smallest = min(range(len(self._free)), key=lambda i: self._free[i].size)
                 self._bytes -= self._free.pop(smallest).nbytes  # the dearest to touch again stays
-            if self._bytes + self._kind.itemsize * size > self._memory:
-                buffer = self._in_a_file(size)
+            if self._bytes + self._kind.itemsize * needed > self._memory:
+                buffer = self._in_a_file(needed)
             else:
-                buffer = np.empty(size, self._kind)
+                buffer = np.empty(needed, self._kind)
                 self._bytes += buffer.nbytes
         return buffer[:needed].reshape(shape)
 

@@ -69,17 +69,3 @@ def test_memory_that_may_not_be_written_to_is_the_same_memory() -> None:
     same = writable(array)
     assert same.flags.writeable and np.shares_memory(same, array) and (same == array).all()
     assert writable(same) is same
-
-
-def test_what_takes_turns_in_a_buffer_finds_it_whatever_its_size(tmp_path: Path) -> None:
-    pool = Pool(8 * 300, tmp_path / "none")
-    first, second = pool.take((10,), room=100), pool.take((3, 5), room=90)
-    for size in (100, 2, 40):
-        pool.give(first)
-        first = pool.take((size,), room=100)
-        assert first.shape == (size,)
-        assert first.base is not None
-        assert first.base.size == 100  # the same, also where a tenth of it would do
-    assert second.base is not first.base
-    pool.give(first)
-    assert pool.take((20,)).base is not first.base  # others do not take so much more than they need
