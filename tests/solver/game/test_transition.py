@@ -159,12 +159,13 @@ def test_what_was_compiled_is_met_again_until_the_file_changes(tmp_path: Path) -
 @pytest.mark.parametrize(("name", "hits"), [("counting", "1"), ("known_here_only", "0")])
 def test_another_process_meets_it_too(tmp_path: Path, name: str, hits: str) -> None:
     """What was kept under a name that the process does not know is compiled once more."""
-    path = tmp_path / "counting.py"
+    path = tmp_path / name / "counting.py"  # no file of before: one that changed is kept apart
+    path.parent.mkdir()
     path.write_text(f"{GAME}\nRUN = {tmp_path.name!r}, {time.time_ns()}\n")  # of this run alone
     loaded(path, name)
     program = (
         "import sys\n"
-        f"sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]\n"
+        f"sys.path[:0] = [{str(path.parent)!r}, {str(ROOT)!r}]\n"
         "from counting import count\n"
         "print(sum(count.stats.cache_hits.values()), len(count.signatures))\n"
     )
