@@ -33,7 +33,7 @@ from luckbase.cluster.table.ledger import (
     in_order,
     solve_command,
 )
-from luckbase.cluster.table.place import is_uri, place_of, results_of, storage_at
+from luckbase.cluster.table.place import place_of, results_of, storage_at
 from luckbase.solver import load_game, sentences
 from luckbase.solver.board.file import differences, is_there, meant, name_of, read_board
 from luckbase.solver.board.model import (
@@ -88,8 +88,7 @@ def tables_below(folder: Path) -> list[Path]:
 
 def is_table(path: Path) -> bool:
     """Whether a folder holds a table."""
-    head = path / HEAD
-    return head.is_file() if is_uri(path) else os.path.isfile(head)  # asked with every question
+    return (path / HEAD).is_file()
 
 
 def tables_of(board: Board, results: Path) -> list[Path]:

@@ -272,17 +272,24 @@ def explain(
 ) -> tuple[Moves, tuple[Claim, ...]]:
     """What can happen at a state, and why the best action is it; raises as `moves`. Of a store all
     that both look up is read at once."""
-    game = table.game
+    far = [part for part in table.parts if part.groups.storage.anywhere]
+    if far:
+        wanted = _looked_up(table.game, state)
+        for part in far:
+            part.fetch(wanted)
+    there = moves(table, state, max_states, on_level)
+    return there, why(table, there)
+
+
+def _looked_up(game: Game, state: State) -> Ints:
+    """The states (n, fields) that `moves` and `why` of a state look up."""
     states = game.canonical_states(game.fields.read(state).reshape(1, -1))
     edges, field = expand(game, states), _turning_field(game)
     wanted, actor = [states, edges.children], int(edges.actors[0])
     if field is not None and actor >= 0:
         line = _line_through(game, states[0], _column(game, field, actor), MAX_LINE // 2)
         wanted.append(game.known_states(game.fields.values(line))[0])
-    for part in table.parts:
-        part.fetch(np.concatenate(wanted))
-    there = moves(table, state, max_states, on_level)
-    return there, why(table, there)
+    return np.concatenate(wanted)
 
 
 def _has_choice(there: Moves) -> bool:

@@ -77,6 +77,7 @@ from luckbase.solver.search.keys import (
     find_from,
     grown,
     hash_of,
+    may_be,
     pack,
     pack_all,
     unpack,
@@ -256,12 +257,9 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
                     fetch(slots, hashed[k] & mask)
                 # Three short loops, so that many cache misses are under way at once.
                 for k in range(n):
-                    slot = hashed[k] & mask
-                    entry = slots[slot]
-                    while entry >= 0 and (entry ^ hashed[k]) & ~number_bits:
-                        slot = (slot + 1) & mask
-                        entry = slots[slot]
-                    place[k], number[k] = slot, entry & number_bits if entry >= 0 else -1
+                    place[k] = may_be(slots, hashed[k], hashed[k] & mask)
+                    entry = slots[place[k]]
+                    number[k] = entry & number_bits if entry >= 0 else -1
                     fetch(keys, max(number[k], 0))
                 for k in range(n):
                     there[k] = keys[max(number[k], 0), 0]

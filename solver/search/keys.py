@@ -115,15 +115,22 @@ def hash_of(key):
     return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(0x7FFFFFFF))
 
 
+@njit(_i(n1, _i, _i), inline="always")
+def may_be(slots, hashed, slot):
+    """The first slot at or after `slot` that may have a key of that hash, or is empty."""
+    mask = slots.size - 1
+    while slots[slot] >= 0 and (slots[slot] ^ hashed) & ~(mask >> 1):
+        slot = (slot + 1) & mask
+    return slot
+
+
 @njit(_i(n1, u2, _u, _i, _i))
 def find_from(slots, rows, key, hashed, slot):
     """The slot of `key`, of that hash, at or after `slot`, or the empty one where it belongs."""
     mask = slots.size - 1
-    numbers = mask >> 1
-    while slots[slot] >= 0:
-        if (slots[slot] ^ hashed) & ~numbers == 0 and rows[slots[slot] & numbers, 0] == key:
-            break
-        slot = (slot + 1) & mask
+    slot = may_be(slots, hashed, slot)
+    while slots[slot] >= 0 and rows[slots[slot] & (mask >> 1), 0] != key:
+        slot = may_be(slots, hashed, (slot + 1) & mask)
     return slot
 
 

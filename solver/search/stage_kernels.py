@@ -15,7 +15,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.rules import NUMBERS_TYPE, SIMULTANEOUS, TERMINAL, TRANSITION
 from luckbase.solver.search.bellman import JOINTLY
 from luckbase.solver.search.expand import ROOM_TYPE, expand_one, inlined, lent
-from luckbase.solver.search.keys import find_from, hash_of, pack, rises, unpack, word_of
+from luckbase.solver.search.keys import find_from, hash_of, may_be, pack, rises, unpack, word_of
 
 FINISHED, GROW, PAUSE, REFUSED, RISES = range(5)
 """Why a pass stops."""
@@ -278,12 +278,9 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
             members, upcoming = members + 1, upcoming + 1
         # Short loops over all their children, so that many cache misses are under way at once.
         for k in range(m):
-            slot = hashed[k] & mask
-            entry = slots[slot]
-            while entry >= 0 and (entry ^ hashed[k]) & ~number_bits:
-                slot = (slot + 1) & mask
-                entry = slots[slot]
-            spot[k], number[k] = slot, entry & number_bits if entry >= 0 else -1
+            spot[k] = may_be(slots, hashed[k], hashed[k] & mask)
+            entry = slots[spot[k]]
+            number[k] = entry & number_bits if entry >= 0 else -1
             fetch(keys, max(number[k], 0))
         for k in range(m):
             there[k] = keys[max(number[k], 0), 0]
