@@ -44,7 +44,7 @@ import numpy as np
 from llvmlite import binding
 from numba import types
 from numba.core import config, errors, registry, sigutils
-from numba.core.caching import IndexDataCacheFile
+from numba.core.caching import CacheImpl, IndexDataCacheFile
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.types import abstract
 
@@ -52,6 +52,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 LOCATORS = "NUMBA_CACHE_LOCATOR_CLASSES"
 _Dispatcher: Any = registry.CPUDispatcher
+_CacheImpl: Any = CacheImpl
 _IndexDataCacheFile: Any = IndexDataCacheFile
 _TypeMetaclass: Any = abstract._TypeMetaclass
 _arguments: Any = sigutils.normalize_signature
@@ -210,7 +211,9 @@ class Locator:
 
 def _ask_locator_here_alone() -> None:
     """Take `Locator` out of the environment, now that numba has read it: processes have that which
-    know no luckbase. numba reads it again when it changes, so it is told."""
+    know no luckbase. numba reads it again when it changes, so it is told; and where a program sets
+    another variable of numba's, it reads them all, and `Locator` stands among its own then."""
+    _CacheImpl._locator_classes = [Locator, *_CacheImpl._locator_classes]
     if os.environ.get(LOCATORS, "").startswith(f"{__name__}.{Locator.__name__},"):
         for known in (os.environ, cast("Any", config)._env_reloader.old_environ):
             known.pop(LOCATORS, None)

@@ -144,6 +144,16 @@ def test_our_functions_are_kept_under_the_key_of_all_our_sources() -> None:
     assert folder.parents[1] in list(njit.cache_roots())
 
 
+def test_what_is_kept_stays_ours_when_another_variable_of_numba_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It reads all of its variables again then, and ours is not among them any more."""
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "2")
+    numba.core.config.reload_config()
+    again = numba.njit(cache=True)(press_your_luck.player_up.plain)
+    assert Path(again._cache.cache_path) == KEPT
+
+
 def test_a_game_is_compiled_of_what_it_imports_from_beside_it_and_its_package(
     tmp_path: Path,
 ) -> None:
