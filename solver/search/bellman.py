@@ -36,9 +36,9 @@ from luckbase.solver.search.expand import Expanded, expand, inlined
 if TYPE_CHECKING:
     from luckbase.solver.matrix_game.simplex import Solutions
 
-OVER, UNDECIDED, MIXED, KNOWN, NEW, OPEN, EXPANDED = -1, -2, -3, -4, -5, -6, -7
+OVER, UNDECIDED, MIXED, KNOWN, NEW = -1, -2, -3, -4, -5
 """Instead of a best action: the game is over; the bounds do not separate; a mixed strategy; given
-without one; met and not expanded; below, even numbers: on the path, odd ones: expanded only."""
+without one; met and not solved."""
 JOINTLY = -2
 """Instead of who acts: both choose at once."""
 MATRIX_GAME = types.FunctionType(SOLVE_GAME)

@@ -15,8 +15,8 @@ children in G. One depth-first search finds and solves it (`search`):
 
 Sums are taken in the order of the edges and the members of a component in the order of their keys,
 so a state's bits depend on the game alone: not on the roots, nor on who else was solved before. A
-state takes 69 bytes for three players. Margins and who acts are written once and never read here,
-so they stand apart: key and payoffs keep their 32 bytes, half a cache line.
+state takes 61 bytes for three players. All that is read of one on the way, its key, its payoffs and
+until these are known how far it is, are 32 bytes, half a cache line; the rest is written only.
 
 `search` is one piece, on arrays that are borrowed (`solver.search.expand`): split into ten
 functions that hand on what they were given, it took 1.45 times as long, and a slice costs two
@@ -42,15 +42,20 @@ from luckbase.solver.compiled import borrowed, fetch, njit, tuple_type, types
 from luckbase.solver.errors import GameError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, Stopped
-from luckbase.solver.game.rules import NUMBERS_TYPE, SIMULTANEOUS, TERMINAL, TRANSITION, Numbers
+from luckbase.solver.game.rules import (
+    NUMBERS_TYPE,
+    SIMULTANEOUS,
+    TERMINAL,
+    TRANSITION,
+    Edges,
+    Numbers,
+)
 from luckbase.solver.search import cycles
 from luckbase.solver.search.bellman import (
-    EXPANDED,
     JOINTLY,
     KNOWN,
     MATRIX_GAME,
     NEW,
-    OPEN,
     OVER,
     SCRATCH_TYPE,
     Lotteries,
@@ -101,26 +106,31 @@ NODE, POSITION, SIZE, LOW, ACTOR, LOOP, START = 0, 1, 2, 3, 4, 5, 6
 low-link, who acts, whether the state leads to itself, the frames in use once it is done."""
 
 
+MET, EXPANDED, OPEN = (np.uint64((0xFFF8 << 48) + i) for i in range(3))
+"""In the place of the first payoff of a state that is not solved, a NaN that says what became of
+it: met alone; of one expanded and not visited, plus twice its frame; of one on the path, plus twice
+its place in the order of visits."""
+
+
 class Task(NamedTuple):
     """What is searched: the board, room for the edges of a state, `Game.strides`, the tie
-    tolerance, scratch for a step."""
+    tolerance, scratch for a step, and for a state int64 (fields,)."""
 
     board: Numbers
     room: Room
     strides: Ints
     tolerance: float
     scratch: Scratch
+    state: Ints
 
 
 class Store(NamedTuple):
     """What is known of every state met, by its number.
 
     slots: the hash table (`solver.search.keys`). keys, rows: one memory as uint64 and as float64
-    (room, 1 + columns): the key, then the payoffs, NaN until the state is solved. best: int64
-    (room,), the best action, or why there is none, or of a state expanded and not visited EXPANDED
-    minus twice its frame, or of one on the path OPEN minus twice its place in the order of visits.
-    margins, actors: float64, int8 (room,): `back_up`'s margin, and who acts, from 1; NaN and 0
-    until the state is solved.
+    (room, 1 + columns): the key, then the payoffs, until the state is solved MET and so on. best:
+    int64 (room,), the best action, or why there is none. margins, actors: float64, int8 (room,):
+    `back_up`'s margin, and who acts, from 1; NaN and 0 until the state is solved.
     """
 
     slots: NDArray[np.int32]
@@ -154,7 +164,7 @@ class Path(NamedTuple):
     at: Ints
 
 
-_task = tuple_type(Task, NUMBERS_TYPE, ROOM_TYPE, types.int64[:, ::1], _f, SCRATCH_TYPE)
+_task = tuple_type(Task, NUMBERS_TYPE, ROOM_TYPE, types.int64[:, ::1], _f, SCRATCH_TYPE, _i1)
 _store = tuple_type(Store, _n1, _u2, _f2, _i1, _f1, _c1)
 _frames = tuple_type(Frames, _n2, _n1, _f1, _i1, _f2)
 _path = tuple_type(Path, _n1, _n1, _i1)
@@ -172,8 +182,7 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
     the range of payoffs.
     """
     board, room, strides, tolerance = task.board, lent(task.room), task.strides, task.tolerance
-    into = room.edges
-    below, chances, chosen, paid, about = into
+    below, _, _, paid, about = room.edges
     limits = room.span
     slots, keys, rows = borrowed(store.slots), borrowed(store.keys), borrowed(store.rows)
     best, margins, actors = borrowed(store.best), borrowed(store.margins), borrowed(store.actors)
@@ -185,7 +194,7 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
     root, edges, top = at[ROOT], at[EDGES], at[TOP]
     most, mask, columns = below.shape[0], slots.size - 1, rows.shape[1] - 1
     players, pays = paid.shape[1], rewards.shape[0] > 0
-    state = np.empty(strides.shape[1], np.int64)
+    state = borrowed(task.state)
     wanted, there = np.empty(most, np.uint64), np.empty(most, np.uint64)
     place, number = np.empty(most, np.int64), np.empty(most, np.int64)
     hashed, number_bits = np.empty(most, np.int64), mask >> 1
@@ -196,7 +205,7 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
     while True:
         visit, f, base = -1, 0, 0
         if depth < 0:
-            while root < roots.size and rows[roots[root], 1] == rows[roots[root], 1]:
+            while root < roots.size and keys[roots[root], 1] < MET:
                 root += 1
             if root == roots.size:
                 break
@@ -207,11 +216,12 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
             position, stop = base + numbers[f, POSITION], base + numbers[f, SIZE]
             while position < stop:
                 y = children[position]
-                if rows[y, 1] != rows[y, 1]:
-                    if best[y] > OPEN or (best[y] - OPEN) & 1:  # not on the path
+                if keys[y, 1] >= MET:
+                    when = np.int64(keys[y, 1] - OPEN)
+                    if when < 0 or when & 1:  # not on the path
                         visit = y
                         break
-                    numbers[f, LOW] = min(numbers[f, LOW], (OPEN - best[y]) >> 1)
+                    numbers[f, LOW] = min(numbers[f, LOW], when >> 1)
                     if y == numbers[f, NODE]:
                         numbers[f, LOOP] = 1
                 position += 1
@@ -225,21 +235,24 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
                 code = PAUSE
                 break
             f, position, stop, start = -1, 0, 0, top
-            if best[visit] <= EXPANDED:
-                f = (EXPANDED - best[visit]) >> 1
+            if keys[visit, 1] >= EXPANDED:
+                f = np.int64(keys[visit, 1] - EXPANDED) >> 1
                 position, stop = f * most, f * most + numbers[f, SIZE]
             while True:  # expand the state itself and then those children that are new
                 y = visit
                 if f >= 0:
-                    while position < stop and best[children[position]] != NEW:
+                    while position < stop and keys[children[position], 1] != MET:
                         position += 1
                     if position == stop:
                         break
                     y = children[position]
-                elif best[y] != NEW:
+                elif keys[y, 1] != MET:
                     break
                 budget -= 1
                 unpack(strides, keys[y, 0], state)
+                base = top * most
+                into = Edges(below, weights[base : base + most], actions[base : base + most], paid,
+                             about)  # fmt: skip
                 n = expand_one(transition, board, state, into, room)
                 if n < 0:
                     code = REFUSED
@@ -263,7 +276,6 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
                     fetch(keys, max(number[k], 0))
                 for k in range(n):
                     there[k] = keys[max(number[k], 0), 0]
-                base = top * most
                 for k in range(n):
                     z = number[k]
                     if z < 0 or there[k] != wanted[k]:
@@ -271,19 +283,18 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
                         if slots[slot] < 0:
                             slots[slot] = hashed[k] & ~number_bits | count
                             keys[count, 0] = wanted[k]
-                            rows[count, 1] = np.nan
-                            best[count] = NEW
+                            keys[count, 1] = MET
+                            best[count], margins[count], actors[count] = NEW, np.nan, 0
                             count += 1
                         z = slots[slot] & number_bits
                     children[base + k] = z
-                    weights[base + k], actions[base + k] = chances[k], chosen[k]
                     if pays:
                         for p in range(players):
                             rewards[base + k, p] = paid[k, p]
                 edges += n
                 numbers[top, NODE], numbers[top, SIZE] = y, n
                 numbers[top, ACTOR] = JOINTLY if about[0] == SIMULTANEOUS else about[1]
-                best[y] = EXPANDED - 2 * top
+                keys[y, 1] = EXPANDED + np.uint64(2 * top)
                 if f < 0:
                     f, position, stop, start = top, base, base + n, top + 1
                 top += 1
@@ -295,12 +306,12 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
             frame_of[depth] = f
             numbers[f, POSITION], numbers[f, LOW], numbers[f, LOOP] = 0, clock, 0
             numbers[f, START] = start
-            best[visit] = OPEN - 2 * clock
+            keys[visit, 1] = OPEN + np.uint64(2 * clock)
             stack[height] = visit
             clock, height = clock + 1, height + 1
             continue
         x, actor = numbers[f, NODE], numbers[f, ACTOR]
-        if numbers[f, LOW] == (OPEN - best[x]) >> 1:
+        if numbers[f, LOW] == np.int64(keys[x, 1] - OPEN) >> 1:
             if stack[height - 1] != x or numbers[f, LOOP]:
                 code = COMPONENT
                 break
@@ -357,7 +368,7 @@ class Graph:
         met = self._met = Numbering(self.columns, room)
         self._store = Store(
             met.slots, met.rows, met.rows.view(np.float64), np.empty(room, np.int64),
-            np.full(room, np.nan), np.zeros(room, np.int8),
+            np.empty(room), np.empty(room, np.int8),
         )  # fmt: skip
         self._frames = self._new_frames(max(256, 2 * game.max_edges))
         self._at = np.array([-1, 0, 0, 0, 0, 0, 0])
@@ -365,7 +376,7 @@ class Graph:
         self._solve_game = matrix_game_solver(game)
         self._task = Task(
             game.numbers, room_of(game), game.strides, float(self.tolerance),
-            scratch_of(game.max_edges, self.columns),
+            scratch_of(game.max_edges, self.columns), np.empty(game.field_count, np.int64),
         )  # fmt: skip
 
     # --- what it holds -------------------------------------------------------------------------
@@ -536,8 +547,9 @@ class Graph:
         before = self.count
         numbers = self._met.enter(keys)
         self._at[COUNT] = self._met.count
-        self._store.best[before : self.count] = NEW
-        self._store.rows[before : self.count, 1] = np.nan
+        store, new = self._store, slice(before, self.count)
+        store.best[new], store.margins[new], store.actors[new] = NEW, np.nan, 0
+        store.keys[new, 1] = MET
         return numbers
 
     def _grow(self) -> None:
@@ -561,7 +573,7 @@ class Graph:
         if room > len(old.best):
             self._store = Store(
                 met.slots, met.rows, met.rows.view(np.float64), grown(old.best, room),
-                grown(old.margins, room, np.nan), grown(old.actors, room, 0),
+                grown(old.margins, room), grown(old.actors, room),
             )  # fmt: skip
             self._path = self._path._replace(stack=grown(self._path.stack, room))
 

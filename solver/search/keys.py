@@ -235,7 +235,7 @@ class Numbering:
         """Have room for so many keys."""
         if room > len(self.rows):
             self.rows = grown(self.rows, room)
-            self.slots = np.full(1 << (4 * len(self.rows) - 1).bit_length(), -1, np.int32)
+            self.slots = np.full(1 << (2 * len(self.rows) - 1).bit_length(), -1, np.int32)
             rehash(self.slots, self.rows, self.count)
 
     @property
