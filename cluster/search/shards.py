@@ -12,11 +12,12 @@ import heapq
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from luckbase.cluster.search import files
-from luckbase.cluster.search.files import Ask
+from luckbase.cluster.search.files import Ask, AskedKeys
 from luckbase.cluster.table import folder
 from luckbase.cluster.table.entries import digest
 from luckbase.solver.search import find_stages, stages
@@ -44,6 +45,15 @@ Path = tuple[int, ...]
 """
 Asker = tuple[int, Path]
 """The level of a shard that asks, and its path in it."""
+
+
+class Asked(NamedTuple):
+    """What a shard asks; order: of all that is asked of a stage, from the highest level on."""
+
+    order: tuple[int, Path, int]
+    asker: Asker
+    ask: Ask
+    keys: AskedKeys
 
 
 def cutting() -> str:
@@ -117,13 +127,16 @@ class Demand:
         sample, of_sample = roots[some], of_roots[some]
         self._roots = {stage: sample[of_sample == stage] for stage in np.unique(of_sample).tolist()}
         self._looks = Looks(stages, roots, known)
-        self._asks: dict[int, list[tuple[Asker, Ask]]] = {}
+        self._asks: dict[int, list[Asked]] = {}
+        self._boxes: dict[int, tuple[Keys, Keys]] = {}
+        """Where the asks of a stage lie, as far as somebody looked."""
         self._samples: dict[int, Keys] = {}
 
     def add(self, asker: Asker, asks: Iterable[Ask]) -> None:
         """What a shard that is found asks."""
         for one in asks:
-            self._asks.setdefault(one.stage, []).append((asker, one))
+            order = -asker[0], asker[1], one.stage
+            self._asks.setdefault(one.stage, []).append(Asked(order, asker, one, one.keys))
             if one.stage >> 32 != asker[0]:
                 self._total[one.stage] = self._total.get(one.stage, 0) + one.count
                 self._most[one.stage] = max(self._most.get(one.stage, 0), one.count)
@@ -147,10 +160,9 @@ class Demand:
     def _sample(self, stage: int) -> Keys:
         """The sample of what roots and higher levels, all of which are found, ask of a stage."""
         if stage not in self._samples:
-            asks = self._asks.get(stage, ())
             samples = [
-                files.unpacked(one.sample, one.sampled) for asker, one in asks
-                if asker[0] != stage >> 32
+                files.unpacked(one.ask.sample, one.ask.sampled)
+                for one in self._asks.get(stage, ()) if one.asker[0] != stage >> 32
             ]  # fmt: skip
             samples.append(self._roots.get(stage, NO_KEYS))
             self._samples[stage] = np.unique(np.concatenate(samples))
@@ -158,7 +170,7 @@ class Demand:
 
     def done(self, level: int) -> None:
         """A level is found: nobody asks for it any more."""
-        for counts in (self._total, self._most, self._asks, self._samples):
+        for counts in (self._total, self._most, self._asks, self._boxes, self._samples):
             for stage in [stage for stage in counts if stage >> 32 == level]:
                 del counts[stage]
 
@@ -198,13 +210,26 @@ class Demand:
             for stage in sampled if self._keys(stage) * MAX_GROWTH > SHARD_STATES
         }  # fmt: skip
 
-    def of(self, shard: LevelShard) -> list[tuple[Asker, Ask]]:
+    def of(self, shard: LevelShard) -> list[Asked]:
         """The asks that may be met by a shard, from the highest level on."""
-        asks = [one for stage in shard.stages for one in self._asks.get(stage, ())]
-        if asks and not shard.box.whole:
-            meets = self.stages.meet([shard.box], [ask.box for _, ask in asks])[0]
-            asks = [one for one, there in zip(asks, meets.tolist(), strict=True) if there]
-        return sorted(asks, key=lambda one: (-one[0][0], one[0][1], one[1].stage))
+        asks = list[Asked]()
+        for stage in shard.stages:
+            some = self._asks.get(stage, [])
+            if not shard.box.whole:
+                meets = self.stages.meeting(shard.box, *self._boxes_of(stage))
+                some = [some[i] for i in np.flatnonzero(meets).tolist()]
+            asks += some
+        return sorted(asks)
+
+    def _boxes_of(self, stage: int) -> tuple[Keys, Keys]:
+        """The ends of the boxes of a stage's asks; those of new ones are added."""
+        low, high = self._boxes.get(stage, (NO_KEYS, NO_KEYS))
+        asks = self._asks.get(stage, [])
+        if len(asks) > len(low):
+            ends = stages.box_ends([one.ask.box for one in asks[len(low) :]])
+            low, high = np.append(low, ends[0]), np.append(high, ends[1])
+            self._boxes[stage] = low, high
+        return low, high
 
 
 def enough(shard: LevelShard) -> int:
@@ -225,15 +250,33 @@ def boxes_in_order(
 ) -> list[LevelShard]:
     """Shards of boxes, and their states, of some stages; the first one comes to place `first`.
     above: whose part they are; by themselves they are numbered by their places."""
-    places = [box for box, _ in boxes]
-    leads = np.triu(stages.leads(places, places), 1)
+    after = _neighbours(stages, [box for box, _ in boxes])
     return [
         LevelShard(
             (*above, i if above else first + i), numbers, box, states,
-            tuple((first + np.flatnonzero(leads[:, i])).tolist()),
+            tuple(first + k for k in after[i]),
         )
         for i, (box, states) in enumerate(boxes)
     ]  # fmt: skip
+
+
+def _neighbours(stages: Stages, boxes: Sequence[Box]) -> list[list[int]]:
+    """Of each box those before it that lead to it, but not by way of another: who waits for these
+    waits for all."""
+    if not boxes:
+        return []
+    leads = np.packbits(np.triu(stages.leads(boxes, boxes), 1), axis=0, bitorder="little")
+    found: list[list[int]] = []
+    before: list[int] = []  # of each box all that lead to it, a bit each
+    for column in leads.T:
+        left = every = int.from_bytes(column.tobytes(), "little")
+        found.append([])
+        while left:
+            last = left.bit_length() - 1
+            found[-1].append(last)
+            left &= ~(before[last] | 1 << last)
+        before.append(every)
+    return [some[::-1] for some in found]
 
 
 class Order:

@@ -33,7 +33,16 @@ from luckbase.cluster.search import files
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.boundary import UsedTable, let_go, used_ends
 from luckbase.cluster.search.files import Ask, in_file, read_asks
-from luckbase.cluster.search.shards import Above, Asker, Demand, LevelShard, Order, Path, number_of
+from luckbase.cluster.search.shards import (
+    Above,
+    Asked,
+    Asker,
+    Demand,
+    LevelShard,
+    Order,
+    Path,
+    number_of,
+)
 from luckbase.cluster.search.tasks import Below, Find, Found, Sweep, Swept
 from luckbase.cluster.table import folder
 from luckbase.cluster.table.folder import Commits, Piece, ends_of
@@ -46,7 +55,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.search.explore import estimate
 from luckbase.solver.search.find_stages import CACHED, RisingError
 from luckbase.solver.search.keys import NO_KEYS, Keys, unpack_all
-from luckbase.solver.search.stages import WHOLE, Box, Known, Knows, Stages
+from luckbase.solver.search.stages import WHOLE, Box, Known, Knows, Stages, box_ends
 from luckbase.solver.sentences import many
 
 ASK_BYTES, STORED_BYTES = 24, 100
@@ -77,8 +86,8 @@ class StoredStages:
         """Those that may hold states of a box of these stages."""
         found = [one for number in numbers for one in self.of.get(number, ())]
         if found and not box.whole:
-            meets = self.stages.meet([box], [its for _, its in found])[0].tolist()
-            found = [one for one, there in zip(found, meets, strict=True) if there]
+            meets = self.stages.meeting(box, *box_ends([its for _, its in found]))
+            found = [found[i] for i in np.flatnonzero(meets).tolist()]
         return tuple({entry.name: entry for entry, _ in found}.values())
 
 
@@ -250,7 +259,7 @@ class StageSearch(Run[SolvedSearch]):
                 if entry is None:
                     given = self.asks.of(order.shards[i])
                     task = self._task_to_find(i, order.shards[i], given)
-                    return task, [asker for asker, _ in given]
+                    return task, [one.asker for one in given]
                 asks = read_asks(self.storage.read(entry.ask_place))
                 done(i, in_file(asks, entry.ask_place), [Box(*ends) for ends in entry.rest])
             return None
@@ -281,18 +290,16 @@ class StageSearch(Run[SolvedSearch]):
         self._show_found()
         return order.in_order()
 
-    def _task_to_find(
-        self, place: int, shard: LevelShard, asks: Sequence[tuple[Asker, Ask]]
-    ) -> Task:
+    def _task_to_find(self, place: int, shard: LevelShard, asks: Sequence[Asked]) -> Task:
         keys = [self.wanted[stage] for stage in shard.stages if stage in self.wanted]
         stored = tuple[FileEntry, ...]()
         if self.context.stored is not None:
-            boxes = [ask.box for _, ask in asks] + [self.stages.around(some) for some in keys]
+            boxes = [one.ask.box for one in asks] + [self.stages.around(some) for some in keys]
             stored = self.context.stored.files(shard.stages, self._reach(shard, boxes))
         job = Find(
             board=self.game.board, location=self.location, level=self.level, number=place,
             name=self._name(shard), shard=shard, wanted=np.concatenate(keys) if keys else NO_KEYS,
-            asks=tuple(ask.keys for _, ask in asks), known=self._known(shard),
+            asks=tuple(one.keys for one in asks), known=self._known(shard),
             stored=stored, enough=level_shards.enough(shard), sparse=files.SPARSE_BITS,
             used=self.context.used,
         )  # fmt: skip
@@ -467,7 +474,8 @@ class StageSearch(Run[SolvedSearch]):
             file=self._file(piece), error=self.context.error, precision=self.context.precision,
             tolerance=self.context.tolerance, keep=step.keep, commit=step.commit, stored=stored,
         )  # fmt: skip
-        keep = PayoffPlace(i, job.shape, (0, job.shape[0])) if step.keep else None
+        shape = piece.states + 1, 1 + self.game.players
+        keep = PayoffPlace(i, shape, (0, shape[0])) if step.keep else None
         return Task(i, job, piece.memory, reads, keep, stage_file=piece.entry.place)
 
     def commit(self, receipt: Swept) -> None:

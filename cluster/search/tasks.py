@@ -241,11 +241,6 @@ class Sweep(_StageJob):
     commit: bool
     stored: FileEntry | None = None
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The shape of its payoff table."""
-        return self.piece.states + 1, 1 + load_game(self.board).players
-
     def run(
         self, payoffs: Sequence[Any], sent: Sent, out: Floats | None, stop: Stop
     ) -> Iterator[Any]:
@@ -259,7 +254,8 @@ class Sweep(_StageJob):
             raise PayoffsLostError(f"{name} is on no disk any more; what was solved stays")
         if hashlib.sha256(content).hexdigest() != self.piece.entry.sha256:
             raise CorruptTableError(f"{name}: is not as luckbase wrote it")
-        rows, table = np.empty(self.shape) if out is None else out, None
+        shape = self.piece.states + 1, 1 + load_game(self.board).players
+        rows, table = np.empty(shape) if out is None else out, None
         with StageFile(content) as file:
             spans = [list(file.box(i)) for i in range(*self.piece.boxes)]
             if self.stored is not None:

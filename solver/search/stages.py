@@ -153,7 +153,7 @@ class Stages:
         found = np.zeros(len(keys), np.int32)
         if len(boxes) == 1 and boxes[0].whole:
             return found
-        low, high = _ends(boxes)
+        low, high = box_ends(boxes)
         guards = np.uint64(self.inside.guards)
         kernels.boxes_of(self.inside.of(keys), low, high, guards, found)
         return found
@@ -167,17 +167,20 @@ class Stages:
 
     def leads(self, above: Sequence[Box], below: Sequence[Box]) -> NDArray[np.bool_]:
         """(above, below) whether an edge inside a stage may lead from the one box to the other."""
-        high, low = _ends(above)[1], _ends(below)[0]
+        high, low = box_ends(above)[1], box_ends(below)[0]
         guards = np.uint64(self.inside.guards)
         found: NDArray[np.bool_] = ((high[:, None] | guards) - low[None]) & guards == guards
         return found
 
-    def meet(self, some: Sequence[Box], others: Sequence[Box]) -> NDArray[np.bool_]:
-        """(some, others) whether two boxes have a place in common."""
-        return self.leads(some, others) & self.leads(others, some).T
+    def meeting(self, box: Box, low: Keys, high: Keys) -> NDArray[np.bool_]:
+        """(n,) whether a box has a place in common with those of these ends (n,)."""
+        guards = np.uint64(self.inside.guards)
+        leads = ((np.uint64(box.high) | guards) - low) & ((high | guards) - np.uint64(box.low))
+        found: NDArray[np.bool_] = leads & guards == guards
+        return found
 
 
-def _ends(boxes: Sequence[Box]) -> tuple[Keys, Keys]:
+def box_ends(boxes: Sequence[Box]) -> tuple[Keys, Keys]:
     """The ends of boxes, (n,) each."""
     low, high = ([getattr(box, end) for box in boxes] for end in ("low", "high"))
     return np.array(low, np.uint64), np.array(high, np.uint64)
