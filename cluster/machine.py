@@ -245,7 +245,6 @@ class _Peak:
 
 
 def _shared_on_machine() -> int:
-    """Bytes of shared memory in use on this machine."""
     try:
         disk = os.statvfs(SHARED)
     except OSError:

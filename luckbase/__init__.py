@@ -221,9 +221,10 @@ def plan(
 
         return planned(read, folder, workers, memory)
     from luckbase.cluster.search.plan import planned_search
+    from luckbase.solver.search.expand import root_keys
 
     refuse_decisions(store)
-    return planned_search(read, roots_of(game, start), folder, workers)
+    return planned_search(game, root_keys(game, roots_of(game, start)), folder, workers)
 
 
 def solve(

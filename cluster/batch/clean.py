@@ -152,7 +152,6 @@ class _Scope:
         return sorted([*named.values(), *(p for real, p in tables.items() if real not in named)])
 
     def _is_in(self, path: Path) -> bool:
-        """Whether a table is of a board that was named."""
         place = (path.parent.parent.name, path.parent.name)
         if place in {(r.board.game, r.board.name) for r in self.requests if r.board}:
             return True
@@ -184,7 +183,6 @@ def _real(path: Path) -> str:
 
 
 def _board_files(path: Path) -> list[str]:
-    """The board files that a table was solved from."""
     try:
         return [goal.board_file for goal in read_ledger(storage_at(path), path).goals]
     except TableError:

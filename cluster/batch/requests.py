@@ -218,7 +218,6 @@ def _requests(name: BoardName, settings: dict[str, str]) -> Iterator[BoardReques
 
 
 def _requests_at(path: Path, settings: dict[str, str]) -> Iterator[BoardRequest]:
-    """A board file, or those below a folder."""
     if not path.is_dir():
         yield read_request(path, settings)
         return
@@ -331,7 +330,6 @@ class SavedBoards:
         return self._hashes.get(request.key) != request.rules
 
     def _report(self, file: str) -> None:
-        """What is waited for, and that nothing is to be done."""
         requests = [r for r in self._requests if os.path.realpath(r.file) == file]
         errors = [str(request.error) for request in requests if request.error is not None]
         for error in dict.fromkeys(errors):

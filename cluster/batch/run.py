@@ -201,17 +201,16 @@ def _state(
 
 
 def _plan_search(request: BoardRequest, game: Game, start: Any, options: Options) -> Due:
-    from luckbase.cluster.search.plan import plan_below
+    from luckbase.cluster.search.plan import planned_search
     from luckbase.cluster.search.solve import goal_of
     from luckbase.solver.search.expand import root_keys
-    from luckbase.solver.search.keys import unpack_all
 
     keys = root_keys(game, roots_of(game, start))
     goal, part = goal_of(game, keys, options)
     table = table_directory(options.folder, game)
     if not options.force and complete_ledger(game, table, part, goal) is not None:
         return Due(request, "complete", (), table)
-    planned = plan_below(game, unpack_all(game.strides, keys), options.folder, options.workers)
+    planned = planned_search(game, keys, options.folder, options.workers)
     planned.check()
     state, why = "missing", ["nothing below its start yet" if start is None else "nothing below it"]
     if options.force:
@@ -303,7 +302,6 @@ def _solve(request: BoardRequest, start: Any, options: Options) -> Outcome:
 
 
 def _sentence(error: Exception) -> str:
-    """What a solve ended with."""
     cause = getattr(error, "cause", error)  # of an error that a Ray worker sent
     if isinstance(error, LuckbaseError):
         return str(error)
@@ -357,7 +355,7 @@ def _statuses(
             request = read_request(path, settings)
             board = request.board
             reach = board is not None and type(board).reach.intersection(settings)
-            for status in statuses_of([name], results, settings):
+            for status in statuses_of(name, results, settings):
                 yield _for_request(status, request, results) if reach else _for_own_file(status)
 
 

@@ -223,8 +223,6 @@ def read_frequencies(game: Game, path: Path) -> Policy:
 
 
 class _Reader:
-    """Reads a file line by line."""
-
     def __init__(
         self, game: Game, path: Path, turning: TurningPoint, columns: Mapping[str, Column]
     ) -> None:

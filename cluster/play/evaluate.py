@@ -262,19 +262,14 @@ def matrix_of(
         said = f"for games of two, and {game.board.game} has {game.players}"
         raise OptionError(f"{option('matrix')}: {said}")
     root = starts_at(root)
-    every, at_start = split(agents), _is_start(game, root)
-    forms = game.get(ClosedForms)
-    values = []
+    every, at_start, values = split(agents), _is_start(game, root), []
     for first in every:
         row = []
         for second in every:
             names = [first, second]
-            known = at_start and all(isinstance(name, str) for name in names)
-            quick = forms.value(names) if known and forms is not None else None
-            if quick is None:
-                found = evaluate_profile(game, root, for_players(game, names, opener)[1])
-                quick = tuple(found.value.tolist())
-            row.append(quick[0])
+            found: Any = _quick(game, names, facts=False) if at_start else None
+            found = found or evaluate_profile(game, root, for_players(game, names, opener)[1])
+            row.append(float(found.value[0]))
         values.append(tuple(row))
     return Matrix(origin_of(game), tuple(map(name_of, every)), tuple(values))
 
@@ -312,9 +307,8 @@ def simulated(
     names, profile = for_players(game, agents, opener)
     root, tally = starts_at(root), Tally(game) if spread else None
     root, share = _held_starts(root, profile)
-    known = _is_start(game, root) and all(isinstance(agent, str) for agent in split(agents))
-    forms = game.get(ClosedForms) if known else None
-    exact = None if forms is None else forms.value(names)
+    quick = _quick(game, split(agents), facts=False) if _is_start(game, root) else None
+    exact = None if quick is None else quick.value
     try:
         found = evaluate_profile(game, root, profile, max_states=max_states)
         exact = tuple(found.value.tolist())

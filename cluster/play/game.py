@@ -344,7 +344,6 @@ class Play:
         return True
 
     def _result(self) -> str:
-        """Who has won, or what everybody gets."""
         if self.game.pays_chances:
             won = np.flatnonzero(self.returns == 1.0)
             if len(won):

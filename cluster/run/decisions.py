@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from luckbase.cluster.machine import PROCESS_BYTES, cores, memory_to_use
+from luckbase.cluster.machine import cores, memory_to_use
 from luckbase.cluster.run import tiers as full
 from luckbase.cluster.run.driver import memory_budget, solve_table
 from luckbase.cluster.run.options import Options, SolveOptions
@@ -44,7 +44,6 @@ from luckbase.cluster.table.decisions import (
     write_blocks,
     write_runs,
 )
-from luckbase.cluster.table.folder import drop_files
 from luckbase.cluster.table.format import (
     FileReceipt,
     file_entry,
@@ -53,15 +52,7 @@ from luckbase.cluster.table.format import (
     tier_files,
     write_tier,
 )
-from luckbase.cluster.table.ledger import (
-    DECISIONS,
-    RUNS,
-    TIERS,
-    Goal,
-    Ledger,
-    table_directory,
-)
-from luckbase.cluster.table.place import storage_at
+from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS, Goal, Ledger
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
@@ -200,23 +191,11 @@ def planned(
     """The plan of a board's table of decisions. Raises OptionError where it can have none."""
     layout = load_game(board).need(DecisionLayout)
     dense, plan, order = layout.layout, make_plan(layout, payoffs_of), layout.tiers()
-    levels: dict[Any, list[int]] = {}
-    for tier, memory_of in zip(order, plan.memory_of, strict=True):
-        none = (dense.tier_name(tier), "")
-        level = levels.setdefault(next(iter(dense.tier_fields(tier).items()), none), [0, 0, 0])
-        level[0] += 1
-        level[1] += dense.rows(tier)
-        level[2] = max(level[2], memory_of)
-    listed = (full.Level(f"{name} {v}".strip(), *of) for (name, v), of in sorted(levels.items()))
     budget, count = memory_to_use() if memory is None else memory, workers or cores()
     side = slots_for(plan, budget, count)
-    peak = sum(sorted((s.memory for s in plan.shards), reverse=True)[:side])
-    return full.Planned(
-        board.name, len(order), len(plan.shards), plan.rows, plan.table_bytes,
-        plan.kept_bytes, peak + side * plan.kept_bytes + PROCESS_BYTES, plan.seconds / count,
-        count, tuple(listed), plan, table_directory(results.absolute(), layout.layout.game),
-        budget, dense.smaller,
-    )  # fmt: skip
+    peak = plan.peak_memory(side) + (side - 1) * plan.kept_bytes
+    pieces = zip(order, map(dense.rows, order), plan.memory_of, strict=True)
+    return full.said_of(dense, plan, pieces, results, peak, count, budget)
 
 
 def slots_for(plan: full.Plan, memory: int, count: int) -> int:
@@ -251,11 +230,6 @@ class _Decisions(full.FullTable):
         of_tier = zip(tiers, self.plan.of_tier, strict=True)
         kept = sum(self.layout.rows(tier) for tier, names in of_tier if files >= {*names})
         return replace(super().report(table, ledger, goal), kept=kept)
-
-    def forget(self, table: Path, ledger: Ledger) -> None:
-        every = [e.name for part in (DECISIONS, RUNS, TIERS) for e in ledger.of_part(part)]
-        anew, wanted = self.margin and not ledger.margin, self.plan.names
-        drop_files(storage_at(table), ledger, [n for n in every if anew or n in wanted])
 
     def run(self, report: SolvedTiers) -> full.TierRun:
         return _Run(self, report)

@@ -131,7 +131,6 @@ class Solved(Result):
         return sum(entry.bytes for entry in self.files)
 
     def _repr_html_(self) -> str:
-        """What was solved, in a notebook."""
         ledger = self.ledger
         how = many(self.workers, "Ray worker" if self.ray else "thread")
         rows = [("states", f"{self.states:,} solved now, {self.kept:,} were there"),

@@ -78,8 +78,6 @@ Note = Callable[..., None]
 
 @dataclass(eq=False)
 class _Running:
-    """A task that is on its way."""
-
     task: Task
     payoffs: tuple[Any, ...]
     sent: dict[str, Any] = field(default_factory=dict)
@@ -187,11 +185,11 @@ class RayWorkers:
                 bytes_at[node] += size
         return choose_node(load, bytes_at)
 
-    def _there(self, node: str) -> dict[str, Any]:
-        """The options of a task that is to run on a node, elsewhere where that is gone."""
+    def _there(self, node: str, soft: bool = True) -> dict[str, Any]:
+        """The options of a task that is to run on a node; soft: elsewhere where that is gone."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        return {"scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=True)}
+        return {"scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=soft)}
 
     def _payoffs(self, tier: int, node: str) -> Any:
         """The payoffs of a tier that is kept; one in parts is put together once on each node, which
@@ -321,10 +319,8 @@ class RayWorkers:
         """What one node does with those on its disk (`nodes.with_its_disk`), or this process."""
         if not node:
             return self._ray.put(with_its_disk(self._location, does, *given))
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-        there = NodeAffinitySchedulingStrategy(node, soft=False)
-        return self._disks.options(scheduling_strategy=there).remote(self._location, does, *given)
+        there = self._there(node, soft=False)
+        return self._disks.options(**there).remote(self._location, does, *given)
 
     @property
     def _with_disks(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -272,22 +272,30 @@ def planned(
 ) -> Planned:
     """The plan of a board's full table. Raises BoardError, OptionError where it has none."""
     layout = load_layout(board)
-    count = workers or cores()
+    count, budget = workers or cores(), memory_to_use() if memory is None else memory
     plan, tiers = make_plan(layout, count), layout.tiers()
+    pieces = [(tiers[index], shard.rows, shard.memory)
+              for shard, (index, _) in zip(plan.shards, plan.parts, strict=True)]  # fmt: skip
+    return said_of(layout, plan, pieces, results, plan.peak_memory(count), count, budget)
+
+
+def said_of(
+    layout: Layout[Any], plan: Plan, pieces: Iterable[tuple[Any, int, int]], results: Path,
+    peak: int, workers: int, budget: int,
+) -> Planned:  # fmt: skip
+    """What a plan says. pieces: of each the tier, its states and bytes; peak: bytes in use."""
     levels: dict[Any, list[int]] = {}
-    for shard, (index, _) in zip(plan.shards, plan.parts, strict=True):
-        fields = layout.tier_fields(tiers[index])
-        none = (layout.tier_name(tiers[index]), "")
-        level = levels.setdefault(next(iter(fields.items()), none), [0, 0, 0])
+    for tier, rows, memory in pieces:
+        none = (layout.tier_name(tier), "")
+        level = levels.setdefault(next(iter(layout.tier_fields(tier).items()), none), [0, 0, 0])
         level[0] += 1
-        level[1] += shard.rows
-        level[2] = max(level[2], shard.memory)
+        level[1] += rows
+        level[2] = max(level[2], memory)
     listed = (Level(f"{name} {value}".strip(), *of) for (name, value), of in sorted(levels.items()))
     return Planned(
-        board.name, len(tiers), len(plan.shards), plan.rows, plan.table_bytes, plan.kept_bytes,
-        plan.peak_memory(count), plan.seconds / count, count, tuple(listed), plan,
-        table_directory(results.absolute(), layout.game),
-        memory_to_use() if memory is None else memory, layout.smaller,
+        layout.game.board.name, len(layout.tiers()), len(plan.shards), plan.rows, plan.table_bytes,
+        plan.kept_bytes, peak, plan.seconds / workers, workers, tuple(listed), plan,
+        table_directory(results.absolute(), layout.game), budget, layout.smaller,
     )  # fmt: skip
 
 
@@ -353,9 +361,8 @@ class FullTable(Work[SolvedTiers]):
 
     def forget(self, table: Path, ledger: Ledger) -> None:
         # All of the part where its files get another column, else what is wanted.
-        anew = self.margin and not ledger.margin
-        every = [entry.name for entry in ledger.of_part(TIERS)]
-        wanted = self.plan.names
+        anew, wanted = self.margin and not ledger.margin, self.plan.names
+        every = [e.name for part in (self.part, *self.others) for e in ledger.of_part(part)]
         drop_files(storage_at(table), ledger, [n for n in every if anew or n in wanted])
 
     def compile(self) -> None:
@@ -446,14 +453,10 @@ class TierRun(Run[SolvedTiers]):
             self.plan.shards, workers=self.workers.slots, memory=self.memory, committed=there,
             stored=there if self.exact else (), ahead=AHEAD if self.options.joins else 1,
         )  # fmt: skip
-        self.note_waiting(schedule)
-        return schedule
-
-    def note_waiting(self, schedule: Schedule) -> None:
-        """How much there is to do."""
-        shards, waiting = self.plan.shards, schedule.waiting
+        waiting = schedule.waiting
         self.shards_total = self.shards + sum(self.plan.parts[i][1] != FACE for i in waiting)
-        self.rows_total = self.progress().rows + sum(shards[i].rows for i in waiting)
+        self.rows_total = self.progress().rows + sum(self.plan.shards[i].rows for i in waiting)
+        return schedule
 
     def progress(self) -> Progress:
         done = self.rows + self.again + self.read

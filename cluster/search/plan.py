@@ -19,13 +19,10 @@ from luckbase.cluster.search.shards import FIND_BYTES, SHARD_STATES
 from luckbase.cluster.table.folder import SWEEP_BYTES
 from luckbase.cluster.table.ledger import table_directory
 from luckbase.cluster.table.place import is_uri
-from luckbase.solver import load_game
-from luckbase.solver.board.model import Board
-from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Level, hints
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import PythonOnly, Result, Rounded
-from luckbase.solver.search.expand import expand, root_keys
+from luckbase.solver.search.expand import expand
 from luckbase.solver.search.explore import Estimate, estimate
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all
 from luckbase.solver.search.stages import Stages
@@ -93,18 +90,11 @@ class PlannedSearch(Result):
 
 
 def planned_search(
-    board: Board, roots: Ints | None, results: Path, workers: int | None = None
+    game: Game, keys: Keys, results: Path, workers: int | None = None
 ) -> PlannedSearch:
-    """The plan of a search below canonical `roots` (m, fields), or below the game's start.
-
-    Raises OptionError where a start is missing, StateError as `solver.search.explore`.
-    """
-    game = load_game(board)
-    return plan_below(game, unpack_all(game.strides, root_keys(game, roots)), results, workers)
-
-
-def plan_below(game: Game, roots: Ints, results: Path, workers: int | None = None) -> PlannedSearch:
-    """The same of a game."""
+    """The plan of a search below the states of these keys. Raises StateError as
+    `solver.search.explore`."""
+    roots = unpack_all(game.strides, keys)
     count, found = workers or cores(), estimate(game, roots)
     states = found.states
     level = None

@@ -16,7 +16,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +34,7 @@ from luckbase.cluster.search.boundary import UsedTable, used_ends
 from luckbase.cluster.search.files import Ask, AskedKeys, StageFile
 from luckbase.cluster.table.folder import Piece
 from luckbase.cluster.table.keyed import GIVEN, SOLVED, PayoffTable, write_states
-from luckbase.cluster.table.ledger import SHARDS, FileEntry, ask_name, stage_name
+from luckbase.cluster.table.ledger import SHARDS, FileEntry, stage_name
 from luckbase.cluster.table.place import storage_at
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver import load_game
@@ -146,12 +145,13 @@ class Find(_StageJob):
                 met = [_within(stages, keys, spans) for keys in met]
             asks = self._asks(stages, demand, spans)
             content = files.write_asks(asks)
-            sha256, size = _sha256(path), path.stat().st_size
+            with path.open("rb") as file:
+                sha256, size = hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
             name = stage_name(self.place, sha256)
             self.location.keep(name, path)
         asks_sha256 = hashlib.sha256(content).hexdigest()
         if self.location.shared:
-            at = ask_name(self.place, asks_sha256)
+            at = stage_name(self.place, asks_sha256, "asks")
             storage_at(self.location.table).put_if_absent(at, content)
             asks, content = files.in_file(asks, at), b""
         receipt = Found(
@@ -189,11 +189,6 @@ def _merged(lists: Sequence[Keys]) -> Keys:
         keys = np.sort(np.concatenate(lists), kind="stable")  # it merges what is in order
         keys = keys[np.append(True, keys[1:] != keys[:-1])]
     return keys
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -188,7 +188,6 @@ class Answer(Result):
         )
 
     def _repr_html_(self) -> str:
-        """The answer in a notebook."""
         heads, rows = self.table()
         best = next((i for i, row in enumerate(rows) if row[0] == self.best), -1)
         state = f"{self.board}  {sentences.fields(self.state)}"
@@ -464,19 +463,11 @@ def actions_of_part(
         found = replace(found, best=best, ties=ties, margins=margins)
     if solved.all():
         return found
-    at, others = np.flatnonzero(~solved), np.flatnonzero(solved)
-    return joined([(others, found.only(others)), (at, _best_alone(found.only(at), rows, at))])
-
-
-def _best_alone(found: EveryAction, rows: Rows, at: Ints) -> EveryAction:
-    """Of rows `at` that another table gave: the best action alone, as it has it."""
-    codes = np.where(found.to_act > 0, rows.best[at], -1)
-    known = codes >= 0
-    return replace(
-        found, first=np.concatenate([[0], np.cumsum(known)]), names=tuple(rows.labels),
-        named=codes[known].astype(np.int64), q=found.values[known], best=np.where(known, 0, -1),
-        ties=np.zeros(len(at), bool),
-    )  # fmt: skip
+    at, others = np.flatnonzero(~solved), np.flatnonzero(solved)  # given by another table
+    given = replace(rows, values=values[at], best=rows.best[at])
+    alone = best_alone(edges.actors[at], edges.terminal[at], given, part.error)
+    alone = replace(alone, margins=found.margins[at])
+    return joined([(others, found.only(others)), (at, alone)])
 
 
 def stepped(

@@ -15,10 +15,10 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from operator import and_
+from operator import and_, eq, ge, gt, le, lt, ne
 from typing import Any
 
 import numpy as np
@@ -154,6 +154,14 @@ def _natural(name: str) -> list[tuple[int, int, str]]:
     return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts]
 
 
+OPS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "==": eq,
+    "!=": ne,
+    "<": lt,
+    "<=": le,
+    ">": gt,
+    ">=": ge,
+}
 _WORD = re.compile(r"([A-Za-z_][A-Za-z_0-9]*)\s*(==|!=|<=|>=|=|<|>)\s*(.*)", re.DOTALL)
 
 Span = tuple[Any, Any]
@@ -183,10 +191,7 @@ class Condition:
         field, value = pc.field(self.column), pa.scalar(self.value, self.kind)
         if self.other is not None:
             field, value = (pc.field(name).cast(self.kind, safe=False) for name in self.columns)
-        return {
-            "==": field == value, "!=": field != value, "<": field < value,
-            "<=": field <= value, ">": field > value, ">=": field >= value,
-        }[self.op]  # fmt: skip
+        return OPS[self.op](field, value)
 
     def may_hold(self, span: Span, others: Span | None = None) -> bool:
         """Whether it can hold of a value between these, both included. others: the same of the

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
@@ -310,7 +310,6 @@ class Comparison(Result):
         )
 
     def _apart(self) -> list[str]:
-        """What is counted apart."""
         apart = [f"{many(self.toss_ups, 'toss-up')} went another way"] if self.toss_ups else []
         if self.toss_ups_worst > self.tolerance:
             apart[-1] += f" (deciding as before costs {self.amount(self.toss_ups_worst)} at most)"
@@ -329,7 +328,6 @@ class Comparison(Result):
         return apart
 
     def _repr_html_(self) -> str:
-        """The comparison in a notebook."""
         missing = ", ".join(
             f"{count:,} of the {name} table"
             for name, count in zip(("first", "second"), self.only, strict=True) if count
@@ -356,15 +354,26 @@ def threshold_difference(
     for pair, n in counts.items():
         for i in (0, 1):
             each[i][pair[i]] += n
-    found = ThresholdDifference(
-        threshold.who, threshold.does, lines=sum(counts.values()),
-        sooner=sum(n for (old, new), n in counts.items() if new < old),
-        later=sum(n for (old, new), n in counts.items() if new > old),
-        first=_span(each[0]), second=_span(each[1]), never=(each[0][NEVER], each[1][NEVER]),
+    lines, first, second = sum(counts.values()), _span(each[0]), _span(each[1])
+    sooner = sum(n for (old, new), n in counts.items() if new < old)
+    later = sum(n for (old, new), n in counts.items() if new > old)
+    middle = tuple(
+        NEVER if span is None or span[1] is None else span[1] for span in (first, second)
+    )
+    if (sooner or later) and middle[0] == middle[1]:  # what moved most often
+        _, middle = min((-n, pair) for pair, n in counts.items() if pair[0] != pair[1])
+    before, now = (
+        "never" if number == NEVER else f"{threshold.at} {threshold.say(number)}"
+        for number in middle
+    )
+    said = f"now {now}, before {before}" if before != now else f"{now}, as before"
+    if sooner or later:
+        said += f"; moved in {sooner + later:,} of {many(lines, 'case')}"
+    sentence = f"{threshold.who} {threshold.does}: {said}"
+    return ThresholdDifference(
+        threshold.who, threshold.does, lines, sooner, later, first, second,
+        (each[0][NEVER], each[1][NEVER]), before, now, sentence,
     )  # fmt: skip
-    moved = [(-n, pair) for pair, n in counts.items() if pair[0] != pair[1]]
-    _, often = min(moved, default=(0, (NEVER, NEVER)))
-    return in_words(threshold, found, often)
 
 
 def _span(counts: Counter[int]) -> Span | None:
@@ -377,25 +386,3 @@ def _span(counts: Counter[int]) -> Span | None:
     ends = np.cumsum([counts[value] for value in values])
     middle = values[int(np.searchsorted(ends, (int(ends[-1]) + 1) // 2))]
     return numbers[0], None if middle == NEVER else middle, numbers[-1]
-
-
-# --- in words ------------------------------------------------------------------------------------
-
-
-def in_words(
-    threshold: Threshold, found: ThresholdDifference, often: tuple[int, int]
-) -> ThresholdDifference:
-    """With what it says; often: from what to what number it moved most often."""
-    middle = tuple(
-        NEVER if span is None or span[1] is None else span[1]
-        for span in (found.first, found.second)
-    )
-    before, now = (
-        "never" if number == NEVER else f"{threshold.at} {threshold.say(number)}"
-        for number in (often if found.moved and middle[0] == middle[1] else middle)
-    )
-    said = f"now {now}, before {before}" if before != now else f"{now}, as before"
-    if found.moved:
-        said += f"; moved in {found.moved:,} of {many(found.lines, 'case')}"
-    sentence = f"{threshold.who} {threshold.does}: {said}"
-    return replace(found, before=before, now=now, sentence=sentence)

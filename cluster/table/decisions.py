@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.table.format import (
     FileReceipt,
-    RowGroups,
     SealedFile,
     about_file,
     as_table,
@@ -38,18 +37,17 @@ from luckbase.cluster.table.format import (
     constants,
     flush_and_seal,
     in_threads,
-    labelled,
     names_column,
     row_group_rows,
+    tier_columns,
     tier_stem,
 )
-from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS, FileEntry, Ledger
-from luckbase.cluster.table.parts import OVER, Batch, MayHold, Rows, TierPart, named
+from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS, FileEntry
+from luckbase.cluster.table.parts import Batch, MayHold, Rows, TierPart, Wanted
 from luckbase.cluster.table.storage import Storage
-from luckbase.solver.game.arrays import Decisions, Floats, Ints, Runs
+from luckbase.solver.game.arrays import Decisions, Ints, Runs
 from luckbase.solver.game.capabilities import NOBODY, DecisionLayout
 from luckbase.solver.game.game import Game, Stopped
-from luckbase.solver.search.bellman import final_payoffs
 
 CLASSES = (0.001, 0.005, 0.01, 0.02, 0.05)
 """Where the classes of margins end, in shares of the largest payoff (.1 to 5 points): 1 is below
@@ -179,7 +177,14 @@ def write_runs(
     try:
         for batch in in_threads(made, layout.runs(tier, codes), dense.threads):
             if writer is None:
-                writer = _run_writer(path, batch.schema)
+                names = batch.schema.names
+                writer = pq.ParquetWriter(
+                    path, batch.schema, compression="zstd", compression_level=_ZSTD,
+                    use_dictionary=[name for name in names if name not in ("from", "to")],
+                    write_statistics=names[:6],
+                    store_schema=False,  # text is text to every reader, however we hand it over
+                    write_page_checksum=True,
+                )  # fmt: skip
                 writer.add_key_value_metadata(about_file(dense.game, tier_stem(dense, tier), 0.0))
             writer.write_table(batch, row_group_size=RUN_ROWS)
     finally:
@@ -205,16 +210,6 @@ def _run_table(
     return as_table(columns)
 
 
-def _run_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    return pq.ParquetWriter(
-        path, schema, compression="zstd", compression_level=_ZSTD,
-        use_dictionary=[name for name in schema.names if name not in ("from", "to")],
-        write_statistics=schema.names[:6],
-        store_schema=False,  # text is text to every reader, however we hand it over
-        write_page_checksum=True,
-    )  # fmt: skip
-
-
 # --- read ----------------------------------------------------------------------------------------
 
 
@@ -223,15 +218,11 @@ class DecisionPart(TierPart):
 
     dense = False
     paid = False
+    sealed = SealedBlocks
 
-    def __init__(
-        self, storage: Storage, where: Path, ledger: Ledger, name: str, game: Game
-    ) -> None:
-        super().__init__(storage, where, ledger, name, game)
-        self.groups = RowGroups(
-            storage, where, ledger.of_part(name), self.decode, ledger.footers, SealedBlocks
-        )
-        self.plan = game.need(DecisionLayout)
+    def __init__(self, *of: Any) -> None:
+        super().__init__(*of)
+        self.plan = self.game.need(DecisionLayout)
         self.action_names = [*self.layout.best_names]
 
     @property
@@ -271,11 +262,8 @@ class DecisionPart(TierPart):
         self.groups.each(order, "codes", use)
         return found, files >= 0
 
-    def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-        payoffs, over = np.zeros((len(states), self.game.players)), self.keys(states) == OVER
-        if over.any():
-            payoffs[over] = final_payoffs(self.game, np.ascontiguousarray(states)[over])
-        return payoffs, over
+    def wanted(self, keys: Ints) -> Wanted:
+        return []  # no payoffs, and a block is small: read when it is needed
 
     def stored(self, states: Ints) -> Rows:
         codes, there = self.codes(states)
@@ -286,8 +274,7 @@ class DecisionPart(TierPart):
         return Rows(np.asarray(states).__getitem__, payoffs, best, self.action_names, none)
 
     def stored_best(self, states: Ints) -> list[str | None]:
-        codes, there = self.codes(states)
-        return named(np.where(there, best_in(codes), np.int16(-1)), self.action_names)
+        return self.stored(states).best_names
 
     @property
     def schema(self) -> pa.Schema:
@@ -317,30 +304,13 @@ class DecisionPart(TierPart):
                 codes = self.tier_codes(self.entries.index(entry))
                 size = row_group_rows(self.layout, tier)
                 for start in range(0, entry.rows, size):
-                    stop = min(start + size, entry.rows)
-                    rows = self._rows_of(tier, start, codes[start:stop], columns)
+                    best = best_in(codes[start : start + size])
+                    found = tier_columns(self.layout, tier, (start, start + len(best)), best)
+                    rows = {k: v for k, v in found.items() if columns is None or k in columns}
                     states = partial(self.states_in, entry, start, None)
-                    yield Batch(rows, before + start, states)
+                    yield Batch(as_table(rows), before + start, states)
             before += entry.rows
-
-    def rows_of(self, batch: Batch) -> Rows:
-        best, labels = labelled(batch.rows.column("best"))
-        nothing = np.full((len(best), self.game.players), np.nan)
-        return Rows(batch.states, nothing, best, labels)
-
-    def _rows_of(
-        self, tier: Any, start: int, codes: NDArray[np.uint8], columns: Collection[str] | None
-    ) -> pa.Table:
-        stop, fields = start + len(codes), self.layout.tier_fields(tier)
-        found: dict[str, Any] = constants(fields, len(codes))
-        found |= self.layout.state_rows(tier, start, stop)
-        found["best"] = names_column(best_in(codes), self.layout.best_names)
-        found["to_act"] = self.layout.acting_rows(tier, start, stop)
-        return as_table({k: v for k, v in found.items() if columns is None or k in columns})
 
     def margin_class(self, state: Ints) -> str:
         """The class of the margin of one state (fields,), in points; "" where none is stored."""
         return CLASS_NAMES[int(self.codes(state.reshape(1, -1))[0][0]) >> 4]
-
-    def fetch(self, states: Ints) -> None:
-        """Nothing: a block is read when it is needed, and is small."""

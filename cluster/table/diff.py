@@ -202,7 +202,9 @@ def _look(prices: Prices, groups: Groups, slack: float, pair: Pair) -> _Seen:
         first.states(at), second.states(at), best[0][at], best[1][at], gap[at], margins
     )
     stand = classify(game, second.states(np.arange(n)), groups)
-    cells = cells_of(groups, stand.x, stand.y)
+    wide, high = (axis.cells for axis in groups.axes)
+    inside = (stand.x >= 0) & (stand.y >= 0) & (stand.x < wide) & (stand.y < high)
+    cells = np.where(inside, stand.x * high + stand.y, -1)
     decided = stand.groups >= 0
     on = np.flatnonzero(stand.thresholds >= 0)
     which, taken = stand.thresholds[on], np.zeros((len(on), 2), bool)
@@ -221,18 +223,10 @@ def _look(prices: Prices, groups: Groups, slack: float, pair: Pair) -> _Seen:
     )  # fmt: skip
 
 
-def cells_of(groups: Groups, x: Ints, y: Ints) -> Ints:
-    """Cells of the picture as one number each; -1 outside."""
-    inside = (x >= 0) & (y >= 0) & (x < groups.axes[0].cells) & (y < groups.axes[1].cells)
-    return np.where(inside, x * groups.axes[1].cells + y, -1)
-
-
 # --- all of them ---------------------------------------------------------------------------------
 
 
 class _Tally:
-    """What was found so far."""
-
     def __init__(
         self, second: Lookup, groups: Groups, worst: int, write: Write | None, whole: bool
     ) -> None:

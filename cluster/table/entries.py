@@ -201,7 +201,6 @@ class Entries:
             return list(pool.map(self.storage.read, names))
 
     def _entry(self, number: int, content: bytes) -> Entry:
-        """An entry as its bytes say it."""
         head: dict[str, Any] = {}
         try:
             first, _, text = content.decode().partition("\n")
@@ -216,7 +215,6 @@ class Entries:
         return Entry(number, head.get("kind", ADDS), lines, head.get("holder", ""), damage)
 
     def _numbers(self) -> list[int]:
-        """The numbers that are there, ascending."""
         names = filter(is_entry, self.storage.list(LINES))
         return sorted(int(name.removeprefix(LINES)) for name in names)
 

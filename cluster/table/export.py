@@ -246,7 +246,6 @@ def _matching(part: Part, batch: Batch, where: Where, stored: pa.Schema) -> Ints
 
 
 def _fitted(rows: pa.Table, part: Part, schema: pa.Schema) -> pa.Table:
-    """The rows with all columns of the schema."""
     arrays = []
     for column in schema:
         if column.name == PART:
@@ -371,12 +370,10 @@ def _all_rows(table: Lookup, kind: str, out: str, where: Any, options: ExportOpt
         )
         raise OptionError(f"{option('format')}: {kind}: has all rows and columns; {said}")
     table.need_payoffs(kind)
+    from luckbase.cluster.table.other_formats import write_commit, write_process
+
     if kind == DELTA:
-        from luckbase.cluster.table.other_formats import write_commit
-
         return Exported(*write_commit(table))
-    from luckbase.cluster.table.other_formats import write_process
-
     states, size = write_process(table, out, options.get("on_rows", nobody))
     return Exported(out, states, ["state", "choice", "next", "chance"], size)
 
@@ -454,8 +451,6 @@ def _parquet(file: Any, schema: pa.Schema, out: str) -> Iterator[Write]:
 
 @contextmanager
 def _json_lines(file: Any, schema: pa.Schema, out: str) -> Iterator[Write]:
-    """A JSON object a line."""
-
     def write(batch: pa.RecordBatch) -> None:
         for row in batch.to_pylist():
             file.write(json.dumps(row).encode() + b"\n")

@@ -269,7 +269,6 @@ class Status(Result):
     stores: str = "payoffs"
 
     def _repr_html_(self) -> str:
-        """The status in a notebook."""
         files = f"{self.tiers:,} of {sentences.many(self.tiers_in_all, 'file')}"
         rows = [("options", sentences.fields(self.options)), ("states", f"{self.states:,}"),
                 ("full table", files * bool(self.tiers_in_all)),
@@ -279,25 +278,17 @@ class Status(Result):
         return html_facts(f"{self.state}: {self.table}", rows)
 
 
-def statuses_of(
-    names: Sequence[str], results: Path, settings: Mapping[str, str] = {}
-) -> list[Status]:
-    """The status of the tables that are named, by directory or board file: all of a board file,
-    with settings the one with these rules.
+def statuses_of(name: str, results: Path, settings: dict[str, str]) -> list[Status]:
+    """The status of the table that is named by its directory, or of all tables of a board file;
+    with settings of the one with these rules.
 
     Raises OptionError, MissingTableError for what is not there.
     """
-    chosen: list[Path] = []
-    for name in names:
-        path = place_of(name)
-        if path.is_dir():
-            chosen.append(path)
-            continue
-        if not is_there(path):
-            raise OptionError(f"{name}: no such table or board file{meant(path)}")
-        of_board = [] if settings else tables_of(read_board(path), results)
-        chosen += of_board or [find_table(name, results, dict(settings)).path]
-    return [status_of(path) for path in chosen]
+    path = place_of(name)
+    if path.is_dir():
+        return [status_of(path)]
+    of_board = tables_of(read_board(path), results) if is_there(path) and not settings else []
+    return [status_of(each) for each in of_board or [find_table(name, results, settings).path]]
 
 
 def status_of(path: Path) -> Status:
@@ -308,15 +299,12 @@ def status_of(path: Path) -> Status:
         stale, bad = why_stale(ledger), damaged_files(storage, path, ledger)
         goal = ledger.furthest
         shown = changed_options(ledger.board({} if goal is None else goal.reach))
-    except UnknownGameError as error:
-        return Status(
-            str(path), "refused", {}, states=ledger.rows, bytes=ledger.bytes, why=(str(error),),
-            running=running(path), date=_changed_at(path),
-        )  # fmt: skip
     except TableError as error:
+        unknown = isinstance(error, UnknownGameError)
+        states, size = (ledger.rows, ledger.bytes) if unknown else (0, 0)
         return Status(
-            str(path), "damaged", {}, why=(str(error),), running=running(path),
-            date=_changed_at(path),
+            str(path), "refused" if unknown else "damaged", {}, states=states, bytes=size,
+            why=(str(error),), running=running(path), date=_changed_at(path),
         )  # fmt: skip
     state, why = _state(ledger, stale, bad, results_of(path))
     return Status(

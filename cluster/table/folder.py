@@ -23,7 +23,6 @@ import time
 import zlib
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -133,25 +132,23 @@ def begin(storage: Storage, where: Path, head: Head, holder: str, lapsed: bool =
     """
     entries = Entries(storage, head.identity)
     entries.begin(holder, lapsed)
-    ledger = _read_lines(where, entries, head, lenient=True)
+    ledger = read_lines(where, entries, head)
     ledger.entries = entries
     return ledger
 
 
-def read_ledger(
-    storage: Storage, where: Path, *, head: Head | None = None, lenient: bool = False
-) -> Ledger:
-    """The ledger of the table at `where`, of its index where it has one and the head is not known.
-
-    Raises as `read_head`, and CorruptTableError for a line that is not as luckbase wrote it, unless
-    `lenient`: such a line then counts as not written, and `Ledger.damage` says so.
-    """
-    if head is None and (content := read_index(storage)) is not None:
-        indexed = _indexed(content, where)
-        if indexed is not None:
-            return indexed
-    head = head or read_head(storage, where)
-    return _read_lines(where, Entries(storage, head.identity), head, lenient)
+def read_ledger(storage: Storage, where: Path) -> Ledger:
+    """The ledger of the table at `where`, of its index where it has one. Raises as `read_head`, and
+    CorruptTableError for a line that is not as luckbase wrote it."""
+    content = read_index(storage)
+    indexed = None if content is None else _indexed(content, where)
+    if indexed is not None:
+        return indexed
+    head = read_head(storage, where)
+    ledger = read_lines(where, Entries(storage, head.identity), head)
+    if ledger.damage:
+        raise CorruptTableError(ledger.damage[-1])
+    return ledger
 
 
 def _indexed(content: bytes, where: Path) -> Ledger | None:
@@ -169,7 +166,9 @@ def _indexed(content: bytes, where: Path) -> Ledger | None:
     return ledger
 
 
-def _read_lines(where: Path, entries: Entries, head: Head, lenient: bool) -> Ledger:
+def read_lines(where: Path, entries: Entries, head: Head) -> Ledger:
+    """What the entries of a table say. A line that is not as it was written counts as none, and
+    `Ledger.damage` says so."""
     ledger = Ledger(head)
     for entry in entries.read():
         lost = [entry.damage] if entry.damage else []
@@ -179,8 +178,6 @@ def _read_lines(where: Path, entries: Entries, head: Head, lenient: bool) -> Led
             except (ValueError, RecursionError) as error:
                 lost.append(f"line {number}: {error}")
         ledger.damage += [_changed(where / entry.name, why) for why in lost]
-    if ledger.damage and not lenient:
-        raise CorruptTableError(ledger.damage[-1])
     ledger.compacted = entries.standing is not None
     return ledger
 
@@ -360,22 +357,21 @@ def check_bytes(
     on_rows: told how many rows lie in those that were read, and in all. checked: row groups, by
     file, that were read before."""
     from luckbase.cluster.machine import cores
+    from luckbase.cluster.table.format import in_threads  # brings pyarrow
 
     found = damaged_files(storage, where, ledger)
     entries = [entry for name, entry in sorted(ledger.files.items()) if name not in found]
     rows, total = 0, sum(entry.rows for entry in entries)
-    pool = ThreadPoolExecutor(cores())
-    try:
+    on_rows(rows, total)
+
+    def why_wrong(entry: FileEntry) -> str | None:
+        return _why_wrong(storage, where, entry, checked.get(entry.name, set()))
+
+    for entry, why in zip(entries, in_threads(why_wrong, entries, cores()), strict=True):
+        if why:
+            found[entry.name] = why
+        rows += entry.rows
         on_rows(rows, total)
-        known = [checked.get(entry.name, set()) for entry in entries]
-        found_wrong = pool.map(lambda *of: _why_wrong(storage, where, *of), entries, known)
-        for entry, why in zip(entries, found_wrong, strict=True):
-            if why:
-                found[entry.name] = why
-            rows += entry.rows
-            on_rows(rows, total)
-    finally:
-        pool.shutdown(cancel_futures=True)  # after an interrupt no other file is begun
     return found
 
 
@@ -478,6 +474,8 @@ def publish(table: Path, to: Path, on_rows: OnRows = nobody) -> Published:
     Raises RequestError for a table that is not finished, ForeignTableError where another stands in
     the place, CorruptTableError where a byte of either is not as it was written, StoreError.
     """
+    from luckbase.cluster.table.format import in_threads  # brings pyarrow
+
     source, target = storage_at(table), storage_at(to)
     ledger = read_ledger(source, table)
     _check_finished(table, ledger, to)
@@ -513,14 +511,10 @@ def publish(table: Path, to: Path, on_rows: OnRows = nobody) -> Published:
         return True
 
     files = [ledger.files[name] for name in sorted(ledger.files)]
-    pool = ThreadPoolExecutor(AT_ONCE)
-    try:
-        on_rows(0, ledger.rows)
-        for entry, new in zip(files, pool.map(copy, files), strict=True):
-            rows, copied = rows + entry.rows, copied + new
-            on_rows(rows, ledger.rows)
-    finally:
-        pool.shutdown(cancel_futures=True)  # after an interrupt no other file is begun
+    on_rows(0, ledger.rows)
+    for entry, new in zip(files, in_threads(copy, files, AT_ONCE), strict=True):
+        rows, copied = rows + entry.rows, copied + new
+        on_rows(rows, ledger.rows)
     write_head(target, ledger.head)
     published = replace(ledger, entries=begun.entries)
     compact(published)

@@ -153,17 +153,13 @@ def write_tier(
 
     Raises OSError where the disk does.
     """
-    first = file.first
     names, constant = payoff_columns(layout.game), layout.tier_fields(tier)
 
     def columns(start: int, stop: int) -> dict[str, Any]:
         start, stop = file.start + start, file.start + stop
-        values = layout.payoff_rows(tier, payoffs, start, stop)
-        found: dict[str, Any] = constants(constant, stop - start)
-        found |= layout.state_rows(tier, first + start, first + stop)
-        found |= zip(names, values, strict=True)
-        found["best"] = names_column(decisions.best[start:stop], layout.best_names)
-        found["to_act"] = layout.acting_rows(tier, first + start, first + stop)
+        values = zip(names, layout.payoff_rows(tier, payoffs, start, stop), strict=True)
+        span, best = (file.first + start, file.first + stop), decisions.best[start:stop]
+        found = tier_columns(layout, tier, span, best, dict(values))
         if decisions.margin is not None:
             margin = decisions.margin[start:stop]
             found["margin"] = column_of(margin.astype(np.float32), np.isnan(margin))
@@ -174,6 +170,19 @@ def write_tier(
     about = about_file(layout.game, ".".join(f"{k}-{v}" for k, v in constant.items()), error)
     size, pruned = (file.stop - file.start, row_group_rows(layout, tier)), [*constant, *others]
     return write_file(storage, file.name, size, about, columns, error, names, pruned)
+
+
+def tier_columns(
+    layout: Layout[Any], tier: Any, span: tuple[int, int], best: NDArray[Any],
+    payoffs: Mapping[str, Any] = {},
+) -> dict[str, Any]:  # fmt: skip
+    """The columns of rows [start, stop) of a tier; best, payoffs: of these."""
+    found: dict[str, Any] = constants(layout.tier_fields(tier), len(best))
+    found |= layout.state_rows(tier, *span)
+    found |= payoffs
+    found["best"] = names_column(best, layout.best_names)
+    found["to_act"] = layout.acting_rows(tier, *span)
+    return found
 
 
 def write_file(
@@ -297,7 +306,8 @@ class SealedFile:
         """Bytes that were read and will be asked for."""
         self.checked: set[int] = set()
         """Row groups whose bytes were read and are as they were written."""
-        self._checks = entry.check_list()
+        raw_checks = base64.b64decode(entry.checks, validate=True)
+        self._checks = [raw_checks[i : i + 8] for i in range(0, len(raw_checks), 8)]
         self._open(about, raw)
         if len(self._checks) != len(self._starts):
             raise self._changed("its footer")
@@ -407,16 +417,12 @@ class SealedFile:
             )
         except (OSError, pa.ArrowException, IndexError) as error:
             raise self._changed(_line(error)) from None
-        finally:
-            for group in groups:
-                self._empty(*self._starts[group : group + 2])
-
-    def _empty(self, start: int, stop: int) -> None:
-        """Give the pages that lie between back to the system."""
-        first, last = -(-start // mmap.PAGESIZE), stop // mmap.PAGESIZE
-        if last > first and hasattr(mmap, "MADV_DONTNEED"):
-            size = (last - first) * mmap.PAGESIZE
-            self._space.madvise(mmap.MADV_DONTNEED, first * mmap.PAGESIZE, size)
+        finally:  # the pages that lie between go back to the system
+            for start, stop in map(self.bytes_of, groups):
+                first, last = -(-start // mmap.PAGESIZE), stop // mmap.PAGESIZE
+                if last > first and hasattr(mmap, "MADV_DONTNEED"):
+                    size = (last - first) * mmap.PAGESIZE
+                    self._space.madvise(mmap.MADV_DONTNEED, first * mmap.PAGESIZE, size)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -541,11 +547,6 @@ class RowGroups:
         while self.bytes > self.max_bytes and len(self._groups) > 1:
             self.bytes -= size_of(self._groups.popitem(last=False)[1])
 
-    def _mean_bytes(self, i: int) -> float:
-        """Of a row group of file i, as it is stored."""
-        entry = self.entries[i]
-        return entry.bytes * min(1.0, entry.row_group_rows / max(1, entry.rows))
-
     def each(
         self, wanted: Sequence[tuple[int, int]], kind: str, use: Callable[[int, Any], None]
     ) -> None:
@@ -553,7 +554,9 @@ class RowGroups:
         not remembered on all cores, and where they have no room together none is remembered."""
         missing = [k for k, key in enumerate(wanted) if (*key, kind) not in self._groups]
         later = missing[1:] if len(missing) > GROUPS_A_JOB else []
-        few = sum(self._mean_bytes(wanted[k][0]) for k in missing) <= MAX_FETCHED
+        files = [self.entries[wanted[k][0]] for k in missing]
+        stored = sum(e.bytes * min(1.0, e.row_group_rows / max(1, e.rows)) for e in files)
+        few = stored <= MAX_FETCHED
         self.fetch(wanted[k] for k in (missing if few else missing[:1]))
         for k in sorted({*range(len(wanted))} - {*later}):
             i, number = wanted[k]
@@ -684,12 +687,16 @@ def in_threads(do: Callable[[S], R], each: Iterable[S], threads: int) -> Iterato
     """What `do` makes of each, in order, made in so many threads, a few ahead."""
     ahead: deque[Future[R]] = deque()
     with ThreadPoolExecutor(threads) as pool:
-        for one in each:
-            ahead.append(pool.submit(do, one))
-            if len(ahead) > 2 * threads:
+        try:
+            for one in each:
+                ahead.append(pool.submit(do, one))
+                if len(ahead) > threads + 1:
+                    yield ahead.popleft().result()
+            while ahead:
                 yield ahead.popleft().result()
-        while ahead:
-            yield ahead.popleft().result()
+        finally:
+            for future in ahead:
+                future.cancel()
 
 
 def constants(fields: Mapping[str, int], rows: int) -> dict[str, Runs]:

@@ -18,9 +18,8 @@ import io
 import json
 import os
 import sys
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
@@ -53,24 +52,14 @@ CHUNK = 10_000
 """Rows that are written as JSON at a time."""
 
 
-@dataclass(frozen=True)
-class More:
-    """Which columns are wanted beside the payoffs."""
-
-    best: bool = False
-    margin: bool = False
-    toss_up: bool = False
-    solve_id: bool = False
-    actions: bool = False
-
-
-def answered(table: Lookup, frame: Any, more: More) -> Any:
-    """The frame with payoffs (`cluster.table.table.Table.values`)."""
+def answered(table: Lookup, frame: Any, more: Collection[str]) -> Any:
+    """The frame with payoffs (`cluster.table.table.Table.values`). more: which columns are wanted
+    beside these: best, margin, toss_up, solve_id; actions for all."""
     read = Frame(frame)
     inputs = state_columns(table.game, read)
     states = table.game.canonical_states(inputs)
     columns = _answers(table, inputs, states, more)
-    if more.solve_id:
+    if "solve_id" in more:
         columns["solve_id"] = pa.array([table.origin.solve_id] * len(states), pa.string())
     for name in read.names:
         if name in columns:
@@ -99,25 +88,27 @@ def _check_found(table: Lookup, states: Ints, found: NDArray[np.bool_]) -> None:
         raise StateError(f"row {x + 1}: is {table.why_outside(states[x])}")
 
 
-def _answers(table: Lookup, inputs: Ints, states: Ints, more: More) -> dict[str, pa.Array]:
+def _answers(
+    table: Lookup, inputs: Ints, states: Ints, more: Collection[str]
+) -> dict[str, pa.Array]:
     """The columns of the payoffs, and of what else is wanted of the decisions."""
     names = payoff_columns(table.game)
-    if more.actions or table.decisions_alone:  # of which payoffs may be null
+    if "actions" in more or table.decisions_alone:  # of which payoffs may be null
         every, found = table.every_action(states, inputs)
         _check_found(table, states, found)
         columns = {name: nullable(every.values[:, i]) for i, name in enumerate(names)}
         said = names_of(table.game, every).of(every)
-        return columns | {k: v for k, v in said.items() if more.actions or getattr(more, k, False)}
+        return columns | {k: v for k, v in said.items() if "actions" in more or k in more}
     values, found = table.lookup_or_backup(states)
     _check_found(table, states, found)
     columns = {name: pa.array(values[:, i]) for i, name in enumerate(names)}
-    if more.best or more.margin or more.toss_up:
+    if {"best", "margin", "toss_up"} & {*more}:
         best, margins, ties = table.best_of(states, inputs)
         decisions = {
             "best": pa.array(best, pa.string()), "margin": nullable(margins),
             "toss_up": pa.array(ties),
         }  # fmt: skip
-        columns |= {name: column for name, column in decisions.items() if getattr(more, name)}
+        columns |= {name: column for name, column in decisions.items() if name in more}
     return columns
 
 

@@ -85,7 +85,6 @@ class KeyPart(Part):
         return {}
 
     def _first_keys(self, i: int) -> Keys:
-        """The first key of each row group of file number i."""
         if i not in self._firsts:
             about = self.groups.file(i).about
             groups = [about.row_group(k).column(0).statistics for k in range(about.num_row_groups)]
@@ -195,9 +194,6 @@ class KeyPart(Part):
             states.__getitem__, values, found["best"], self.action_names, found["margin"],
             found["status"] == SOLVED,
         )  # fmt: skip
-
-    def stored_best(self, states: Ints) -> list[str | None]:
-        return self.stored(states).best_names
 
 
 # --- what a search has solved ---

@@ -9,7 +9,6 @@ goals on what was asked in which order.
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import re
@@ -176,11 +175,6 @@ class FileEntry:
         """The bound on the error of a payoff where all decisions are resolved."""
         return self.precision or self.error
 
-    def check_list(self) -> list[Raw]:
-        """The checks, 8 bytes each."""
-        raw = base64.b64decode(self.checks, validate=True)
-        return [raw[i : i + 8] for i in range(0, len(raw), 8)]
-
 
 @dataclass(frozen=True)
 class ShardEntry:
@@ -217,7 +211,7 @@ class ShardEntry:
     @property
     def ask_place(self) -> str:
         """Where that lies what it asks for."""
-        return ask_name(f"{SHARDS}{self.name}{self.mark}", self.ask_sha256)
+        return stage_name(f"{SHARDS}{self.name}{self.mark}", self.ask_sha256, "asks")
 
 
 def row_spans(entries: Iterable[FileEntry]) -> dict[int, list[tuple[int, int]]]:
@@ -237,14 +231,10 @@ def marked(name: str, mark: str) -> str:
     return f"{stem}{mark}.{ending}"
 
 
-def stage_name(place: str, sha256: str) -> str:
-    """The name of a shard's stage file, which ends in what is in it; place: without that."""
-    return f"{place}.{sha256[:12]}.arrow"
-
-
-def ask_name(place: str, sha256: str) -> str:
-    """The name of the file of what a shard asks, as `stage_name`."""
-    return f"{place}.{sha256[:12]}.asks"
+def stage_name(place: str, sha256: str, ending: str = "arrow") -> str:
+    """The name of a shard's stage file, or of what it asks (``asks``), which ends in what is in it;
+    place: without that."""
+    return f"{place}.{sha256[:12]}.{ending}"
 
 
 Line = Goal | Done | LevelEntry | FileEntry | ShardEntry

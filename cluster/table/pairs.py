@@ -7,9 +7,8 @@ in the same order are read side by side, several pieces at once on several cores
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.machine import free_memory
-from luckbase.cluster.table.format import labelled, number_rows, numbers_of
+from luckbase.cluster.table.format import in_threads, labelled, number_rows, numbers_of
 from luckbase.cluster.table.frames import roots_of
 from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.lookup import Lookup
@@ -70,22 +69,12 @@ def in_order(pairs: Pairs, work: Callable[[Pair], R], threads: int, reading: Loc
     def run(pair: Pair | Callable[[], Pair]) -> R:
         return work(pair if isinstance(pair, Pair) else pair())
 
-    waiting: deque[Future[R]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            while True:
-                with reading:
-                    pair = next(pairs, None)
-                if pair is None:
-                    break
-                waiting.append(pool.submit(run, pair))
-                if len(waiting) > threads + 1:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
+    def read() -> Pair | Callable[[], Pair] | None:
+        with reading:
+            return next(pairs, None)
+
+    every: Pairs = iter(read, None)
+    return in_threads(run, every, threads)
 
 
 def parts_of(table: Lookup) -> list[Part]:

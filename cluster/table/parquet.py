@@ -197,20 +197,17 @@ class Writer:
 
     def write(self, columns: Mapping[str, Any]) -> None:
         """A row group. Those columns are coded once that repeat (`content_of`) in the first."""
+        own = {n: self._convert(each) for n, each in columns.items() if n not in self._paths}
         if self._own is None:
-            kinds = {name: self._convert(column).type for name, column in columns.items()}
-            fields = [pa.field(name, kind, name in NULLABLE) for name, kind in kinds.items()]
-            own = [field for field in fields if content_of(columns[field.name]) is None]
-            self._schema, self._own = pa.schema(fields), self._writer(self._file, pa.schema(own))
-            self._paths = {
-                name: path(name) for name in columns if name not in self._own.schema.names
-            }
+            fields = [pa.field(name, each.type, name in NULLABLE) for name, each in own.items()]
+            once = [name for name, each in columns.items() if content_of(each) is not None]
+            self._paths = {name: path(name) for name in once}
+            others = pa.schema([field for field in fields if field.name not in self._paths])
+            self._schema, self._own = pa.schema(fields), self._writer(self._file, others)
         self.starts.append(self._file.tell() if self.starts else 0)
-        schema = self._own.schema
-        arrays = [self._convert(columns[name]) for name in schema.names]
-        self._own.write_table(
-            pa.Table.from_arrays(arrays, schema=schema), row_group_size=max(1, len(arrays[0]))
-        )
+        arrays = [own[name] for name in self._own.schema.names]
+        rows = pa.Table.from_arrays(arrays, schema=self._own.schema)
+        self._own.write_table(rows, row_group_size=max(1, len(rows)))
         chunks = [(name, self._chunk(name, columns[name])) for name in self._paths]
         ends = accumulate((len(chunk.content) for _, chunk in chunks), initial=self._file.tell())
         self._repeated.append([(*chunk, place) for chunk, place in zip(chunks, ends, strict=False)])

@@ -101,6 +101,8 @@ class Part(ABC):
     """Whether it has payoffs, not decisions alone."""
     needed: Sequence[str] = ()
     """Columns by which a row's state is known."""
+    sealed: type[SealedFile] = SealedFile
+    """The kind of its files."""
 
     def __init__(
         self, storage: Storage, where: Path, ledger: Ledger, name: str, game: Game
@@ -115,7 +117,9 @@ class Part(ABC):
         """Actions closer than this can not be told apart from what is stored."""
         self.columns = payoff_columns(game)
         """The names of the columns that hold payoffs."""
-        self.groups = RowGroups(storage, where, ledger.of_part(name), self.decode, ledger.footers)
+        self.groups = RowGroups(
+            storage, where, ledger.of_part(name), self.decode, ledger.footers, self.sealed
+        )
         self.action_names: list[str] = []
         """Those that were met, into which decoded best actions are."""
         self._codes: dict[tuple[str, ...], NDArray[np.int16]] = {}
@@ -159,9 +163,9 @@ class Part(ABC):
     def stored(self, states: Ints) -> Rows:
         """The rows of canonical states (n, fields) that the part holds, or that are over."""
 
-    @abstractmethod
     def stored_best(self, states: Ints) -> list[str | None]:
         """The best actions of canonical states that the part holds; None where nobody decides."""
+        return self.stored(states).best_names
 
     @abstractmethod
     def keys(self, states: Ints) -> NDArray[Any]:
@@ -316,7 +320,10 @@ class Part(ABC):
     def rows_of(self, batch: Batch) -> Rows:
         """The payoffs and best actions of a batch that has these columns."""
         best, labels = labelled(batch.rows.column("best"))
-        return Rows(batch.states, number_rows(batch.rows, self.columns), best, labels)
+        values = np.full((len(best), self.game.players), np.nan)
+        if self.paid:
+            values = number_rows(batch.rows, self.columns)
+        return Rows(batch.states, values, best, labels)
 
     def scan(self, entries: Sequence[FileEntry] | None = None) -> Iterator[Rows]:
         """The payoffs and best actions of all rows, as `batches`."""

@@ -21,7 +21,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -152,15 +152,6 @@ MAX_FOOTERS = 64 << 20
 _ahead: dict[str, Future[bytes | None]] = {}
 
 
-def index_of(head: bytes, ledger: Ledger, footers: Mapping[str, bytes]) -> bytes:
-    """The index of a table. head: the text of its head. footers: of its files, by name."""
-    lines = ledger.as_text().encode()
-    known = sum(map(len, footers.values())) <= MAX_FOOTERS
-    last = b"".join(footers[name] for name in sorted(ledger.files)) if known else b""
-    number = ledger.entries.number if ledger.entries else 0
-    return _packed({"head": len(head), "lines": len(lines), "number": number}, head + lines + last)
-
-
 def _packed(first: dict[str, int], rest: bytes) -> bytes:
     packed = zlib.compress(b"\n".join([json.dumps(first).encode(), rest]), 6)
     return _FIRST + hashlib.sha256(packed).hexdigest().encode() + b"\n" + packed
@@ -177,8 +168,12 @@ def write_index(
         return storage.read(entry.place, entry.bytes - entry.footer, entry.bytes)
 
     with ThreadPoolExecutor(PARALLEL) as pool:
-        footers = dict(zip(ledger.files, pool.map(footer or read, ledger.files), strict=True))
-    _replace(storage, index_of(head, ledger, footers))
+        footers = b"".join(pool.map(footer or read, sorted(ledger.files)))
+    lines = ledger.as_text().encode()
+    number = ledger.entries.number if ledger.entries else 0
+    first = {"head": len(head), "lines": len(lines), "number": number}
+    last = footers if len(footers) <= MAX_FOOTERS else b""
+    _replace(storage, _packed(first, head + lines + last))
 
 
 def take_index_away(storage: Storage, ledger: Ledger) -> None:

@@ -7,7 +7,7 @@ a store may answer 409 with nothing there (it is tried again); a read of a bucke
 looks like one of an object that is not (what the answer says is looked at); without credentials it
 asks a metadata address of the cloud for them (`credentials`: only on a machine of that cloud;
 anywhere else it does not answer, and the error of that says nothing); its threads do not live on in
-a forked process (`_check_process`). Its own retries give up after 2 s of a server that is away;
+a forked process (`Objects._store`). Its own retries give up after 2 s of a server that is away;
 here, of one that has answered before, after three minutes.
 """
 
@@ -62,17 +62,8 @@ _process = os.getpid()
 _answered: set[tuple[str, str]] = set()
 
 
-def _check_process() -> None:
-    if os.getpid() != _process:
-        raise StoreError(
-            "this process was forked from one that used a store, whose connections it has not; "
-            "start it by multiprocessing's spawn"
-        )
-
-
 @cache
 def _store(scheme: str, bucket: str, patient: bool, config: tuple[tuple[str, Any], ...]) -> Store:
-    """obstore's store, with its connections."""
     again = PATIENT if patient else FIRST
     backoff = {"init_backoff": timedelta(seconds=0.5), "max_backoff": timedelta(seconds=3)}
     how: dict[str, Any] = {
@@ -110,7 +101,11 @@ class Objects(Storage):
 
     @property
     def _store(self) -> Store:
-        _check_process()
+        if os.getpid() != _process:
+            raise StoreError(
+                "this process was forked from one that used a store, whose connections it has not; "
+                "start it by multiprocessing's spawn"
+            )
         place = self.scheme, self.bucket
         patient = self.scheme == "memory" or place in _answered  # of a memory there is one
         return _store(*place, patient, self._config)
@@ -258,7 +253,7 @@ class Objects(Storage):
         answer was lost, the request is made again."""
         self._writes()
         end = time.monotonic() + PATIENT["seconds"]
-        for pause in _pauses():
+        for tries in count():
             why = f"does not say whether {name} was written"
             refused = False
             try:
@@ -285,7 +280,7 @@ class Objects(Storage):
                 return None
             if time.monotonic() > end:
                 raise StoreError(f"{self.where}: {why}")
-            time.sleep(pause)
+            time.sleep(min(3.0, 0.1 * 1.5**tries))
         raise AssertionError
 
     def delete(self, name: str) -> None:
@@ -297,11 +292,6 @@ class Objects(Storage):
         if self._temporary is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="luckbase-")
         return Path(self._temporary.name) / f"{name.replace('/', ',')[-80:]}.{attempt()}.part"
-
-
-def _pauses() -> Iterator[float]:
-    """Seconds between the tries of a request that is made again here."""
-    return (min(3.0, 0.1 * 1.5**number) for number in count())
 
 
 def _date_of(endpoint: str | None) -> str:

@@ -19,7 +19,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -76,15 +76,27 @@ class Storage(ABC):
         content. A Path stays where it is not. An answer that was lost is found out by reading back:
         so what must not be taken for another's has a nonce in it."""
 
-    @abstractmethod
     def put_if_match(self, name: str, content: bytes, tag: str) -> str | None:
         """Replace an object that still has this tag; its new tag, None where it has another or is
         not there. For a nonce see `put_if_absent`."""
+        with self._alone(name):
+            try:
+                if self.read_tagged(name)[1] != tag:
+                    return None
+            except FileNotFoundError:
+                return None
+            self.put(name, content)
+        return tag_of(content)
 
-    @abstractmethod
     def read_tagged(self, name: str) -> tuple[bytes, str]:
         """All bytes of an object, and its tag: no other content of the name has it. Raises
         FileNotFoundError."""
+        content = self.read(name)
+        return content, tag_of(content)
+
+    def _alone(self, name: str) -> AbstractContextManager[object]:
+        """While this lasts nobody replaces the object, in a place without tags of its own."""
+        raise NotImplementedError
 
     @abstractmethod
     def details(self, prefix: str = "") -> dict[str, Stored]:
@@ -173,19 +185,8 @@ class Folder(Storage):
         self._flush_folders([name])
         return done
 
-    def put_if_match(self, name: str, content: bytes, tag: str) -> str | None:
-        with self._alone(name):
-            try:
-                if self.read_tagged(name)[1] != tag:
-                    return None
-            except FileNotFoundError:
-                return None
-            self.put(name, content)
-        return tag_of(content)
-
     @contextmanager
-    def _alone(self, name: str) -> Iterator[None]:
-        """No other process of any host that sees the folder replaces this object meanwhile."""
+    def _alone(self, name: str) -> Iterator[None]:  # of any process of any host that sees it
         import fcntl
 
         lock = self.path / f"{name}.lock"
@@ -193,10 +194,6 @@ class Folder(Storage):
         with lock.open("a") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
-
-    def read_tagged(self, name: str) -> tuple[bytes, str]:
-        content = self.read(name)
-        return content, tag_of(content)
 
     def details(self, prefix: str = "") -> dict[str, Stored]:
         found: dict[str, Stored] = {}
@@ -252,16 +249,8 @@ class Memory(Storage):
                 self.put(name, raw)
             return self.objects[name] == raw
 
-    def put_if_match(self, name: str, content: bytes, tag: str) -> str | None:
-        with self._changing:
-            if name not in self.objects or tag_of(self.objects[name]) != tag:
-                return None
-            self.put(name, content)
-        return tag_of(content)
-
-    def read_tagged(self, name: str) -> tuple[bytes, str]:
-        content = self.read(name)
-        return content, tag_of(content)
+    def _alone(self, name: str) -> AbstractContextManager[object]:
+        return self._changing
 
     def details(self, prefix: str = "") -> dict[str, Stored]:
         found = {

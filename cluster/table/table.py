@@ -74,7 +74,6 @@ class Table(Lookup):
     played_by: ClassVar[str] = ""
 
     def _repr_html_(self) -> str:
-        """The table in a notebook."""
         if self._parts is None:
             return html_facts(f"a table of {self.game.board.game}, closed", [])
         rows = [("rules", str(self.origin)), ("states", f"{self.rows:,}"),
@@ -150,8 +149,9 @@ class Table(Lookup):
         """
         from luckbase.cluster.table import frames
 
-        more = frames.More(best, margin, toss_up, solve_id, actions)
-        return frames.answered(self, frame, more)
+        more = {"best": best, "margin": margin, "toss_up": toss_up, "solve_id": solve_id,
+                "actions": actions}  # fmt: skip
+        return frames.answered(self, frame, [name for name, wanted in more.items() if wanted])
 
     def ask_all(self, frame: Any) -> Iterator[Answer]:
         """The `Answer` to each state of a frame, in its order, as `ask` gives it and as `values`

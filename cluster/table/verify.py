@@ -82,7 +82,6 @@ class Verdict(Result):
         return super().as_json() | ({} if self.residuals else _NO_ROWS)
 
     def _repr_html_(self) -> str:
-        """The verdict in a notebook."""
         checked = self.residuals
         rows = [("files", f"{self.files:,}" * bool(self.files)), ("faults", "; ".join(self.faults))]
         if checked is not None and checked.rows:
@@ -101,23 +100,19 @@ def verify(table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = n
         with suppress(CorruptTableError):  # what is read for them is checked, and not read again
             residuals = check_residuals(table, sample, seed, on_rows) if table.rows else None
     faults = check_files(table, on_rows)
-    residuals = None if faults else residuals
-    if not faults and table.decisions_alone:
+    if faults or not (table.decisions_alone or table.rows):
+        return Verdict(faults, len(files), None)
+    if table.decisions_alone:
         residuals = check_decisions(table, sample, seed, on_rows)
-        if residuals.faults:
-            faults.append(
-                f"{residuals.faults} of {many(residuals.rows, 'row')} have another decision, or "
-                f"payoff, than their tiers solved again; the worst, {residuals.worst:.2e} off, is "
-                f"{residuals.state}"
-            )
-    elif not faults and table.rows:
+        have, off = "another decision, or payoff, than their tiers solved again", " off"
+    else:
         residuals = residuals or check_residuals(table, sample, seed, on_rows)
-        if residuals.faults:
-            faults.append(
-                f"{residuals.faults} of {many(residuals.rows, 'row')} have a residual above what "
-                f"the error of their file allows; the worst, {residuals.worst:.2e}, allowed "
-                f"{residuals.bound:.2e}, is {residuals.state}"
-            )
+        have = "a residual above what the error of their file allows"
+        off = f", allowed {residuals.bound:.2e}"
+    if residuals.faults:
+        of = f"{residuals.faults} of {many(residuals.rows, 'row')}"
+        worst = f"the worst, {residuals.worst:.2e}{off}, is {residuals.state}"
+        faults.append(f"{of} have {have}; {worst}")
     return Verdict(faults, len(files), residuals)
 
 
@@ -321,7 +316,6 @@ def _payoffs_off(table: Lookup, dense: Layout[Any], tier: Any, payoffs: Floats) 
 
 
 def _pieces(table: Lookup, sample: int | None, seed: int) -> Iterator[tuple[Part, Ints]]:
-    """States of each part, all or drawn evenly."""
     for part in table.parts:
         if sample is None or sample >= table.rows:
             pieces = part.all_states()

@@ -412,7 +412,6 @@ def _luck(
 
 
 def _mix(there: Moves, payoffs: Payoffs, slack: float) -> Iterator[Mix]:
-    """The strategy of player 1."""
     answer = there.answer
     assert answer.strategies is not None
     mine, theirs = answer.strategies

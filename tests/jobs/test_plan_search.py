@@ -121,7 +121,7 @@ def test_games_that_go_in_circles_or_in_which_both_choose_at_once_take_longer(
     game = solver.load_game(board)
     words = {"scores": "0,1000,500", "earned": "1,1,1"}
     roots = game.parse(words)[None] if game.board.game == "press-your-luck" else None
-    plan = planned_search(board, roots, tmp_path, 1)
+    plan = planned_search(game, root_keys(game, roots), tmp_path, 1)
     assert plan.seconds == pytest.approx(plan.states * microseconds * 1e-6)
     keys = estimate(game, unpack_all(game.strides, root_keys(game, roots))).keys
     assert goes_in_circles(game, keys) == circles

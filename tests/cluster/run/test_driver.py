@@ -17,7 +17,8 @@ from luckbase.cluster.run.driver import Run
 from luckbase.cluster.run.schedule import Schedule, Shard
 from luckbase.cluster.run.worker import PayoffsReady
 from luckbase.cluster.table import folder as table_folder
-from luckbase.cluster.table.folder import Commits, begin, read_ledger
+from luckbase.cluster.table.entries import Entries
+from luckbase.cluster.table.folder import Commits, begin, read_lines
 from luckbase.cluster.table.storage import Folder
 from tests.cluster.run.test_schedule import plans
 from tests.cluster.table.test_ledger import HEAD, file
@@ -118,7 +119,8 @@ def test_what_is_solved_is_committed_before_anything_goes_and_at_an_error(
 
         with suppress(LostError):
             SomeRun().follow_schedule()
-        read = read_ledger(Folder(Path(folder)), Path(folder), head=HEAD)
+        entries = Entries(Folder(Path(folder)), HEAD.identity)
+        read = read_lines(Path(folder), entries, HEAD)
         assert read.files.keys() == commits.ledger.files.keys() == {name[i] for i in asked}
         assert schedule.finished == (len(asked) == len(shards)) or not workers.left
         assert sum(commits.groups) == len(asked) and max(commits.groups, default=0) <= 3

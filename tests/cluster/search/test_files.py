@@ -23,7 +23,7 @@ from luckbase.cluster.search.files import (
     write_asks,
     write_stages,
 )
-from luckbase.cluster.table.ledger import ask_name
+from luckbase.cluster.table.ledger import stage_name
 from luckbase.cluster.table.storage import Memory
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.search.find_stages import expand_level
@@ -119,7 +119,7 @@ def test_asks_give_back_their_keys_and_the_box_that_they_lie_in(
         least = stages.inside.values(stages.inside.of(some)).min(axis=0)
         assert not shape.true_level.inside or one.box.low == stages.inside.word(least)
     assert write_asks(asks) == content
-    name = ask_name("shards/a-1-0", hashlib.sha256(content).hexdigest())
+    name = stage_name("shards/a-1-0", hashlib.sha256(content).hexdigest(), "asks")
     there, heads = Memory({name: content}), in_file(asks, name)
     assert not any(one.packed for one in heads)
     mixed = [one.keys for one in (*asks[:1], *heads[::-1])]  # some came themselves

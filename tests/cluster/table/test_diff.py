@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import dataclasses
 import json
 import math
 import shutil
@@ -27,9 +26,8 @@ from luckbase.cluster.table import pairs
 from luckbase.cluster.table.comparison import (
     NEVER,
     Comparison,
-    ThresholdDifference,
     _span,
-    in_words,
+    threshold_difference,
 )
 from luckbase.cluster.table.table import Table, search_in_memory
 from luckbase.solver.errors import OptionError, StateError
@@ -559,12 +557,11 @@ def test_where_a_decision_turns_is_said_of_the_middle_case() -> None:
     """Neither of the least nor of the greatest; where it did not move there, of the most frequent
     move."""
     threshold = Threshold("one", "holds", lambda action: action == "hold", of="points")
-    found = ThresholdDifference("one", "holds", 9, 5, 2, (3, 7, 8), (2, 6, 9), (0, 0))
-    said = in_words(threshold, found, (3, 2))
+    said = threshold_difference(threshold, {(3, 2): 3, (7, 6): 4, (8, 9): 2})
+    assert (said.first, said.second) == ((3, 7, 8), (2, 6, 9))
     assert (said.before, said.now) == ("from 7 points", "from 6 points")
-    same = dataclasses.replace(found, second=(2, 7, 9))
-    said = in_words(threshold, same, (3, NEVER))
-    assert said.sentence == "one holds: now never, before from 3 points; moved in 7 of 9 cases"
+    said = threshold_difference(threshold, {(3, NEVER): 3, (7, 7): 4, (8, 2): 2})
+    assert said.sentence == "one holds: now never, before from 3 points; moved in 5 of 9 cases"
 
 
 def test_the_small_table_is_counted_from_the_decisions(tmp_path: Path) -> None:

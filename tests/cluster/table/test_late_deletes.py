@@ -137,7 +137,9 @@ class Writers(RuleBasedStateMachine):
             self.late.pop()()
 
     def all_that_counts_is_there(self) -> None:
-        ledger = folder.read_ledger(cast(Storage, Still(self.objects)), WHERE, head=HEAD)
+        entries = Entries(cast(Storage, Still(self.objects)), HEAD.identity)
+        ledger = folder.read_lines(WHERE, entries, HEAD)
+        assert not ledger.damage
         for entry in ledger.files.values():
             assert self.objects.get(entry.place) == entry.checks.encode(), entry.place
 
