@@ -47,13 +47,12 @@ from luckbase.cluster.table.decisions import (
 from luckbase.cluster.table.format import (
     FileReceipt,
     file_entry,
-    in_threads,
     key_range,
     tier_files,
     write_tier,
 )
 from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS, Goal, Ledger
-from luckbase.cluster.table.storage import Storage
+from luckbase.cluster.table.storage import Storage, in_threads
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import OptionError

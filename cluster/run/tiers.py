@@ -50,7 +50,6 @@ from luckbase.cluster.table.format import (
     SealedFile,
     TierFile,
     file_entry,
-    in_threads,
     numbers_of,
     payoff_columns,
     row_group_rows,
@@ -68,6 +67,7 @@ from luckbase.cluster.table.ledger import (
     table_directory,
 )
 from luckbase.cluster.table.place import storage_at
+from luckbase.cluster.table.storage import in_threads
 from luckbase.solver import load_game, load_layout
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import MemoryLimitError, OptionError

@@ -21,8 +21,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.format import bytes_of, column_of, in_threads, lists_of, numbers_of
-from luckbase.cluster.table.storage import PARALLEL, Storage
+from luckbase.cluster.table.format import bytes_of, column_of, lists_of, numbers_of
+from luckbase.cluster.table.storage import PARALLEL, Storage, in_threads
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.search import stage_kernels
 from luckbase.solver.search.keys import NO_KEYS, Keys

@@ -36,7 +36,6 @@ from luckbase.cluster.table.format import (
     column_of,
     constants,
     flush_and_seal,
-    in_threads,
     names_column,
     row_group_rows,
     tier_columns,
@@ -44,7 +43,7 @@ from luckbase.cluster.table.format import (
 )
 from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS, FileEntry
 from luckbase.cluster.table.parts import Batch, MayHold, Rows, TierPart, Wanted
-from luckbase.cluster.table.storage import Storage
+from luckbase.cluster.table.storage import Storage, in_threads
 from luckbase.solver.game.arrays import Decisions, Ints, Runs
 from luckbase.solver.game.capabilities import NOBODY, DecisionLayout
 from luckbase.solver.game.game import Game, Stopped

@@ -55,7 +55,7 @@ from luckbase.cluster.table.place import (
     take_index_away,
     write_index,
 )
-from luckbase.cluster.table.storage import Memory, Storage, Stored
+from luckbase.cluster.table.storage import Memory, Storage, Stored, in_threads
 from luckbase.solver.board.model import identity_of
 from luckbase.solver.errors import (
     CorruptTableError,
@@ -357,7 +357,6 @@ def check_bytes(
     on_rows: told how many rows lie in those that were read, and in all. checked: row groups, by
     file, that were read before."""
     from luckbase.cluster.machine import cores
-    from luckbase.cluster.table.format import in_threads  # brings pyarrow
 
     found = damaged_files(storage, where, ledger)
     entries = [entry for name, entry in sorted(ledger.files.items()) if name not in found]
@@ -474,8 +473,6 @@ def publish(table: Path, to: Path, on_rows: OnRows = nobody) -> Published:
     Raises RequestError for a table that is not finished, ForeignTableError where another stands in
     the place, CorruptTableError where a byte of either is not as it was written, StoreError.
     """
-    from luckbase.cluster.table.format import in_threads  # brings pyarrow
-
     source, target = storage_at(table), storage_at(to)
     ledger = read_ledger(source, table)
     _check_finished(table, ledger, to)

@@ -28,15 +28,14 @@ import hashlib
 import mmap
 import os
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -46,7 +45,7 @@ from numpy.typing import NDArray
 from luckbase.cluster.table import FILE_FORMAT
 from luckbase.cluster.table.ledger import KEY_SHIFT, TIERS, FileEntry, solver_version
 from luckbase.cluster.table.parquet import Writer
-from luckbase.cluster.table.storage import PARALLEL, Storage, forget
+from luckbase.cluster.table.storage import PARALLEL, Storage, forget, in_threads
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Coded, Decisions, Floats, Runs
 from luckbase.solver.game.capabilities import Layout, rounding
@@ -62,8 +61,6 @@ AHEAD = 64
 
 FILE_ROWS = 1 << 24
 """Rows that a file of a full table has at most, about: some 80 MB, 1.4 s of one core."""
-S = TypeVar("S")
-R = TypeVar("R")
 ROW_GROUP = 32_768
 """Rows in a row group, about; a lookup decodes one: 0.5 ms."""
 
@@ -518,9 +515,7 @@ class RowGroups:
             self._files[i] = file
             file.fetch(by_file[i])
 
-        if by_file:
-            with ThreadPoolExecutor(min(PARALLEL, len(by_file))) as pool:
-                list(pool.map(fetch, by_file))
+        list(in_threads(fetch, by_file, PARALLEL))
 
     def reopen(self, i: int) -> SealedFile:
         """File number i once more, for a thread of its own."""
@@ -589,10 +584,9 @@ class RowGroups:
         shares = [later[k : k + GROUPS_A_JOB] for k in range(0, len(later), GROUPS_A_JOB)]
         from luckbase.cluster.machine import cores
 
-        with ThreadPoolExecutor(PARALLEL if self.storage.anywhere else cores()) as pool:
-            for decoded in pool.map(decode, shares):
-                for k, group in decoded:
-                    self._keep((*wanted[k], kind), group)
+        for decoded in in_threads(decode, shares, PARALLEL if self.storage.anywhere else cores()):
+            for k, group in decoded:
+                self._keep((*wanted[k], kind), group)
 
 
 def size_of(decoded: Any) -> int:
@@ -681,22 +675,6 @@ def lists_of(arrays: Sequence[NDArray[Any]], kind: Any) -> pa.Array:
     return pa.LargeListArray.from_arrays(
         column_of(ends), column_of(numbers.astype(kind, copy=False))
     )
-
-
-def in_threads(do: Callable[[S], R], each: Iterable[S], threads: int) -> Iterator[R]:
-    """What `do` makes of each, in order, made in so many threads, a few ahead."""
-    ahead: deque[Future[R]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            for one in each:
-                ahead.append(pool.submit(do, one))
-                if len(ahead) > threads + 1:
-                    yield ahead.popleft().result()
-            while ahead:
-                yield ahead.popleft().result()
-        finally:
-            for future in ahead:
-                future.cancel()
 
 
 def constants(fields: Mapping[str, int], rows: int) -> dict[str, Runs]:

@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.machine import free_memory
-from luckbase.cluster.table.format import in_threads, labelled, number_rows, numbers_of
+from luckbase.cluster.table.format import labelled, number_rows, numbers_of
 from luckbase.cluster.table.frames import roots_of
 from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.table.parts import Part, Rows, TierPart, lookup_or_backup
+from luckbase.cluster.table.storage import in_threads
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.search.bellman import evaluate, final_payoffs

@@ -22,14 +22,14 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path, PosixPath
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from luckbase.cluster.table.storage import PARALLEL, READ_ONLY, Folder, Storage
+from luckbase.cluster.table.storage import PARALLEL, READ_ONLY, Folder, Storage, in_threads
 from luckbase.solver.errors import OptionError, StoreError, need
 
 if TYPE_CHECKING:
@@ -167,8 +167,7 @@ def write_index(
         entry = ledger.files[name]
         return storage.read(entry.place, entry.bytes - entry.footer, entry.bytes)
 
-    with ThreadPoolExecutor(PARALLEL) as pool:
-        footers = b"".join(pool.map(footer or read, sorted(ledger.files)))
+    footers = b"".join(in_threads(footer or read, sorted(ledger.files), PARALLEL))
     lines = ledger.as_text().encode()
     number = ledger.entries.number if ledger.entries else 0
     first = {"head": len(head), "lines": len(lines), "number": number}

@@ -19,7 +19,6 @@ import re
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from configparser import ConfigParser, Error
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -32,7 +31,7 @@ import obstore
 from obstore import exceptions
 from obstore.store import AzureStore, GCSStore, HTTPStore, MemoryStore, S3Store
 
-from luckbase.cluster.table.storage import PARALLEL, READ_ONLY, Storage, Stored, attempt
+from luckbase.cluster.table.storage import PARALLEL, READ_ONLY, Storage, Stored, attempt, in_threads
 from luckbase.solver.errors import CorruptTableError, StoreError
 
 Store = Any  # one of obstore's
@@ -231,9 +230,8 @@ class Objects(Storage):
 
         if len(contents) == 1:
             put(*contents)
-        elif contents:
-            with ThreadPoolExecutor(PARALLEL) as pool:
-                list(pool.map(put, contents))
+        else:
+            list(in_threads(put, contents, PARALLEL))
 
     def put_if_absent(self, name: str, content: bytes | Path) -> bool:
         raw = content if isinstance(content, bytes) else content.read_bytes()

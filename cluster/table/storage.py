@@ -18,11 +18,13 @@ import tempfile
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, TypeVar
 
 from luckbase.solver.errors import CorruptTableError
 
@@ -33,6 +35,8 @@ PARALLEL = 16
 WITHOUT_LINKS = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK)
 """What a file system says that has no links."""
 _attempts = count()
+S = TypeVar("S")
+R = TypeVar("R")
 
 
 class Stored(NamedTuple):
@@ -280,6 +284,22 @@ class Memory(Storage):
 def _unless_gone(error: OSError) -> None:
     if not isinstance(error, FileNotFoundError | NotADirectoryError):
         raise error
+
+
+def in_threads(do: Callable[[S], R], each: Iterable[S], threads: int) -> Iterator[R]:
+    """What `do` makes of each, in order, made in so many threads, a few ahead."""
+    ahead: deque[Future[R]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for one in each:
+                ahead.append(pool.submit(do, one))
+                if len(ahead) > threads + 1:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            for future in ahead:
+                future.cancel()
 
 
 def tag_of(content: bytes) -> str:
