@@ -13,7 +13,6 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Unpack
@@ -33,7 +32,6 @@ from luckbase.cluster.run.worker import (
     Receipt,
     Sent,
     Stop,
-    TableLocation,
     Task,
     writable,
 )
@@ -295,38 +293,22 @@ class _Run(full.TierRun):
         self.again_seconds += seconds * again
 
 
-@dataclass(frozen=True)
-class SolveChain:
+@dataclass(frozen=True, kw_only=True)
+class SolveChain(full.TierJob):
     """One shard of a table of decisions, as a job: tiers one after the other."""
 
-    board: Board
-    location: TableLocation
-    shard: int
     tiers: range
     """In the order of the decisions."""
-    keep: bool
-    """Whether what they give is kept."""
     gives: tuple[int, ...]
     """As `DecisionPlan.gives`."""
     reads: tuple[tuple[int, ...], ...]
     """What the chains gave that it reads."""
     names: tuple[tuple[str, ...], ...]
     """The files of each tier that are wanted."""
-    margin: bool
-    threads: int
     reuse: bool
     """Whether its worker keeps the memory for the next one: to touch fresh memory takes three times
     as long as to solve what stands in it (measured: 34 ns a state of 45). Ray's may be many, one
     after the other, on one machine."""
-
-    @cached_property
-    def layout(self) -> DecisionLayout[Any]:
-        """The game's decisions."""
-        return load_game(self.board).need(DecisionLayout)
-
-    def compile(self) -> None:
-        """Compile, or load, what it needs."""
-        self.layout.layout.compile()
 
     def run(
         self, payoffs: Sequence[Floats], sent: Sent, out: Floats | None, stop: Stop

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -505,7 +505,7 @@ class TierRun(Run[SolvedTiers]):
         )  # fmt: skip
         keep = PayoffPlace(index, layout.shape(tier), span, part, len(ranges))
         if part == FACE:
-            size = job.faces.face_size(tier)
+            size = self.game.need(DecisionLayout).face_size(tier)
             keep = PayoffPlace(~index, (size,), (0, size))
         return Task(
             step.shard, job, shard.memory, reads, keep if step.keep else None, cores=cores,
@@ -530,13 +530,32 @@ def add_tally(total: dict[str, float], more: dict[str, float]) -> dict[str, floa
     return both
 
 
-@dataclass(frozen=True)
-class SolveTier:
-    """One shard of a full table, as a job: a part of a tier."""
+@dataclass(frozen=True, kw_only=True)
+class TierJob:
+    """What jobs that solve tiers have. keep: whether what others read is kept; threads: that solve
+    and write files."""
 
     board: Board
     location: TableLocation
     shard: int
+    keep: bool
+    margin: bool = False
+    threads: int = 1
+
+    @cached_property
+    def layout(self) -> DecisionLayout[Any]:
+        """The decisions of a game that has them."""
+        return load_game(self.board).need(DecisionLayout)
+
+    def compile(self) -> None:
+        """Compile, or load, what it needs."""
+        load_layout(self.board).compile()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolveTier(TierJob):
+    """One shard of a full table, as a job: a part of a tier."""
+
     tier: int
     """Its index in the board's plan."""
     part: int
@@ -544,23 +563,9 @@ class SolveTier:
     """The tiers, by index, whose payoffs it is handed; ~index for a face."""
     names: tuple[str, ...]
     """Its files that are wanted."""
-    keep: bool
-    """Whether its payoffs are."""
-    margin: bool = False
     stored: tuple[FileEntry, ...] = ()
     """The committed files of its rows where they hold the kernel's own numbers: these are read
     back, and nothing is solved."""
-    threads: int = 1
-    """That solve it and write its files."""
-
-    @property
-    def faces(self) -> DecisionLayout[Any]:
-        """Of a game that has them."""
-        return load_game(self.board).need(DecisionLayout)
-
-    def compile(self) -> None:
-        """Compile, or load, what it needs."""
-        load_layout(self.board).compile()
 
     def run(
         self, payoffs: Sequence[Floats], sent: Sent, out: Floats | None, stop: Stop
@@ -569,8 +574,8 @@ class SolveTier:
         layout, started = load_layout(self.board), time.perf_counter()
         tiers = layout.tiers()
         if self.part == FACE:
-            face = np.empty(self.faces.face_size(tiers[self.tier])) if out is None else out
-            self.faces.take_face(tiers[self.tier], payoffs[0], face)
+            face = np.empty(self.layout.face_size(tiers[self.tier])) if out is None else out
+            self.layout.take_face(tiers[self.tier], payoffs[0], face)
             yield face
             yield Receipt(shard=self.shard, solve_seconds=time.perf_counter() - started), None
             return
@@ -594,7 +599,7 @@ class SolveTier:
             decisions = Decisions(best, margin)
         if faces:
             whole = next(iter(below.values()), None)
-            error = self.faces.solve_tier(tier, own, whole, faces, stop, decisions)
+            error = self.layout.solve_tier(tier, own, whole, faces, stop, decisions)
         else:
             error = layout.solve_tier(tier, own, below.__getitem__, stop, self.part, decisions)
         tally = layout.take_tally(tier, self.part)
