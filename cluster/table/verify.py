@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -162,13 +162,11 @@ def _missing_files(ledger: Ledger) -> set[str]:
 
 def _check_entry(part: Part, entry: FileEntry) -> list[str]:
     """Whether a file's rows and keys are those that its tier, or its own keys, ask for."""
-    if not part.paid:
-        return _check_blocks(cast("DecisionPart", part), entry)
     with part.groups.passing(entry) as file:
-        rows = int(file.about.num_rows)
+        rows = int(file.about.num_rows) if part.paid else entry.rows
         wrong = [f"has {many(rows, 'row')}, the ledger says {entry.rows}"] * (rows != entry.rows)
         if isinstance(part, TierPart):
-            wrong += _check_tier(part, entry)
+            wrong += _check_tier(part, entry, file.groups)
         else:
             keys = [numbers_of(file.read(i, ["key"]).column(0)) for i in range(file.groups)]
             every = np.concatenate(keys)
@@ -180,27 +178,20 @@ def _check_entry(part: Part, entry: FileEntry) -> list[str]:
         return [f"{file.path}: {why}" for why in wrong]
 
 
-def _check_blocks(part: DecisionPart, entry: FileEntry) -> list[str]:
+def _check_tier(part: TierPart, entry: FileEntry, groups: int) -> list[str]:
     tier = part.tier_of_number.get(entry.tier)
-    if tier is None:
-        return [f"{part.where / entry.place}: is of a tier that this board does not have"]
-    file, rows = part.groups.opened(entry), part.layout.rows(tier)
-    said = (entry.rows, entry.row_group_rows, (entry.first_key, entry.last_key), file.groups)
-    right = rows, part.plan.block_rows(tier), key_range(entry.tier, rows), part.plan.blocks(tier)
-    same = said == right and entry.name == file_names(part.plan, tier)[0]
-    why = "its rows, keys or blocks are not those of its tier"
-    return [] if same else [f"{part.where / entry.place}: {why}"]
-
-
-def _check_tier(part: TierPart, entry: FileEntry) -> list[str]:
-    tier = part.layout.tier_of_number().get(entry.tier)
     if tier is None:
         return ["is of a tier that this board does not have"]
     layout, first = part.layout, entry.first_row  # however the tier is cut in files
+    fine = (entry.first_key, entry.last_key) == key_range(entry.tier, entry.rows, first)
+    if isinstance(part, DecisionPart):
+        said = first, entry.rows, entry.row_group_rows, groups, entry.name
+        plan, name = part.plan, file_names(part.plan, tier)[0]
+        fine &= said == (0, layout.rows(tier), plan.block_rows(tier), plan.blocks(tier), name)
+        return [] if fine else ["its rows, keys or blocks are not those of its tier"]
     inside = first >= 0 and first + entry.rows <= layout.rows(tier)
-    said = (entry.row_group_rows, (entry.first_key, entry.last_key))
-    right = (row_group_rows(layout, tier), key_range(entry.tier, entry.rows, first))
-    fine = said == right and inside and first % layout.block_rows(tier) == 0
+    fine &= entry.row_group_rows == row_group_rows(layout, tier)
+    fine &= inside and first % layout.block_rows(tier) == 0
     return [] if fine else ["its rows or keys are not those of its tier"]
 
 

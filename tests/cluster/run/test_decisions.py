@@ -8,6 +8,7 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from luckbase.cluster.table.decisions import CLASS_NAMES, write_blocks, write_ru
 from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import StoredTable, tiers_in_memory
+from luckbase.cluster.table.verify import _check_entry
 from luckbase.jobs.web.site import write_site
 from luckbase.solver import load_layout
 from luckbase.solver.board.model import Board
@@ -384,6 +386,23 @@ def test_it_is_exported_row_by_row(solved: StoredTable, every_state: Ints, tmp_p
     wanted = [name for name, n in zip(names, spins, strict=True) if n == 2]
     got = [row["best"] for row in rows.to_pylist() if row["part"] == DECISIONS]
     assert got == wanted
+
+
+def test_verify_finds_an_entry_that_is_not_that_of_its_tier(solved: StoredTable) -> None:
+    part = solved.decided
+    assert part is not None
+    entry = part.entries[1]
+    assert _check_entry(part, entry) == []
+    changes: list[dict[str, Any]] = [
+        {"rows": entry.rows + 1}, {"row_group_rows": entry.row_group_rows + 1},
+        {"first_key": entry.first_key + 1}, {"last_key": entry.last_key - 1},
+        {"name": part.entries[0].name, "at": entry.place},
+    ]  # fmt: skip
+    for change in changes:
+        (why,) = _check_entry(part, replace(entry, **change))
+        assert why.endswith("its rows, keys or blocks are not those of its tier"), change
+    (why,) = _check_entry(part, replace(entry, tier=1 << 20))
+    assert why.endswith("is of a tier that this board does not have")
 
 
 def test_verify_solves_tiers_again_and_finds_a_changed_decision(
