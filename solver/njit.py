@@ -34,7 +34,7 @@ import uuid
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -43,10 +43,12 @@ import numba as nb
 import numpy as np
 from llvmlite import binding
 from numba import types
-from numba.core import config, errors, registry, sigutils
+from numba.core import compiler, config, errors, event, registry, sigutils
 from numba.core.caching import CacheImpl, IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.types import abstract
+from numba.core.typing.templates import make_concrete_template
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -55,6 +57,9 @@ _Dispatcher: Any = registry.CPUDispatcher
 _CacheImpl: Any = CacheImpl
 _IndexDataCacheFile: Any = IndexDataCacheFile
 _TypeMetaclass: Any = abstract._TypeMetaclass
+_Library: Any = JITCodeLibrary
+_Pipeline: Any = compiler.Compiler
+_template: Any = make_concrete_template
 _arguments: Any = sigutils.normalize_signature
 
 
@@ -127,15 +132,75 @@ class _CacheFile(_IndexDataCacheFile):  # type: ignore[misc]
         self._save_index(self._load_index() | {key: name})
 
 
+class _Part(_Library):  # type: ignore[misc]
+    """Linked into the code of functions that call it, and optimised there."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        pass
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+
+class _AsPart(_Pipeline):  # type: ignore[misc]
+    """Compiles what Python does not call."""
+
+    def define_pipelines(self) -> Any:
+        state, flags = self.state, self.state.flags  # numba has copied them for what this calls
+        flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        state.library = _Part(state.targetctx.codegen(), state.func_id.func_qualname)
+        return super().define_pipelines()
+
+
 class _Declared(_Dispatcher):  # type: ignore[misc]
     """A function of one signature, whoever asks for whichever."""
 
     declared: Any = None  # where it was unpickled: as numba has it
 
+    @cached_property
+    def parts(self) -> dict[Any, Any]:
+        """What is compiled of it into functions that call it, by the types of the arguments."""
+        return {}
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Called where another function that is compiled calls it."""
+        signature, args = self._compiler.fold_argument_types(args, kws)
+        types, returned = _arguments(self.declared or args)
+        with global_compiler_lock, self._compiling_counter:
+            if types not in self.parts:
+                _without_scipy()
+                self.parts[types] = self.overloads.get(types) or self._part(types, returned)
+        name, found = self.py_func.__name__, [self.parts[types].signature]
+        return _template(name, name, found), signature, args, {}
+
+    def get_overload(self, sig: Any) -> Any:
+        """What the caller's code knows it by."""
+        part = self.parts.get(tuple(_arguments(sig)[0]))
+        return part.entry_point if part else super().get_overload(sig)
+
+    def _part(self, args: Any, returned: Any) -> Any:
+        """Compile it for functions that call it; nothing of it is kept."""
+        options = self.targetdescr, self.targetoptions, self.locals
+        made = type(self._compiler)(self.py_func, *options, _AsPart)
+        told = {"dispatcher": self, "args": args, "return_type": returned}
+        with event.trigger_event("numba:compile", data=told):
+            part = made.compile(args, returned)._replace(entry_point=object())
+        self.targetctx.insert_user_function(part.entry_point, part.fndesc, [part.library])
+        return part
+
+    def add_overload(self, cres: Any) -> None:
+        """numba sets the environments, with which exceptions are made, of what is kept on disk."""
+        for environment in cres._find_referenced_environments():
+            cres.codegen.set_env(environment.env_name, environment)
+        super().add_overload(cres)
+
     def compile(self, sig: Any) -> Any:
-        if self.declared is None:
-            return super().compile(sig)
         with global_compiler_lock:  # two threads may come for it at once
+            if self.declared is None:
+                return super().compile(sig)
             if self._can_compile:
                 _without_scipy()
                 super().compile(self.declared)

@@ -44,6 +44,26 @@ def test_it_is_compiled_when_it_is_called_and_once() -> None:
     assert add.nopython_signatures[0].return_type == types.int64
 
 
+def test_a_part_is_compiled_into_its_caller_and_raises_there() -> None:
+    """Python's own way to it is not made, until Python calls it."""
+
+    @njit(NUMBER, cache=False)
+    def add(x: int) -> int:
+        if x > 5:
+            raise ValueError("too many", x)
+        return x + 1
+
+    @njit(NUMBER, cache=False)
+    def twice(x: int) -> int:
+        return add(add(x))
+
+    made: Any = add
+    assert twice(3) == 5 and not made.overloads
+    with pytest.raises(ValueError, match=r"too many.*6"):
+        twice(5)
+    assert add(3) == 4 and len(made.overloads) == 1
+
+
 def test_scipy_is_imported_where_matrices_are_multiplied_and_nowhere_else() -> None:
     """Also where it is a function of somebody else's, after one of ours."""
     script = """
