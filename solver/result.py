@@ -212,6 +212,8 @@ def _plain(value: Any) -> Any:
         return value
     if kind is list:
         return [*map(_plain, value)]
+    if kind is dict:
+        return {str(name): _plain(part) for name, part in value.items()}
     if isinstance(value, Result):
         return value.as_json()
     if isinstance(value, Mapping):

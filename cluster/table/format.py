@@ -531,10 +531,10 @@ class RowGroups:
     def get(self, i: int, number: int, kind: str) -> Any:
         """A row group of file i, decoded."""
         key = (i, number, kind)
-        if key not in self._groups:
-            self._keep(key, self.decode(self.file(i), number, kind))
+        if (found := self._groups.get(key)) is None:
+            self._keep(key, found := self.decode(self.file(i), number, kind))
         self._groups.move_to_end(key)
-        return self._groups[key]
+        return found
 
     def _keep(self, key: tuple[int, int, str], decoded: Any) -> None:
         self._groups[key] = decoded
@@ -553,7 +553,7 @@ class RowGroups:
         stored = sum(e.bytes * min(1.0, e.row_group_rows / max(1, e.rows)) for e in files)
         few = stored <= MAX_FETCHED
         self.fetch(wanted[k] for k in (missing if few else missing[:1]))
-        for k in sorted({*range(len(wanted))} - {*later}):
+        for k in sorted({*range(len(wanted))} - {*later}) if later else range(len(wanted)):
             i, number = wanted[k]
             use(k, self.get(i, number, kind))
         if not later:

@@ -69,7 +69,7 @@ class KeyPart(Part):
 
     def solved_states(self, i: int, rows: Ints) -> Ints:
         keys, size = [], self.entries[i].row_group_rows
-        for _, number, at in by_group(np.full(len(rows), i), rows // size, rows):
+        for _, number, at, _ in by_group(np.full(len(rows), i), rows // size, rows, rows):
             group = self.groups.get(i, number, "rows")
             here = at - number * size
             keys.append(group["key"][here[group["status"][here] == SOLVED]])
@@ -131,14 +131,13 @@ class KeyPart(Part):
             groups = np.searchsorted(self._first_keys(i), keys[at], side="right") - 1
             groups[keys[at] > np.uint64(self.entries[i].last_key)] = -1
             order = np.argsort(groups, kind="stable")[np.count_nonzero(groups < 0) :]
-            found += by_group(np.full(len(order), i), groups[order], at[order])
+            at = at[order]
+            found += by_group(np.full(len(at), i), groups[order], at, keys[at])
         return found
 
-    def place(
-        self, i: int, number: int, group: dict[str, NDArray[Any]], keys: Keys
-    ) -> tuple[Ints, Ints]:
-        rows = np.minimum(np.searchsorted(group["key"], keys), len(group["key"]) - 1)
-        there = np.flatnonzero(group["key"][rows] == keys)
+    def place(self, group: dict[str, NDArray[Any]], sought: Keys) -> tuple[Ints, Ints]:
+        rows = np.minimum(np.searchsorted(group["key"], sought), len(group["key"]) - 1)
+        there = np.flatnonzero(group["key"][rows] == sought)
         return there, rows[there]
 
     def _find(self, states: Ints) -> dict[str, NDArray[Any]]:

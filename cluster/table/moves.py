@@ -16,7 +16,7 @@ No action is searched for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -63,8 +63,14 @@ class StateText(Result):
     @classmethod
     def of(cls, state: Mapping[str, Any]) -> Self:
         """That of the fields of a state."""
-        said = [f"{name}={sentences.listed(value)}" for name, value in state.items()]
+        said = [_word(n, tuple(v) if type(v) is list else v) for n, v in state.items()]
         return cls("&".join(said), " ".join(said))
+
+
+@lru_cache(1 << 14, typed=True)
+def _word(name: str, value: Hashable) -> str:
+    """A field as it can be typed; children of a state share most of theirs."""
+    return f"{name}={sentences.listed(value)}"
 
 
 Addressed = Flat[Annotated[dict[str, Any], PlainSerializer(
@@ -187,7 +193,9 @@ class _Below:
         self.rewards, self.weights = edges.rewards.tolist(), edges.weights.tolist()
         self.actions, self.kinds = edges.actions.tolist(), edges.kinds.tolist()
         self.first = edges.first.tolist()
-        self.starts = action_starts(edges)[1]
+        self.starts, width = action_starts(edges)[1], edges.children[:1].nbytes
+        raw = np.ascontiguousarray(edges.children).tobytes()
+        self.same = [raw[at : at + width] for at in range(0, len(raw), width)]
         self.states = table.game.fields.describe_all(edges.children)
         after = expand(table.game, edges.children)
         self.over, self.actors = (after.kinds == TERMINAL).tolist(), after.actors.tolist()
@@ -214,7 +222,7 @@ class _Below:
         edges, weights = self.edges, self.weights[here]
         merged: dict[Any, tuple[int, float]] = {}
         for k, weight in enumerate(weights, here.start):
-            same = edges.children[k].tobytes(), *self.rewards[k]
+            same = self.same[k], *self.rewards[k]
             first, chance = merged.get(same, (k, 0.0))
             merged[same] = first, chance + weight
         order = sorted(merged.values(), key=lambda each: (-each[1], each[0]))

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ class Batch:
 
 MayHold = Callable[[Mapping[str, tuple[Any, Any]]], bool]
 """may_hold(column -> (least, greatest value)) -> whether such rows may be wanted."""
-Wanted = list[tuple[int, int, Ints]]
+Wanted = list[tuple[int, int, Ints, NDArray[Any]]]
 """Row groups that may hold some of n states: the file, the row group, which of the n."""
 
 
@@ -198,11 +199,10 @@ class Part(ABC):
     def wanted(self, keys: NDArray[Any]) -> Wanted:
         """The row groups that may hold states of these keys (n,)."""
 
-    @abstractmethod
-    def place(
-        self, i: int, number: int, group: Any, keys: NDArray[Any]
-    ) -> tuple[Ints | slice, Ints]:
-        """(which of the keys (k,) stand in a row group that is decoded, their rows there)."""
+    def place(self, group: Any, sought: NDArray[Any]) -> tuple[Ints | None, Ints]:
+        """(which of those sought (k,) stand in a row group that is decoded, None: all; their rows
+        there)."""
+        return None, sought
 
     def read(
         self, keys: NDArray[Any], kind: str, use: Callable[[int, Any, Ints, Ints], None]
@@ -212,11 +212,11 @@ class Part(ABC):
         wanted = self.wanted(keys)
 
         def use_group(k: int, group: Any) -> None:
-            i, number, at = wanted[k]
-            there, rows = self.place(i, number, group, keys[at])
-            use(i, group, at[there], rows)
+            i, _, at, sought = wanted[k]
+            there, rows = self.place(group, sought)
+            use(i, group, at if there is None else at[there], rows)
 
-        self.groups.each([(i, number) for i, number, _ in wanted], kind, use_group)
+        self.groups.each([(i, number) for i, number, *_ in wanted], kind, use_group)
 
     def fetch(self, states: Ints) -> None:
         """Read all that these canonical states (n, fields) will be looked up in, where that is
@@ -225,7 +225,7 @@ class Part(ABC):
             fine = states if self.dense else states[fits(self.game.strides, states)]
             wanted = self.wanted(self.keys(np.ascontiguousarray(fine, np.int64)))
             if len(wanted) <= AHEAD:
-                self.groups.fetch((i, number) for i, number, _ in wanted)
+                self.groups.fetch((i, number) for i, number, *_ in wanted)
 
     def children(self, edges: Expanded, wanted: NDArray[np.bool_] | None = None) -> Floats:
         """The payoffs (m, players) of the children of expanded states (n,), in the edges' order; of
@@ -365,16 +365,13 @@ def drawn_rows(total: int, count: int, seed: int) -> Ints:
     return found
 
 
-def by_group(files: Ints, groups: Ints, at: Ints) -> Wanted:
-    """Which of the n lie in each row group: `at` (k,), in the order of the files and row groups
-    (k,) in which they are."""
-    if not len(at):
-        return []
-    number = (files << 32) + groups
-    starts = np.flatnonzero(number[1:] != number[:-1]) + 1
-    first = [0, *starts.tolist()]
-    return [(int(files[x]), int(groups[x]), here)
-            for x, here in zip(first, np.split(at, starts), strict=True)]  # fmt: skip
+def by_group(files: Ints, groups: Ints, at: Ints, sought: NDArray[Any]) -> Wanted:
+    """Which of the n lie in each row group, `at` (k,), and what of each is `sought` there (k,), in
+    the order of the files and row groups (k,) in which they are."""
+    first = np.flatnonzero(np.diff((files << 32) + groups, prepend=-1))
+    ends = pairwise([*first.tolist(), len(at)])
+    each = zip(files[first].tolist(), groups[first].tolist(), ends, strict=True)
+    return [(i, number, at[a:b], sought[a:b]) for i, number, (a, b) in each]
 
 
 # --- the full table --------------------------------------------------------------------------
@@ -447,31 +444,25 @@ class TierPart(Part):
         order = np.argsort(keys, kind="stable")
         files = self._files(keys[order])
         order, files = order[files >= 0], files[files >= 0]
-        if not len(order):
-            return []
-        first, _, rows = self._bounds
-        groups = (keys[order] - first[files]) // rows[files]
-        return by_group(files, groups, order)
-
-    def place(self, i: int, number: int, group: Any, keys: Ints) -> tuple[slice, Ints]:
-        entry = self.entries[i]
-        return slice(None), keys - (entry.first_key + number * entry.row_group_rows)
+        first, _, sizes = self._bounds
+        groups, rows = np.divmod(keys[order] - first[files], sizes[files])
+        return by_group(files, groups, order, rows)
 
     def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         return self._payoffs(np.ascontiguousarray(states, np.int64), self.keys(states))
 
     def _payoffs(self, states: Ints, keys: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-        payoffs, found = np.zeros((len(states), self.game.players)), keys == OVER
-        if found.any():
-            payoffs[found] = final_payoffs(self.game, states[found])
-        swapped = self.layout.swapped(states) & ~found
+        payoffs, over = np.zeros((len(states), self.game.players)), keys == OVER
+        if over.any():
+            payoffs[over] = final_payoffs(self.game, states[over])
+        swapped = self.layout.swapped(states) & ~over
 
         def use(_: int, group: NDArray[Any], at: Ints, rows: Ints) -> None:
-            payoffs[at], found[at] = group[rows], True
+            payoffs[at] = group[rows]
 
         self.read(keys, "payoffs", use)
         payoffs[swapped] = payoffs[swapped][:, ::-1]
-        return payoffs, found
+        return payoffs, over | (self._files(keys) >= 0)
 
     def _best(self, keys: Ints) -> NDArray[np.int16]:
         best = np.full(len(keys), -1, np.int16)

@@ -543,13 +543,13 @@ def _turn(table: Lookup, there: Moves, turning: TurningPoint, line: Line) -> Tur
     if len(states) < 2:
         return None
     actor = (there.answer.to_act or 0) - 1
-    numbers = turning.number(states, actor)
-    here = int(turning.number(there.numbers[None], actor)[0])
+    numbers = turning.number(np.concatenate([states, there.numbers[None]]), actor)
+    numbers, here = numbers[:-1], int(numbers[-1])
     alone = there.answer.margin_class is not None  # the best action, and no other
     if not alone and not any(turning.takes(move.action.name) for move in there.moves):
         return None
-    takes = np.array(list(map(turning.takes, best)))
-    edges = np.flatnonzero(np.diff(np.pad(takes.astype(np.int8), 1)))
+    takes = np.array([0, *map(turning.takes, best), 0], np.int8)
+    edges = np.flatnonzero(takes[1:] != takes[:-1])
     spans = list(zip(numbers[edges[::2]].tolist(), numbers[edges[1::2] - 1].tolist(), strict=True))
     first, last = min(
         spans, key=lambda span: max(span[0] - here, here - span[1], 0), default=(None, None)

@@ -300,7 +300,10 @@ def said_in(state: State, known: Collection[str] = ()) -> dict[str, Any]:
         pairs(state.split(), StateError, "", FIELD) if isinstance(state, str) else dict(state)
     )
     others = [name for name in said if name not in known] if known and _is_row(state) else ()
-    return {name: each for name, each in said.items() if name not in others and not is_gap(each)}
+    return {
+        name: each for name, each in said.items()
+        if name not in others and (type(each) is str or not is_gap(each))
+    }  # fmt: skip
 
 
 def typed(state: State) -> dict[str, str]:

@@ -620,7 +620,10 @@ def groups(game: Game) -> Groups:
 def leads_in(states: Ints, up: int) -> Ints:
     """(n,) how far the player up is ahead of the best other one, in units; who is out has 0."""
     scores = by_field(states)[SCORES]
-    return scores[:, up] - np.delete(scores, up, axis=1).max(axis=1)
+    own, others = scores[:, up], scores.copy()
+    others[:, up] = 0
+    lead: Ints = own - others.max(axis=1)
+    return lead
 
 
 def say_lead(lead: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 import socket
@@ -69,14 +68,14 @@ def test_long_batches_hold_up_neither_their_table_nor_the_others(
 def test_answers_are_compressed_in_the_threads(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    where, real = [], gzip.compress
+    where, real = [], http.gzip.compress
 
     def compress(*given: object, **more: object) -> bytes:
         where.append(threading.current_thread().name)
         return real(*given, **more)  # type: ignore[arg-type]
 
     pig = id_of(client, "pig")
-    monkeypatch.setattr(gzip, "compress", compress)
+    monkeypatch.setattr(http.gzip, "compress", compress)
     client.get(f"/api/tables/{pig}/state")
     client.post(f"/api/tables/{pig}/batch", content=LINE * 100)
     assert [name.split("_")[0] for name in where] == ["luckbase-web", "luckbase-batch"]
