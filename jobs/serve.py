@@ -250,9 +250,11 @@ class ProcessGroup:
 
     def start(self) -> None:
         """Start one more."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # else a new one does what `run` said
         pid = os.fork()
         if pid:
             self.started[pid] = time.monotonic()
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
             if self.ending:  # meanwhile
                 self.end()
             return
@@ -260,6 +262,7 @@ class ProcessGroup:
         try:
             for each in ENDING:
                 signal.signal(each, signal.default_int_handler)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
             os.close(self.write_end)
             threading.Thread(target=self.follow, daemon=True).start()
             self.work()

@@ -244,6 +244,21 @@ def test_processes_that_cannot_begin_end_the_server_with_a_sentence(work: str, s
     assert done.returncode == 1 and f"LuckbaseError: {said}; look for the reason" in done.stderr
 
 
+def test_a_signal_that_comes_to_a_process_at_once_ends_it_too() -> None:
+    """Before it has run a line of its own: what it has of the first would end others, not it."""
+    text = (
+        "import os, time; from luckbase.jobs.serve import ProcessGroup\n"
+        "fork = os.fork\n"
+        "os.fork = lambda: (pid := fork()) or os.kill(os.getpid(), 15) or pid\n"
+        "ProcessGroup(1, lambda: time.sleep(60)).run()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=50,
+        check=False,
+    )  # fmt: skip
+    assert "a process ended 0 s after its start (exit code 0)" in done.stderr
+
+
 def test_processes_end_with_the_one_that_started_them() -> None:
     """Even where it is killed."""
     text = (
