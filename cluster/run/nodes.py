@@ -259,10 +259,14 @@ class Declined:
 _ready: set[type] = set()
 
 
-def run(needed: Requirements, content: bytes, sent: tuple[str, ...], *given: Any) -> Iterator[Any]:
+def run(
+    needed: Requirements, content: bytes, sent: tuple[str, ...], pieces: tuple[int, ...],
+    *given: Any,
+) -> Iterator[Any]:  # fmt: skip
     """Do a pickled job. sent: the names of the files whose bytes are given first; then come
-    payoffs. Yields what declines it or the node's id, the payoffs, the receipt, the bytes of the
-    files: always four, for Ray may ask another machine for one of them again."""
+    payoffs, of each tier that is read so many pieces, 0 for one array. Yields what declines it or
+    the node's id, the payoffs, the receipt, the bytes of the files: always four, for Ray may ask
+    another machine for one of them again."""
     import ray
 
     node, name = ray.get_runtime_context().get_node_id(), socket.gethostname()
@@ -272,19 +276,24 @@ def run(needed: Requirements, content: bytes, sent: tuple[str, ...], *given: Any
         return
     from luckbase.cluster.machine import memory_used
     from luckbase.cluster.run.worker import NotSeenError, PayoffsLostError
+    from luckbase.solver.game.arrays import Pieces
 
     if any(part is None for part in given):  # made again where it is refused
         raise PayoffsLostError("payoffs were lost with their machine; what was solved stays")
     job, files = _prepare(needed, content), dict(zip(sent, given, strict=False))
     memory_used()  # from here on it is looked at
-    steps = job.run(given[len(sent) :], files, None, lambda: False)
+    rest, payoffs = iter(given[len(sent) :]), list[Any]()
+    for count in pieces:
+        of_tier = [next(rest) for _ in range(max(1, count))]
+        payoffs.append(Pieces(*map(list, zip(*of_tier, strict=True))) if count else of_tier[0])
+    steps = job.run(payoffs, files, None, lambda: False)
     try:
-        payoffs = next(steps)
+        own = next(steps)
     except NotSeenError as error:
         yield from _decline(Declined(node, name, files=error.names))
         return
     yield node
-    yield payoffs
+    yield own
     receipt, content_of_files = next(steps)
     yield replace(receipt, node=node)
     yield content_of_files

@@ -3,11 +3,12 @@
 A task yields its payoffs, then its receipt and the bytes of its files, as objects of their own:
 others read the payoffs while the files, which take longer, are still written. They take them as
 references: Ray's object store carries payoffs from node to node, spills them to each node's disk
-and makes lost ones again from the tasks that made them. A tier in parts is put together on each
-node that reads it. Of a full table each task goes to the node on which it begins soonest, which is
-mostly the one that has what it reads (`schedule.choose_node`). So no node needs to see the table;
-where one does, its files go there. A stage file lies on the disk of the node that found it, which
-makes an object of it for whoever reads it.
+and makes lost ones again from the tasks that made them. Parts of a tier come to each node while
+others are solved, some at once, which are put together there (`solver.game.arrays.Pieces`). Of a
+full table each task goes to the node on which it begins soonest, which is mostly the one that has
+what it reads (`schedule.choose_node`). So no node needs to see the table; where one does, its files
+go there. A stage file lies on the disk of the node that found it, which makes an object of it for
+whoever reads it.
 
 Started here (`--address local`), Ray listens on the loopback address only and stops with the solve.
 Of a cluster (`--address ADDR`) the nodes get luckbase's code from here (`py_modules`), are left out
@@ -68,6 +69,8 @@ from luckbase.solver.game.arrays import Floats
 from luckbase.solver.njit import pack
 from luckbase.solver.sentences import many, option, size
 
+BATCHES = 8
+"""In so many pieces a tier in parts comes to a node."""
 RETRIES = 3
 """How often a task is tried again when its worker dies."""
 GET_SECONDS = 600.0
@@ -79,7 +82,8 @@ Note = Callable[..., None]
 @dataclass(eq=False)
 class _Running:
     task: Task
-    payoffs: tuple[Any, ...]
+    payoffs: tuple[tuple[Any, ...], ...]
+    """Of each tier that it reads, all pieces where it is in parts."""
     sent: dict[str, Any] = field(default_factory=dict)
     """The files that come with it, by name."""
     results: Any = None
@@ -113,11 +117,15 @@ class RayWorkers:
         self.bytes_here = 0
         """Of files that came to this process."""
         self._kept: dict[int, dict[int, Any]] = {}
-        """Payoffs of tiers, by part."""
+        """Payoffs of tiers, by part,"""
+        self._new: dict[int, list[int]] = {}
+        """and the parts that go to no node yet."""
+        self._batches: dict[int, list[Any]] = {}
+        """Of tiers in parts: the numbers of some, and their payoffs."""
         self._at: dict[int, tuple[str, int]] = {}
         """The node that has those of a tier in one part, and how many bytes."""
-        self._whole: dict[tuple[int, str], Any] = {}
-        """Those of a tier in parts, put together on a node."""
+        self._pieces: dict[tuple[int, int, str], Any] = {}
+        """A batch of a tier, put together on a node."""
         self.head = Head(ray.nodes) if joined else None
         self.nodes = Nodes(ray.nodes, lambda text: None) if self.head is None else Nodes(
             self.head.nodes, on_note, ray.get_runtime_context().get_node_id()
@@ -191,16 +199,19 @@ class RayWorkers:
 
         return {"scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=soft)}
 
-    def _payoffs(self, tier: int, node: str) -> Any:
-        """The payoffs of a tier that is kept; one in parts is put together once on each node, which
-        takes each part from where that was solved."""
-        parts = self._kept[tier]
-        if len(parts) == 1:
-            return parts[0]
-        if (tier, node) not in self._whole:
+    def _payoffs(self, tier: int, node: str) -> tuple[Any, ...]:
+        """The payoffs of a tier that is kept, or the pieces of one in parts on a node."""
+        if tier not in self._batches:
+            return (self._kept[tier][0],)
+        return tuple(self._piece(tier, i, node) for i in range(len(self._batches[tier])))
+
+    def _piece(self, tier: int, batch: int, node: str) -> Any:
+        """Some parts of a tier, put together once on each node, which takes each from where it was
+        solved."""
+        if (tier, batch, node) not in self._pieces:
             gather = self._gather.options(**self._there(node)) if node else self._gather
-            self._whole[tier, node] = gather.remote([parts[i] for i in range(len(parts))])
-        return self._whole[tier, node]
+            self._pieces[tier, batch, node] = gather.remote(self._batches[tier][batch])
+        return self._pieces[tier, batch, node]
 
     def _submit(self, running: _Running) -> None:
         """Hand a task out, maybe not for the first time."""
@@ -217,9 +228,14 @@ class RayWorkers:
         if self._needed is None:  # all is compiled by now
             compiled = (self._ray.put(pack()),) if self._joined else ()
             self._needed = self._ray.put(Requirements(own_environment(), compiled))
-        results = self._remote.options(**options).remote(
-            self._needed, pickle.dumps(job), tuple(sent), *sent.values(), *running.payoffs
+        pieces = tuple(
+            len(of_tier) if tier in self._batches else 0
+            for tier, of_tier in zip(running.task.reads, running.payoffs, strict=True)
         )
+        results = self._remote.options(**options).remote(
+            self._needed, pickle.dumps(job), tuple(sent), pieces, *sent.values(),
+            *(piece for of_tier in running.payoffs for piece in of_tier),
+        )  # fmt: skip
         self._tasks.append(replace(running, results=results, seen=0))
 
     def wait_one(self, seconds: float) -> Any:
@@ -384,28 +400,45 @@ class RayWorkers:
     # --- payoffs -----------------------------------------------------------------------------
 
     def _keep(self, kept: PayoffPlace, payoffs: Any, node: str) -> None:
-        self._kept.setdefault(kept.tier, {})[kept.part] = payoffs
+        parts = self._kept.setdefault(kept.tier, {})
+        again = kept.part in parts
+        parts[kept.part] = payoffs
         if kept.parts == 1:
             self._at[kept.tier] = node, 8 * math.prod(kept.shape)
+        elif not again:
+            new = self._new.setdefault(kept.tier, [])
+            new.append(kept.part)
+            if len(new) >= kept.parts / BATCHES or len(parts) == kept.parts:
+                self._bring(kept.tier)
+
+    def _bring(self, tier: int) -> None:
+        """Put together on each node what is new of a tier in parts."""
+        numbers, batches = self._new.pop(tier), self._batches.setdefault(tier, [])
+        parts = [self._kept[tier][part] for part in numbers]
+        batches.append(self._ray.put((numbers, parts)))  # once, not for each node
+        for node in self.nodes.there if self._joined else ("",):
+            self._piece(tier, len(batches) - 1, node)
 
     def drop(self, tier: int) -> None:
-        del self._kept[tier]
-        self._at.pop(tier, None)
-        self._whole = {of: whole for of, whole in self._whole.items() if of[0] != tier}
+        for known in (self._kept, self._new, self._batches, self._at):
+            known.pop(tier, None)
+        self._pieces = {of: piece for of, piece in self._pieces.items() if of[0] != tier}
 
     def forget(self) -> None:
         for running in self._tasks:
             with suppress(Exception):
                 self._ray.cancel(running.results, force=False)
         self._tasks, self._come = [], []
-        self._kept, self._at, self._whole = {}, {}, {}
+        self._kept, self._new, self._batches, self._at, self._pieces = {}, {}, {}, {}, {}
 
 
-def _together(parts: list[Any]) -> Floats:
-    """Parts of a tier behind one another; references to them, for Ray to fetch at once."""
+def _together(batch: tuple[list[int], list[Any]]) -> tuple[list[int], Floats]:
+    """Parts of a tier behind one another, and their numbers; references to them, for Ray to fetch
+    at once."""
     import ray
 
-    return np.concatenate([part.reshape(-1) for part in ray.get(parts)])
+    numbers, parts = batch
+    return numbers, np.concatenate([part.reshape(-1) for part in ray.get(parts)])
 
 
 def _lost() -> PayoffsLostError:

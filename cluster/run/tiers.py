@@ -71,7 +71,7 @@ from luckbase.cluster.table.storage import in_threads
 from luckbase.solver import load_game, load_layout
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import MemoryLimitError, OptionError
-from luckbase.solver.game.arrays import Decisions, Floats, Ints
+from luckbase.solver.game.arrays import Decisions, Floats, Ints, Pieces
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.result import PythonOnly, Result, Rounded
@@ -568,7 +568,7 @@ class SolveTier(TierJob):
     back, and nothing is solved."""
 
     def run(
-        self, payoffs: Sequence[Floats], sent: Sent, out: Floats | None, stop: Stop
+        self, payoffs: Sequence[Any], sent: Sent, out: Floats | None, stop: Stop
     ) -> Iterator[Any]:
         """Solve the shard, or read it back; yields as `Job.run`."""
         layout, started = load_layout(self.board), time.perf_counter()
@@ -585,9 +585,11 @@ class SolveTier(TierJob):
             yield Receipt(shard=self.shard, solve_seconds=time.perf_counter() - started), None
             return
         layout.threads = self.threads
-        read = dict(zip(self.reads, map(writable, payoffs), strict=True))
-        below = {tiers[i]: of.reshape(layout.shape(tiers[i])) for i, of in read.items() if i >= 0}
-        faces = {tiers[~i]: of for i, of in read.items() if i < 0}
+        read = dict(zip(self.reads, payoffs, strict=True))
+        below: dict[Any, Any] = {
+            tiers[i]: payoffs_of(layout, tiers[i], of) for i, of in read.items() if i >= 0
+        }
+        faces = {tiers[~i]: writable(of) for i, of in read.items() if i < 0}
         own = buffer("payoffs", part_shape(layout, tier, self.part)) if out is None else out
         decisions = None
         if self.names:
@@ -645,6 +647,23 @@ class SolveTier(TierJob):
                         if player >= 0:
                             plane[rows] = numbers_of(group.column(names[player]))[own]
         return payoffs
+
+
+def payoffs_of(layout: Layout[Any], tier: Any, read: Floats | Pieces) -> Floats | Pieces:
+    """The payoffs of a tier as a layout's kernel takes them."""
+    if not isinstance(read, Pieces):
+        return writable(read).reshape(layout.shape(tier))
+    arrays = list(map(writable, read.arrays))
+    if layout.reads_pieces:
+        return Pieces(read.parts, arrays)
+    whole = np.empty(layout.shape(tier))
+    for parts, array in zip(read.parts, arrays, strict=True):
+        at = 0
+        for start, stop in (layout.parts(tier)[part] for part in parts):
+            own = whole[start:stop]
+            own.reshape(-1)[:] = array[at : at + own.size]
+            at += own.size
+    return whole
 
 
 def part_shape(layout: Layout[Any], tier: Any, part: int) -> tuple[int, ...]:

@@ -178,13 +178,13 @@ class Job(Protocol):
         """Compile, or load, what it needs."""
 
     def run(
-        self, payoffs: Sequence[Floats], sent: Sent, out: Floats | None, stop: Stop
+        self, payoffs: Sequence[Any], sent: Sent, out: Floats | None, stop: Stop
     ) -> Iterator[Any]:
         """Do it; yields its own payoffs, None where they are not to be kept, and once its files are
         written a receipt, with their bytes by place where those are to be sent.
 
-        payoffs: of what it reads. out: where its own are to stand. Raises Stopped soon after
-        `stop()` turns true; before it yields anything, NotSeenError."""
+        payoffs: of what it reads, an array or `Pieces` of each. out: where its own are to stand.
+        Raises Stopped soon after `stop()` turns true; before it yields anything, NotSeenError."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,15 @@ FLOAT64_ERROR = 1e-12
 
 
 @dataclass(frozen=True)
+class Pieces:
+    """Payoffs of a tier in parts, which lie apart: in each array some, one behind another. parts:
+    their numbers, by array."""
+
+    parts: list[Ints]
+    arrays: list[Floats]
+
+
+@dataclass(frozen=True)
 class Coded:
     """A column of texts: row i says labels[codes[i]]. codes: int32 (n,)."""
 

@@ -52,6 +52,9 @@ class Layout(Capability, ABC, Generic[T]):
     smaller: ClassVar[str] = "a smaller board"
     """What makes a board take less memory and disk, for people; ends in "would take less"."""
 
+    reads_pieces: ClassVar[bool] = False
+    """Whether `solve_tier` reads tiers in parts where these lie (`Pieces`)."""
+
     left_out: ClassVar[Mapping[str, str]] = {}
     """Columns of states that are 0 in every row, and a sentence: where others are answered."""
 
@@ -101,12 +104,13 @@ class Layout(Capability, ABC, Generic[T]):
         self,
         tier: T,
         out: Floats,
-        fetch: Callable[[T], Floats],
+        fetch: Callable[[T], Any],
         stop: Callable[[], bool],
         part: int = 0,
         decisions: Decisions | None = None,
     ) -> float:
-        """Fill `out` from the child tiers; `fetch(child)` has `shape(child)`.
+        """Fill `out` from the child tiers; `fetch(child)` has `shape(child)`, or where the layout
+        `reads_pieces` may be `Pieces`.
 
         `out` has `shape(tier)`, or for one of several parts that part's rows only. Returns a bound
         on |out - exact|: what float64 sums lose, or the gap of a certified fixed point. `decisions`

@@ -5,16 +5,19 @@ task goes to the machine that `choose_node` says, as with Ray, and has as many o
 schedule says, which solve it and write its files. Where a node does not have what is read it comes
 over the node's link, one thing after the other, and is there for all its cores. The driver does one
 thing at a time: hand out a task, take in what comes back, and when nothing else is to do commit all
-that it has taken in. No Ray, no disk.
+that it has taken in. Parts of a tier come to all nodes while others
+are solved, and are put together there, some at once. No Ray, no disk.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from luckbase.cluster.run.ray import BATCHES
 from luckbase.cluster.run.schedule import (
     Commit,
     Instruction,
@@ -29,6 +32,8 @@ from luckbase.cluster.table.format import tier_files
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.games.press_your_luck.layout import Planes, diagonals
 
+COPY = 1e9
+"""Bytes a second that a task of Ray's takes out of others' payoffs and puts into its own."""
 FILE_BYTES = 4.8
 """A state, of a table's files."""
 
@@ -37,10 +42,12 @@ FILE_BYTES = 4.8
 class Costs:
     """What it costs beside the shards, measured on two cores of an EPYC with Ray 2.60: seconds of
     the driver to hand out a task, for each reference in it, to flush a commit, to take in a
-    receipt, and for each file in it. bytes_a_second: that a node takes in from the network (10
-    Gbit/s). cores: of a node. file_rate: bytes a second of files that come to the driver, by its
-    link or its disk, whichever is slower; no limit where workers put them into a store or a shared
-    folder themselves. patience: seconds that what is done waits to be committed."""
+    receipt, and for each file in it. listed: for each reference in a list that was put, by each
+    task that has it. copy: bytes a second that a task puts together. bytes_a_second: that a node
+    takes in from the network (10 Gbit/s). cores: of a node. file_rate: bytes a second of files
+    that come to the driver, by its link or its disk, whichever is slower; no limit where workers
+    put them into a store or a shared folder themselves. patience: seconds that what is done waits
+    to be committed."""
 
     task: float = 1.5e-3
     reference: float = 1e-4
@@ -51,6 +58,8 @@ class Costs:
     cores: int = 16
     file_rate: float = float("inf")
     patience: float = 0.0
+    listed: float = 1.2e-5
+    copy: float = COPY
 
 
 class Driver:
@@ -139,7 +148,9 @@ def replay(
     """Run the schedule with so many workers; seconds: of each shard, to solve and to write."""
     tiers = layout.tiers()
     sizes = [
-        shard.memory if part == FACE else payoff_bytes(layout, tiers[tier])
+        shard.memory
+        if part == FACE
+        else payoff_bytes(layout, tiers[tier]) * shard.rows / max(1, layout.rows(tiers[tier]))
         for shard, (tier, part) in zip(plan.shards, plan.parts, strict=True)
     ]
     files = [len(tier_files(layout, tiers[tier])) for tier, _ in plan.parts]
@@ -173,8 +184,9 @@ def speed_up(layout: Layout[Any], tier: Any, threads: int) -> float:
 @dataclass(frozen=True)
 class Tasks:
     """Shards as they are played out. seconds: of each, to solve and to write. reads: the payoffs
-    that each reads, by number. own: the number of its own, their bytes, and whether they are one
-    piece. gain: (shard, cores) -> how many times as fast they solve it. files: that each writes."""
+    that each reads, by number. own: the number of its own, their bytes, and whether they are all
+    of that number. gain: (shard, cores) -> how many times as fast they solve it. files: that each
+    writes."""
 
     seconds: list[tuple[float, float]]
     reads: list[list[int]]
@@ -185,7 +197,8 @@ class Tasks:
 
 class Machines:
     """The machines of a cluster with a clock. Payoffs come to each over its own link, one after the
-    other, and are there for all its cores; those in one piece are where they were solved."""
+    other, and are there for all its cores: those in one piece when they are read, parts of others
+    when they were solved, some at once."""
 
     def __init__(self, workers: int, tasks: Tasks, costs: Costs) -> None:
         nodes, self.tasks, self.costs = -(-workers // costs.cores), tasks, costs
@@ -196,6 +209,9 @@ class Machines:
         self.link = dict.fromkeys(self.free, 0.0)
         self.there: dict[tuple[str, int], float] = {}
         self.size = {number: size for number, size, _ in tasks.own}
+        self.parts = Counter(number for number, *_ in tasks.own)
+        self.left, self.pieces = dict(self.parts), Counter[int]()
+        self.new: dict[int, list[tuple[str, float]]] = {}
         self.home: dict[int, str] = {}
         self.queues: dict[str, list[tuple[int, int]]] = {node: [] for node in self.free}
         self.waited = 0.0
@@ -231,11 +247,26 @@ class Machines:
             self.waited += cores * (start - now)
             yield shard, cores, start
 
-    def solved(self, shard: int, node: str, now: float) -> None:
-        """Its payoffs are there."""
-        number, _, one = self.tasks.own[shard]
+    def solved(self, shard: int, node: str, now: float) -> float:
+        """Its payoffs are there; the driver's seconds to send for parts."""
+        number, size, one = self.tasks.own[shard]
         if one:
             self.home[number], self.there[node, number] = node, now
+            return 0.0
+        self.left[number] -= 1
+        new = self.new.setdefault(number, [])
+        new.append((node, size))
+        if self.left[number] and len(new) < self.parts[number] / BATCHES:
+            return 0.0
+        del self.new[number]
+        self.pieces[number] += 1
+        put_together = sum(size for _, size in new) / self.costs.copy
+        for other in self.free:
+            bring = sum(size for at, size in new if at != other) / self.costs.bytes_a_second
+            self.link[other] = max(self.link[other], now) + bring
+            there = self.link[other] + put_together
+            self.there[other, number] = max(there, self.there.get((other, number), 0.0))
+        return len(self.free) * (self.costs.task + self.costs.listed * len(new))
 
     def done(self, shard: int, node: str, cores: int) -> None:
         """Its cores are free."""
@@ -267,7 +298,8 @@ def play_out(
     def follow(steps: list[Instruction]) -> None:
         for step in steps:
             if isinstance(step, Solve):
-                driver.takes(costs.task + costs.reference * len(set(tasks.reads[step.shard])))
+                references = sum(machines.pieces[i] or 1 for i in set(tasks.reads[step.shard]))
+                driver.takes(costs.task + costs.reference * references)
                 begin(machines.hand_out(step.shard, step.cores), driver.now)
             elif isinstance(step, Commit) and step.commit:
                 driver.commits(FILE_BYTES * shards[step.shard].rows, files[step.shard])
@@ -281,7 +313,7 @@ def play_out(
             begin(node, driver.now)
             follow(schedule.solved(shard))
         else:
-            machines.solved(shard, node, now)
+            driver.takes(machines.solved(shard, node, now))
             follow(schedule.payoffs_ready(shard))
     driver.flush()
     return max(driver.now, driver.link), driver.busy, machines.waited

@@ -15,7 +15,10 @@ from tests.bench.search_replay import FindTime, TaskTimes, recording, replay_sea
 from tests.cluster.search.searches import cut_small
 from tests.places import BOARDS
 
-FREE = Costs(task=0, reference=0, flush=0, receipt=0, commit=0, bytes_a_second=float("inf"))
+FREE = Costs(
+    task=0, reference=0, flush=0, receipt=0, commit=0, bytes_a_second=float("inf"), listed=0,
+    copy=float("inf"),
+)  # fmt: skip
 
 
 def test_the_times_of_a_searchs_tasks_are_recorded(

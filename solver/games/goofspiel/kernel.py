@@ -335,13 +335,15 @@ def count(f, stats):
         stats[i] += f[_STATS + i]
 
 
-@typed(types.void(ALONE_TYPE, _i3, _n, _n, _n, _f2, _f2, _i2, _f2, _f, _f1))
-def solve_for_points(alone, d, cards, size, first, below, upcards, slots, out, tolerance, stats):  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
+@typed(types.void(ALONE_TYPE, _i3, _n, _n, _n, _f1, _i1, _n, _f2, _i2, _f2, _f, _f1))
+def solve_for_points(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
+    alone, d, cards, size, first, below, starts, width, upcards, slots, out, tolerance, stats
+):  # fmt: skip
     """Write the values of patterns first, first + 1, … of the layer of `size` cards into `out`.
 
-    below: (patterns, decks) of the layer below. upcards: `layout.upcards_of`; slots: int64 (decks,
-    size), where in them the cards of each deck stand. out: (patterns, decks), written. stats: (6,),
-    the counts, raised.
+    below: of the layer below, `width` decks of each pattern from starts[pattern] on. upcards:
+    `layout.upcards_of`; slots: int64 (decks, size), where in them the cards of each deck stand.
+    out: (patterns, decks), written. stats: (6,), the counts, raised.
     """
     children = np.empty((MAX_CARDS, MAX_CARDS), np.int64)
     wins = np.empty((MAX_CARDS, MAX_CARDS), np.int64)
@@ -349,7 +351,7 @@ def solve_for_points(alone, d, cards, size, first, below, upcards, slots, out, t
     side, won = np.empty(MAX_CARDS * MAX_CARDS), np.empty(MAX_CARDS * MAX_CARDS)
     start = np.empty(MAX_CARDS * MAX_CARDS, np.int64)
     places, padded = upcards.shape
-    flat_upcards, flat_below, width = upcards.reshape(-1), below.reshape(-1), below.shape[1]
+    flat_upcards = upcards.reshape(-1)
     f, z = new_workspace(places, places * padded)
     for p in range(out.shape[0]):
         if first + p == 0:
@@ -361,17 +363,17 @@ def solve_for_points(alone, d, cards, size, first, below, upcards, slots, out, t
         for r in range(rows):
             for c in range(columns):
                 child, cell = children[r, c], r * columns + c
-                start[cell], side[cell] = max(child, ~child) * width, 1.0 if child >= 0 else -1.0
+                start[cell], side[cell] = starts[max(child, ~child)], 1.0 if child >= 0 else -1.0
                 won[cell] = wins[r, c]
         forget(f, z)
         for q in range(0, width, 8):
             for cell in range(cells):
                 if q + 8 <= width:
-                    v = load(flat_below, start[cell] + q)
+                    v = load(below, start[cell] + q)
                     store(base, cell * 8, v * splat(side[cell]))
                 else:
                     for lane in range(8):
-                        v = flat_below[start[cell] + min(q + lane, width - 1)]
+                        v = below[start[cell] + min(q + lane, width - 1)]
                         base[cell * 8 + lane] = v * side[cell]
             for i in range(places):
                 k = load(flat_upcards, i * padded + q)
@@ -390,9 +392,10 @@ def solve_for_points(alone, d, cards, size, first, below, upcards, slots, out, t
     count(f, stats)
 
 
-@typed(types.void(ALONE_TYPE, _i3, _n, _n, _n, _f2, _f2, _i2, _i2, _i2, _f2, _f, _f1))
+@typed(types.void(ALONE_TYPE, _i3, _n, _n, _n, _f1, _i1, _f2, _i2, _i2, _i2, _f2, _f, _f1))
 def solve_for_winning(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
-    alone, d, cards, size, first, below, upcards, targets, under, layer, out, tolerance, stats
+    alone, d, cards, size, first, below, starts, upcards, targets, under, layer, out, tolerance,
+    stats,
 ):  # fmt: skip
     """The same for winning: below and out have a column for each deck and lead.
 
@@ -426,9 +429,9 @@ def solve_for_winning(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays 
                     elif lead < -reach:
                         v = 0.0
                     elif child >= 0:
-                        v = below[child, middle + lead]
+                        v = below[starts[child] + middle + lead]
                     else:
-                        v = 1.0 - below[~child, middle - lead]
+                        v = 1.0 - below[starts[~child] + middle - lead]
                     leads[cell, half + lead] = v
             for i in range(places):
                 k, deck = int(upcards[i, q]), targets[i, q]

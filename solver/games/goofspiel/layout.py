@@ -30,7 +30,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints, coded, set_text
+from luckbase.solver.game.arrays import (
+    Coded,
+    Decisions,
+    Floats,
+    Ints,
+    Pieces,
+    coded,
+    set_text,
+)
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game, Stopped, load_game
 from luckbase.solver.games.goofspiel.game import (
@@ -58,7 +66,7 @@ GAMES_A_CALL = 5_000_000
 """Matrix games solved between two looks at `stop`: about a second."""
 CLOSED_POINTS, CLOSED_WINNING = 1e-12, 2e-14
 """The gap at which a game is solved; one that keeps a larger one is tried in other ways."""
-GAME_NS = (50, 60, 70, 60, 90, 120, 140, 210, 310, 570, 960, 1750, 2500, 3500, 5000, 7000)
+GAME_NS = (50, 60, 60, 37, 39, 50, 72, 100, 190, 410, 860, 1700, 2500, 3500, 5000, 7000)
 """Nanoseconds a matrix game, by the hands' size, one core of a Zen 3; above 13 extrapolated."""
 ERROR_A_LAYER = 10
 """How many times that a gap can be at most: `solve_tier` fails where one is larger. The value of a
@@ -71,6 +79,7 @@ class Layers(Layout[int]):
     payoff_type: type[np.floating[Any]] = np.float64
     best_names: ClassVar[tuple[str, ...]] = ()
     smaller: ClassVar[str] = "fewer cards, such as cards=7,"
+    reads_pieces: ClassVar[bool] = True
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)
@@ -126,14 +135,14 @@ class Layers(Layout[int]):
         self,
         tier: int,
         out: Floats,
-        fetch: Callable[[int], Floats],
+        fetch: Callable[[int], Floats | Pieces],
         stop: Callable[[], bool],
         part: int = 0,
         decisions: Decisions | None = None,  # chance acts first in every row
     ) -> float:
         layer, under = self.layer(tier), self.layer(tier - 1)
         below = fetch(tier - 1) if tier > 1 else np.array([0.5 if self.win else 0.0])
-        below = below.reshape(under.patterns, under.width)
+        flat, starts = self._rows_of(tier - 1, below)
         values = out.reshape(-1, layer.width)
         first, stats = self.parts(tier)[part][0] // layer.width, np.zeros(len(COUNTS))
         upcards = upcards_of(self.cards, tier)
@@ -143,17 +152,34 @@ class Layers(Layout[int]):
             if stop():
                 raise Stopped
             piece = values[at : at + step]
-            pattern = (solve_game, path_counts(), self.cards, tier, first + at, below)
+            pattern = (solve_game, path_counts(), self.cards, tier, first + at, flat, starts)
             if self.win:
                 columns = under.columns, layer.columns
                 solve_for_winning(*pattern, *upcards, *columns, piece, CLOSED_WINNING, stats)
             else:
-                solve_for_points(*pattern, upcards[0], slots, piece, CLOSED_POINTS, stats)
+                solve_for_points(
+                    *pattern, under.width, upcards[0], slots, piece, CLOSED_POINTS, stats
+                )
         worst, most = float(stats[GAP]), self.layer_error
         if not worst <= most:
             raise ArithmeticError(f"layer {tier}: a game could not be solved: its gap is {worst:g}")
         self.tallies[tier, part] = dict(zip(COUNTS, stats.tolist(), strict=True))
         return worst + (tier - 1) * most
+
+    def _rows_of(self, tier: int, payoffs: Floats | Pieces) -> tuple[Floats, Ints]:
+        """An array (any,) of the payoffs of a layer, and where in it, or behind it in memory, the
+        row of each pattern starts."""
+        layer = self.layer(tier)
+        width = layer.width
+        if not isinstance(payoffs, Pieces):
+            return payoffs.reshape(-1), np.arange(layer.patterns) * width
+        flat, starts = min(payoffs.arrays, key=address), np.empty(layer.patterns, np.int64)
+        for parts, array in zip(payoffs.parts, payoffs.arrays, strict=True):
+            at = (address(array) - address(flat)) // array.itemsize
+            for start, stop in (layer.parts[part] for part in parts):
+                starts[start // width : stop // width] = np.arange(at, at + stop - start, width)
+                at += stop - start
+        return flat, starts
 
     def take_tally(self, tier: int, part: int) -> dict[str, float]:
         return self.tallies.pop((tier, part), {})
@@ -241,6 +267,11 @@ class Layers(Layout[int]):
         for card in {self.cards, max(1, self.cards - 2), 1}:
             words = {"mine": every, "theirs": every, "deck": every, "upcard": card}
             yield f"the first bid on the {card}", words
+
+
+def address(array: Floats) -> int:
+    """Of its first number."""
+    return int(array.ctypes.data)
 
 
 def layers_of(cards: int, objective: str) -> Layers:

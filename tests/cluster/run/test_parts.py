@@ -15,6 +15,7 @@ from luckbase.cluster.run import tiers
 from luckbase.cluster.table.parts import TierPart
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import StateError
+from luckbase.solver.game.arrays import Pieces
 from luckbase.solver.games.goofspiel import layout
 
 POINTS = Path(__file__).parents[3] / "boards/goofspiel/points.toml"
@@ -63,6 +64,36 @@ def test_parts_give_the_same_rows_as_whole_tiers(
         assert check_files(opened) == []
         assert check_residuals(opened, 500).worst < 1e-12
     assert not (table / "spill").exists()
+
+
+@pytest.mark.parametrize("taken", [True, False], ids=["as they lie", "put together"])
+@pytest.mark.parametrize("board", [POINTS, WIN])
+def test_pieces_give_the_bits_of_a_whole_tier(
+    board: Path, taken: bool, small_parts: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever parts lie in which array, in any order, above or below each other in memory."""
+    monkeypatch.setattr(layout, "GAMES_A_PART", 300)
+    layers = solver.load_layout(solver.load_board(board, cards=6))
+    monkeypatch.setattr(layout.Layers, "reads_pieces", taken)
+    random = np.random.default_rng(1)
+    below = random.random(layers.shape(4))
+    ranges = layers.parts(4)
+    assert len(ranges) > 5
+    order = np.array_split(random.permutation(len(ranges)), 3)
+    lying = np.full(3 * (below.size + 9), np.nan)  # each in a third of its own
+    arrays, rooms = [], np.split(lying, 3)[::-1]
+    for numbers, room in zip(order, rooms, strict=True):
+        of = np.concatenate([below[slice(*ranges[part])] for part in numbers])
+        room[: of.size] = of
+        arrays.append(room[: of.size])
+    pieces = tiers.payoffs_of(layers, 4, Pieces([list(part) for part in order], arrays))
+    assert isinstance(pieces, Pieces) == taken
+    found = []
+    for read in (tiers.payoffs_of(layers, 4, below), pieces):
+        out = np.empty(tiers.part_shape(layers, 5, 1))
+        layers.solve_tier(5, out, {4: read}.__getitem__, lambda: False, 1)
+        found.append(out.tobytes())
+    assert found[0] == found[1]
 
 
 def test_a_stopped_solve_in_parts_goes_on_to_the_same_bytes(

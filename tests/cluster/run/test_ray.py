@@ -7,10 +7,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from luckbase.cluster.run import ray as ray_workers
-from luckbase.cluster.run.ray import RETRIES, RayWorkers
+from luckbase.cluster.run.ray import BATCHES, RETRIES, RayWorkers
 from luckbase.cluster.run.worker import PayoffPlace, PayoffsReady, TableLocation, Task
 from luckbase.solver.errors import WorkerError
 
@@ -98,6 +99,28 @@ def test_in_the_end_it_is_a_sentence() -> None:
     with pytest.raises(WorkerError, match=f"stopped a task {RETRIES + 1} times; what was"):
         receipts(ray, keep=False)
     assert ray.handed_out == RETRIES + 1
+
+
+def test_parts_of_a_tier_come_in_pieces_each_once() -> None:
+    """Some at once, as they are solved: also one that comes twice."""
+    ray = SomeRay(*[[]] * 100)
+    brought: list[Any] = []
+    workers = workers_of(ray)
+    workers._gather = SimpleNamespace(remote=lambda batch: brought.append(batch) or batch)
+    order = [*range(39, -1, -1)]
+    for part in [*order[:7], order[3], *order[7:]]:
+        place = PayoffPlace(5, (80,), (2 * part, 2 * part + 2), part, 40)
+        workers._keep(place, np.array([2.0 * part, 2.0 * part + 1]), "a")
+    assert len(brought) == BATCHES
+    pieces = workers._payoffs(5, "")
+    assert len(pieces) == BATCHES == len(brought)  # nothing is put together twice
+    assert [part for numbers, _ in pieces for part in numbers] == order
+    for numbers, parts in pieces:
+        assert [of[0] for of in parts] == [2.0 * part for part in numbers]
+    workers.drop(5)
+    assert not workers._pieces and not workers._batches
+    workers._keep(PayoffPlace(6, (1,), (0, 1)), "all", "a")
+    assert workers._payoffs(6, "") == ("all",)
 
 
 class LostError(Exception):
