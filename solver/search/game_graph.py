@@ -236,7 +236,7 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
                 break
             f, position, stop, start = -1, 0, 0, top
             if keys[visit, 1] >= EXPANDED:
-                f = np.int64(keys[visit, 1] - EXPANDED) >> 1
+                f = np.int64(keys[visit, 1] - EXPANDED) >> 1  # type: ignore[assignment]
                 position, stop = f * most, f * most + numbers[f, SIZE]
             while True:  # expand the state itself and then those children that are new
                 y = visit
