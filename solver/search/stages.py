@@ -344,7 +344,7 @@ class Looks:
         while len(front) and count < MAX_CELLS:
             children = self._children(stage, front)
             found, at = np.unique(self._cells(children, widths), return_index=True)
-            new = ~np.isin(found, cells, assume_unique=True)
+            new = ~among(cells)(found)
             front = children[at[new]]
             cells = np.sort(np.concatenate([cells, found[new]]))
             met.append(front)
@@ -371,7 +371,11 @@ class Looks:
         """The ranges (n, functions) that keys (n,) lie in: from, and to before."""
         values = self._values(keys)
         single = np.stack(
-            [np.isin(values[:, i], some) for i, some in enumerate(self._single)], axis=1
+            [
+                (column[:, None] == some).any(1)
+                for column, some in zip(values.T, self._single, strict=True)
+            ],
+            axis=1,
         )
         low = np.where(single, values, values // widths * widths)
         high = np.minimum(low + np.where(single, 1, widths), self.stages.inside.most + 1)
