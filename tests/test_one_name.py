@@ -27,12 +27,13 @@ def notebook(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("ray", [False, True])
 def test_a_solve_in_a_folder_with_a_foreign_solver_and_cluster_and_jobs(
-    ray: bool, notebook: Path
+    ray: bool, notebook: Path, ray_cluster: str
 ) -> None:
+    """Nor the workers of a Ray cluster, which are told where the driver was started."""
     script = f"""
 import sys
 from luckbase import cluster, solver
-address = "local" if {ray} else None
+address = {ray_cluster!r} if {ray} else None
 board = solver.load_board({str(TINY)!r}, frontier=1)
 solved = cluster.solve(board, workers=2, address=address)
 with cluster.open_table(solved.table) as table:

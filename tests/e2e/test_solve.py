@@ -23,7 +23,7 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.cluster.run import driver, tiers
 from luckbase.cluster.run.lock import lock
-from luckbase.cluster.run.progress import Progress, Solved
+from luckbase.cluster.run.progress import Progress
 from luckbase.cluster.run.worker import Receipt
 from luckbase.cluster.table import storage
 from luckbase.cluster.table.folder import read_ledger
@@ -273,13 +273,6 @@ def test_a_second_solve_of_the_same_table_is_refused_while_one_runs(tmp_path: Pa
     assert refused
 
 
-def _solve_with_ray(results: Path, monkeypatch: pytest.MonkeyPatch) -> Solved:
-    import ray  # noqa: F401  # with its own settings: else this process joins no cluster any more
-
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    return cluster.solve(BOARD, results=results, workers=2, address="local")
-
-
 def test_at_the_address_local_no_running_ray_cluster_is_joined(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -321,46 +314,36 @@ def test_ray_workers_give_the_same_bytes_and_are_gone_afterwards(
     assert not ray.is_initialized()
 
 
-def test_a_killed_ray_worker_costs_a_retry_and_no_state(
-    undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first receipt names its worker's process, which is killed there and then; of a cluster
-    that the solve itself starts and ends."""
-    killed: list[str] = []
-    real = tiers.TierRun.commit
-
-    def commit(self: tiers.TierRun, receipt: Receipt) -> None:
-        real(self, receipt)
-        if len(killed) < 2 and receipt.process not in killed:
-            killed.append(receipt.process)
-            os.kill(int(receipt.process.split()[1]), signal.SIGKILL)
-
-    monkeypatch.setattr(tiers.TierRun, "commit", commit)
-    solved = _solve_with_ray(tmp_path, monkeypatch)
-    assert killed and solved.ray
-    assert files(solved.table) == files(undisturbed)
-    import ray
-
-    assert not ray.is_initialized()
-
-
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="no /proc/net here")
-def test_a_ray_of_its_own_can_not_be_reached_from_another_machine(tmp_path: Path) -> None:
+def test_a_ray_of_its_own_is_not_reached_from_another_machine_and_loses_a_worker(
+    undisturbed: Path, tmp_path: Path
+) -> None:
     """Every port that Ray opens for it, on any address but the loopback, is found. And its workers
-    do not wait for all else that the machine does. Of a process that has not imported Ray yet."""
+    do not wait for all else that the machine does; one that is killed costs a retry and no state.
+    Of a process that has not imported Ray yet."""
     script = f"from tests.e2e.test_solve import *; look_at_ray(Path({str(tmp_path)!r}))"
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    assert files(table_in(tmp_path)) == files(undisturbed)
 
 
 def look_at_ray(results: Path) -> None:
+    """The first receipt names its worker's process, which is killed there and then."""
     before, others = listening(), processes() - {os.getpid()}  # the run's own cluster
     heard: list[set[str]] = []
     seen: dict[int, str] = {}
     nice: set[int] = set()
+    killed: list[str] = []
+    commit = tiers.TierRun.commit
+
+    def commit_and_kill(run: tiers.TierRun, receipt: Receipt) -> None:
+        commit(run, receipt)
+        if len(killed) < 2 and receipt.process not in killed:
+            killed.append(receipt.process)
+            os.kill(int(receipt.process.split()[1]), signal.SIGKILL)
 
     def look(now: object) -> None:
         heard.append(listening())
@@ -372,7 +355,11 @@ def look_at_ray(results: Path) -> None:
                     int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[16])
                 )
 
-    cluster.solve(BOARD, results=results, workers=2, address="local", on_progress=look)
+    tiers.TierRun.commit = commit_and_kill  # type: ignore[method-assign]
+    solved = cluster.solve(BOARD, results=results, workers=2, address="local", on_progress=look)
+    import ray
+
+    assert killed and solved.ray and not ray.is_initialized()
     opened = set().union(*heard) - before
     words = [said.split("--")[0] for said in seen.values()]
     assert any("raylet" in said for said in words) and nice == {os.nice(0)}

@@ -17,6 +17,8 @@ import numpy as np
 import pytest
 
 from luckbase import cluster
+from luckbase.cluster.run import nodes
+from luckbase.cluster.run import ray as ray_workers
 from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search import solve as searching
@@ -394,29 +396,22 @@ def test_force_of_one_of_several_searches_leaves_no_hole_and_no_key_twice(
         assert rows_of(solved.table) == rows_of(whole.table)
 
 
-def test_a_worker_that_dies_costs_a_retry(staged: Solved, tmp_path: Path) -> None:
+def test_a_worker_that_dies_costs_a_retry(
+    staged: Solved, small: None, tmp_path: Path, ray_cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A Ray worker kills itself in its first shard, once."""
-    script = (
-        "import sys, os; sys.path.insert(0, sys.argv[1])\n"
-        "from tests.cluster.search import test_stopped_search as t; from pathlib import Path\n"
-        "from luckbase.cluster.run import ray as ray_workers, nodes\n"
-        "def deadly(*given):\n"
-        "    mark = Path(os.environ['MARK'])\n"
-        "    if not mark.exists():\n        mark.touch(); os._exit(1)\n"
-        "    yield from nodes.run(*given)\n"
-        "ray_workers.run = deadly\n"
-        "t.cut_small(t.pytest.MonkeyPatch())\n"
-        "s = t.by(Path(sys.argv[2]), workers=2, address='local')\n"
-        "print(s.ray)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(ROOT), str(tmp_path)], capture_output=True, text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "MARK": str(tmp_path / "died")}, check=True,
-    )  # fmt: skip
-    assert done.stdout.split()[-1] == "True"
-    assert (tmp_path / "died").exists()
-    (table,) = tmp_path.glob("*/*/*")
-    assert files_of(table) == files_of(staged.table)
+    died = tmp_path / "died"
+
+    def deadly(*given: Any) -> Any:  # goes to the workers as it is written here
+        if not died.exists():
+            died.touch()
+            os._exit(1)
+        yield from nodes.run(*given)
+
+    monkeypatch.setattr(ray_workers, "run", deadly)
+    solved = by(tmp_path / "search", workers=2, address=ray_cluster)
+    assert solved.ray and died.exists()
+    assert files_of(solved.table) == files_of(staged.table)
 
 
 @pytest.mark.parametrize("needed", ["kept", "running", "waiting", "uncommitted", ""])

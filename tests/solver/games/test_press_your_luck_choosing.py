@@ -51,7 +51,7 @@ def planes_of(name: str, players: int) -> Planes:
 SMALL = {"score_unit": "1000", "score_cap": "2000", "frontier": "2"}
 
 
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(boards(full=True))
 def test_full_tables_of_random_boards_are_as_the_reference_has_them(made: Made) -> None:
     """Every slide but those that bring several spins; a board on which best replies do not settle

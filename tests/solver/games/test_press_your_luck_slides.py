@@ -141,7 +141,7 @@ def searched(game: Game, state: tuple[tuple[int, ...], ...]) -> tuple[Table, Int
     return search_in_memory(game, start, 300_000), start
 
 
-@settings(max_examples=35, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(st.one_of(boards(), boards(), boards(players=2), boards(players=4)))
 def test_random_boards_are_as_the_reference_has_them(made: Made) -> None:
     """The payoffs of the state; on few of them best replies do not settle, which may be seen from

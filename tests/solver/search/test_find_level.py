@@ -135,6 +135,7 @@ def test_three_in_a_ring_have_none() -> None:
     assert find_level(ring(), np.array([[0]])) is None
 
 
+@settings(max_examples=40)
 @given(st.data())
 def test_where_every_state_can_come_back_there_is_none(data: st.DataObject) -> None:
     """One circle through all states, in any order, and any edges more."""
@@ -163,7 +164,7 @@ def _by(function: list[int], move: list[int]) -> int:
     return sum(x * y for x, y in zip(function, move, strict=True))
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(falling_moves(), st.integers(0, 3))
 def test_a_game_made_of_a_linear_drop_has_one(moves: list[list[int]], seed: int) -> None:
     game, root = moves_of(*moves), np.full((1, len(moves[0])), 8)
@@ -172,7 +173,7 @@ def test_a_game_made_of_a_linear_drop_has_one(moves: list[list[int]], seed: int)
     assert (falls > 0).mean() >= 0.5
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(st.integers(-2, 2), st.integers(-2, 2)), min_size=1, max_size=4))
 def test_it_is_right_on_any_moves_and_none_only_where_there_is_none(
     moves: list[tuple[int, int]],
