@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from luckbase.cluster.table.frames import whole_file
+from luckbase.jobs.terminal import write_file
 from luckbase.solver.charts import Chart, Curves, Heatmap, Listing
 from luckbase.solver.errors import OptionError, need
 
@@ -89,10 +89,7 @@ def save(chart: Chart, path: str) -> int:
     if suffix not in endings:
         kind = "list" if listing else "picture"
         raise OptionError(f"{path}: a {kind} is saved in a file that ends in {', '.join(endings)}")
-    content = as_file(chart, suffix)
-    with whole_file(path) as file:
-        file.write(content)
-    return len(content)
+    return write_file(path, as_file(chart, suffix))
 
 
 def as_file(chart: Chart, suffix: str) -> bytes:

@@ -17,6 +17,7 @@ from luckbase.solver.sentences import Help, shorten
 
 if TYPE_CHECKING:
     from luckbase import Spare, Status
+    from luckbase.cluster.table.folder import Published
     from luckbase.jobs.web.site import Site
 
 SORTS: dict[str, Any] = {
@@ -188,7 +189,7 @@ def publish(
     settings: options.Settings = None,
     results: options.Results = Path("results"),
     as_json: options.Json = False,
-) -> int:
+) -> None:
     """Copy a finished table to a store, or write its page as files.
 
     Every byte is checked as it is read and as it has arrived. A copy that was stopped goes on with
@@ -205,25 +206,18 @@ def publish(
             need("publish --site", "starlette", extra="web")
             from luckbase.jobs.web.site import write_site
 
-            return _say_site(write_site(opened, Path(site), on_rows), as_json)
-        found = opened.publish(str(to), on_rows)
-    if as_json:
-        terminal.print_json(found)
-    else:
-        size, files = sentences.size(found.bytes), sentences.many(found.files, "file")
-        was = f", {found.files - found.copied} of them there before" * (found.copied < found.files)
-        print(f"{found.to}: {sentences.counted(found.states, 'state')}, {size} in {files}{was}")
-    return 0
-
-
-def _say_site(made: Site, as_json: bool) -> int:
+            made: Site | Published = write_site(opened, Path(site), on_rows)
+            offline = "kept by a browser for use" if made.offline else "too large to be kept"
+            more = f", {offline} offline"
+        else:
+            made = opened.publish(str(to), on_rows)
+            there = made.files - made.copied
+            more = f", {there} of them there before" * bool(there)
     if as_json:
         terminal.print_json(made)
-        return 0
+        return
     size, files = sentences.size(made.bytes), sentences.many(made.files, "file")
-    kept = "kept by a browser for use offline" if made.offline else "too large to be kept offline"
-    print(f"{made.to}: {sentences.counted(made.states, 'state')}, {size} in {files}, {kept}")
-    return 0
+    print(f"{made.to}: {sentences.counted(made.states, 'state')}, {size} in {files}{more}")
 
 
 @options.command(

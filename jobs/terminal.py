@@ -221,11 +221,11 @@ def print_json(*parts: Any) -> None:
     print(json.dumps(said), flush=True)
 
 
-def write_file(path: str, content: bytes) -> int:
+def write_file(path: str | os.PathLike[str], content: bytes) -> int:
     """Write a file, all of it or nothing; returns its bytes."""
     from luckbase.cluster.table.frames import whole_file
 
-    with whole_file(path) as file:
+    with whole_file(os.fspath(path)) as file:
         file.write(content)
     return len(content)
 

@@ -28,9 +28,9 @@ import numpy as np
 
 from luckbase.cluster.table import FORMAT, find
 from luckbase.cluster.table.find import Question, Summary
-from luckbase.cluster.table.frames import whole_file
 from luckbase.cluster.table.ledger import solver_version
 from luckbase.jobs.plots import PagePicture, for_page
+from luckbase.jobs.terminal import write_file
 from luckbase.jobs.web.pictures import STYLE as SCENE_STYLE
 from luckbase.jobs.web.pictures import svg
 from luckbase.solver import sentences
@@ -90,10 +90,7 @@ class Report:
 
     def save(self, path: str | os.PathLike[str]) -> int:
         """Write the file, all of it or nothing; returns its bytes."""
-        content = self.html.encode()
-        with whole_file(os.fspath(path)) as file:
-            file.write(content)
-        return len(content)
+        return write_file(path, self.html.encode())
 
     def _repr_html_(self) -> str:
         """The report in a notebook, in a frame of its own."""

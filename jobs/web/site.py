@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -28,10 +27,10 @@ from luckbase.cluster.machine import cores
 from luckbase.cluster.table import OnRows, nobody
 from luckbase.cluster.table.decisions import CLASS_NAMES, SealedBlocks
 from luckbase.cluster.table.format import tier_stem
-from luckbase.cluster.table.frames import whole_file
 from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.moves import equal_cases
 from luckbase.cluster.table.place import storage_at
+from luckbase.jobs.terminal import write_file
 from luckbase.jobs.web import pictures
 from luckbase.jobs.web.http import FILE_TYPES, STATIC, ApiRequest, encode
 from luckbase.jobs.web.pool import TablePool
@@ -100,10 +99,7 @@ def write_site(table: StoredTable, folder: Path, on_rows: OnRows = nobody) -> Si
     sizes: dict[str, int] = {}
 
     def put(name: str, blocks: Iterable[bytes]) -> None:
-        content = packed(f"{seal}{name}", blocks)
-        with whole_file(os.fspath(folder / DATA / name)) as file:
-            file.write(content)
-        sizes[name] = len(content)
+        sizes[name] = write_file(folder / DATA / name, packed(f"{seal}{name}", blocks))
 
     about["charts"], charts = _charts(table, about["charts"])
     put("charts.bin", [*charts, _picture(table.game, about).encode()])
@@ -177,10 +173,7 @@ def _page(folder: Path, about: dict[str, Any], offline: list[str]) -> dict[str, 
     worker = f"const VERSION = {json.dumps(version)}, FILES = {json.dumps(kept)};\n"
     files["sw.js"] = worker.encode() + (STATIC / "sw.js").read_bytes()
     (folder / "static").mkdir(exist_ok=True)
-    for name, content in files.items():
-        with whole_file(os.fspath(folder / name)) as file:
-            file.write(content)
-    return {name: len(content) for name, content in files.items()}
+    return {name: write_file(folder / name, content) for name, content in files.items()}
 
 
 def _picture(game: Game, about: dict[str, Any]) -> str:

@@ -25,6 +25,7 @@ from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints, Runs
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.game.rules import Capability
+from luckbase.solver.result import Result
 from luckbase.solver.sentences import fields, listed, on_command_line, option, shorten
 
 if TYPE_CHECKING:
@@ -532,7 +533,7 @@ Function = Mapping[str, int]
 
 
 @dataclass(frozen=True)
-class Level:
+class Level(Result):
     """A linear function of a state's fields that no edge raises.
 
     It cuts what lies below some roots into stages, each closed under every cycle: a state can not
@@ -554,14 +555,6 @@ class Level:
     strict: bool = False
     width: int = 1
     found: bool = False
-
-    def as_json(self) -> dict[str, Any]:
-        """The level as JSON values."""
-        return {
-            "falls": dict(self.falls), "apart": [dict(one) for one in self.apart],
-            "inside": [dict(one) for one in self.inside], "strict": self.strict,
-            "width": self.width, "found": self.found,
-        }  # fmt: skip
 
     def __str__(self) -> str:
         """The function as a person would write it."""

@@ -286,6 +286,13 @@ def load_game(board: Board) -> Game:
     return found
 
 
+def under(game: Game, **options: Any) -> Game:
+    """The game on the same board, but for these options of its rules."""
+    board: Any = game.board
+    rules = board.rules.model_copy(update=options)
+    return game if rules == board.rules else load_game(board.model_copy(update={"rules": rules}))
+
+
 def _rules(entry: registry.Entry, board: Board) -> Rules:
     try:
         rules = entry.rules(board)

@@ -41,7 +41,7 @@ from luckbase.solver.game.capabilities import (
     View,
 )
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
-from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.game.game import Game, under
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups
 from luckbase.solver.game.rules import (
     CHANCE,
@@ -309,18 +309,9 @@ def view(game: Game) -> View:
     """With the cards of the hands in its states, and with who beats whom alone; each player's own
     hand is `mine`."""
     return View(
-        lambda: keeping(game, False), lambda: keeping(game, True), partial(simplify, game),
-        partial(as_seen_by, options_of(game)), choice_names,
+        partial(under, game, keep_cards=False), partial(under, game, keep_cards=True),
+        partial(simplify, game), partial(as_seen_by, options_of(game)), choice_names,
     )  # fmt: skip
-
-
-def keeping(game: Game, cards: bool) -> Game:
-    """The game on the same board, with or without `keep_cards`."""
-    options = options_of(game)
-    if options.keep_cards == cards:
-        return game
-    kept = options.model_copy(update={"keep_cards": cards})
-    return load_game(game.board.model_copy(update={"rules": kept}))
 
 
 def simplify(game: Game, states: Ints) -> Ints:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     Field,
@@ -73,6 +73,13 @@ Number = Annotated[StrictInt, Field(ge=1, le=SQUARES)]  # of a square
 Dollars = Annotated[StrictInt, Field(ge=1, le=MAX_DOLLARS)]
 
 
+def later(default: Any, help: str, **bounds: Any) -> Any:
+    """An option that boards of old do not have: at its default it is left out of the identity."""
+    return Field(
+        default=default, exclude_if=lambda kept: kept == default, description=help, **bounds
+    )  # fmt: skip
+
+
 class Places(Section):
     """Where the directional slides lead; only the ones that some slide needs must be given."""
 
@@ -98,11 +105,7 @@ class Places(Section):
 class Rules(Section):
     """The rule options."""
 
-    players: int = Field(
-        default=3, ge=2, le=4, strict=True,
-        exclude_if=lambda kept: kept == 3,  # boards of old keep their identity
-        description="How many play.",
-    )  # fmt: skip
+    players: int = later(3, "How many play.", ge=2, le=4, strict=True)
     third_place_spins: bool = option(
         True,
         help="Who is strictly behind all others, with three or more in, must play; they may not "
@@ -118,11 +121,10 @@ class Rules(Section):
         help="Which square a slide leads to: each is as likely, or the player up, who sees what "
         "they show, takes the best.",
     )
-    or_lose_whammy: Literal["best", "cash"] = Field(
-        default="best",
-        exclude_if=lambda kept: kept == "best",  # boards of old keep their identity
-        description='What a slide such as "2000 or lose a whammy" is to who has a whammy: what is '
-        "better for them, or the money.",
+    or_lose_whammy: Literal["best", "cash"] = later(
+        "best",
+        'What a slide such as "2000 or lose a whammy" is to who has a whammy: what is better for '
+        "them, or the money.",
     )
     spin_cap: int | None = option(
         None, 1, MAX_SPIN_CAP,
@@ -130,24 +132,21 @@ class Rules(Section):
         "Needed where one brings several.",
     )  # fmt: skip
     max_whammies: int = option(4, 1, 4, "Whammies that put a player out of the game.")
-    # These three are left out of the identity at their defaults.
-    objective: Literal["win", "money", "win+money"] = Field(
-        default="win",
-        exclude_if=lambda kept: kept == "win",
-        description="The payoff: the chance to win, half of it for a tie of two; dollars: the "
-        "whole score for who has won, level or not, else 0; or win_value for a win beside those.",
+    objective: Literal["win", "money", "win+money"] = later(
+        "win",
+        "The payoff: the chance to win, half of it for a tie of two; dollars: the whole score for "
+        "who has won, level or not, else 0; or win_value for a win beside those.",
     )
     win_value: int | None = option(
         None, 1, MAX_DOLLARS,
         "Dollars that a win counts beside the score, half of it for a tie of two; with objective = "
         "'win+money' alone, which needs it.",
     )  # fmt: skip
-    house: bool = Field(
-        default=False,
+    house: bool = later(
+        False,
+        "The last one in plays on for money as long as they have spins, and may stop when none of "
+        "these are passed ones; not with objective = 'win'.",
         strict=True,
-        exclude_if=lambda kept: not kept,
-        description="The last one in plays on for money as long as they have spins, and may stop "
-        "when none of these are passed ones; not with objective = 'win'.",
     )
 
     @model_validator(mode="after")
@@ -187,22 +186,15 @@ class Solve(Section):
         help="Outcomes of a spin: all of the board's; a number, at most so many, with the same "
         "odds and means; or 'three', a whammy, the mean amount, and that plus a spin.",
     )
-    # Left out of the identity where it is float32.
-    payoffs: Literal["float32", "float64"] = Field(
-        default="float32",
-        exclude_if=lambda kept: kept == "float32",
-        description="How a table stores payoffs: within 3e-8, or as they were solved, in twice the "
-        "bytes.",
+    payoffs: Literal["float32", "float64"] = later(
+        "float32",
+        "How a table stores payoffs: within 3e-8, or as they were solved, in twice the bytes.",
     )
-
-    # Left out of the identity where it is float64.
-    planes: Literal["float32", "float64"] = Field(
-        default="float64",
-        exclude_if=lambda kept: kept == "float64",
-        description="How a solve of decisions keeps payoffs meanwhile; float32 takes half the "
-        "memory, and two actions closer than some 1e-6 are tied.",
+    planes: Literal["float32", "float64"] = later(
+        "float64",
+        "How a solve of decisions keeps payoffs meanwhile; float32 takes half the memory, and two "
+        "actions closer than some 1e-6 are tied.",
     )
-
     # What of a table is kept, not what it says: no part of the rules.
     store: Literal["payoffs", "decisions"] = Field(
         default="payoffs",

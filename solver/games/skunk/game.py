@@ -40,7 +40,7 @@ from luckbase.solver.game.capabilities import (
     View,
 )
 from luckbase.solver.game.fields import Field, Refuse
-from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.game.game import Game, under
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Threshold, TurningPoint
 from luckbase.solver.game.rules import Numbers, Rules
 from luckbase.solver.sentences import many
@@ -274,15 +274,7 @@ NO_END = rules.Unavailable(
 
 def two_forms(game: Game) -> View:
     """With the rolls of the turn in its states, and without."""
-
-    def plain() -> Game:
-        form: dict[str, Any] = game.board.model_dump()
-        if not form["rules"]["count_rolls"]:
-            return game
-        form["rules"]["count_rolls"] = False
-        return load_game(type(game.board).model_validate(form))
-
-    return View(plain)
+    return View(partial(under, game, count_rolls=False))
 
 
 def canonical(goal: int, states: Ints, refuse: Refuse) -> Ints:
