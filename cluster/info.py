@@ -36,7 +36,7 @@ from luckbase.solver.board.file import (
 from luckbase.solver.board.model import Board, canonical, options_of, values_of
 from luckbase.solver.charts import FULL, Kind
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
-from luckbase.solver.game.capabilities import Charts, Layout, detailed, hints, own_agents
+from luckbase.solver.game.capabilities import Agents, Charts, Layout, SearchHints, detailed
 from luckbase.solver.game.fields import MAX_VALUE, Field
 from luckbase.solver.game.game import Game
 from luckbase.solver.policy.agents import OPTIMAL, RANDOM
@@ -278,7 +278,7 @@ def _examples(game: Game, file: str, results: Path, ledger: Ledger | None) -> It
             if (full and not below) or kind.needs != FULL:
                 yield command("chart", f"--what {kind.name}")
     yield command("play", start, "--hints")
-    about = hints(game).states_below
+    about = game.own(SearchHints).states_below
     if about is None or root is None or about(root) <= FEW_STATES:
         for agent in islice(_own(game), 1):
             agents = ",".join([OPTIMAL] * (game.players - 1) + [agent])
@@ -311,7 +311,7 @@ def agents_on(game: Game, seconds: float = math.inf) -> Iterator[str]:
 
 
 def _own(game: Game, seconds: float = math.inf) -> Iterator[str]:
-    own = own_agents(game)
+    own = game.own(Agents)
     for name in own.by_name:
         with suppress(LuckbaseError):
             own.check(game, name)

@@ -29,8 +29,8 @@ from luckbase.solver.errors import (
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
     Layout,
+    SearchHints,
     first_state,
-    hints,
     plain,
     simplify,
     states_to_copy,
@@ -140,7 +140,7 @@ def has_full_table(game: Game, on_note: Callable[[str], None] = lambda text: Non
     try:
         game.need(Layout)
     except OptionError as why:
-        root, below = game.start(), hints(game).states_below
+        root, below = game.start(), game.own(SearchHints).states_below
         if root is None or (below is not None and below(root) > MAX_SEARCHED):
             raise
         on_note(f"{why}; searching all that its rules lead to")
@@ -409,7 +409,7 @@ def searched(game: Game, root: Ints, max_states: int, file: str = "BOARD") -> Ta
     nearer = "give a state nearer the end"
     if layout is not None and not tiered and (lower := states_to_copy(game)):
         nearer = f"begin lower, as {lower}"
-    formula = hints(game).states_below
+    formula = game.own(SearchHints).states_below
     far = far_more_than(game, root, max_states) if formula is None and not tiered else 0
     guess = far if formula is None else formula(root)
     if far or guess > ROUGHLY * max_states:

@@ -52,7 +52,6 @@ class _Command(TyperCommand):
 
     @property
     def examples(self) -> Sequence[str]:
-        """Lines that can be typed."""
         return self.callback.examples  # type: ignore[union-attr]
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:

@@ -88,7 +88,6 @@ def _game_of(table: str, settings: list[str] | None) -> Game:
 
 
 def _print_kinds(board: str, kinds: Sequence[Kind], as_json: bool) -> None:
-    """The charts of a board: what each shows, and how to read it."""
     if as_json:
         terminal.print_json({"board": board, "charts": [kind.as_json() for kind in kinds]})
         return

@@ -160,7 +160,6 @@ def _print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def _field_text(of: FieldInfo) -> str:
-    """What a field is, what may be left out, an example."""
     bounds = ""
     if of.kind in ("number", "players", "list") and of.max is not None:
         step = f" in steps of {of.step}" if of.step > 1 else ""
@@ -174,7 +173,6 @@ def _option_name(of: OptionInfo) -> str:
 
 
 def _option_text(of: OptionInfo) -> str:
-    """What an option does, its other values, and who changed it."""
     values = [each for each in of.values if each not in ("true", "false")]
     said = {"default": "", "board": "the board file", "command": "--set"}[of.set_by]
     otherwise = f"; otherwise {of.default}" if of.default is not None else ""
@@ -185,7 +183,6 @@ def _option_text(of: OptionInfo) -> str:
 
 
 def _table_rows(of: TableAbout | None) -> Iterable[tuple[str, str]]:
-    """A table in lines."""
     if of is None:
         yield "none", "It is not solved yet, with these options."
         return

@@ -305,7 +305,6 @@ def _opening_questions(solved: Solved, path: Path) -> None:
 
 
 def _say_outcome(outcome: Outcome, where: str) -> None:
-    """A line for a board that is done."""
     solved = outcome.solved
     if solved is None:
         say(f"{where}: {_without(outcome.error, outcome.request.file)}")
@@ -373,7 +372,6 @@ def _print_outcome(outcome: Outcome) -> None:
 
 
 def _print_due(planned: Sequence[Due]) -> None:
-    """A table of what is due, and its sum."""
     todo = [due for due in planned if due.state not in ("complete", "refused")]
     rows = []
     for due in planned:

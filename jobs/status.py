@@ -86,7 +86,6 @@ def _print_status(of: Status) -> None:
 
 
 def _print_total(statuses: Sequence[Status], results: Path | None) -> None:
-    """How large all tables are together."""
     if not statuses:
         print(f"no tables under {results or 'results'}")
     there = [each for each in statuses if each.state != "missing"]
@@ -97,7 +96,6 @@ def _print_total(statuses: Sequence[Status], results: Path | None) -> None:
 
 
 def _running(said: dict[str, Any]) -> Iterator[str]:
-    """What a solve that runs is doing, in lines."""
     if not said:
         return
     left = said["seconds_left"]
@@ -206,12 +204,13 @@ def publish(
             need("publish --site", "starlette", extra="web")
             from luckbase.jobs.web.site import write_site
 
-            made: Site | Published = write_site(opened, Path(site), on_rows)
-            offline = "kept by a browser for use" if made.offline else "too large to be kept"
+            page = write_site(opened, Path(site), on_rows)
+            made: Site | Published = page
+            offline = "kept by a browser for use" if page.offline else "too large to be kept"
             more = f", {offline} offline"
         else:
-            made = opened.publish(str(to), on_rows)
-            there = made.files - made.copied
+            made = copied = opened.publish(str(to), on_rows)
+            there = copied.files - copied.copied
             more = f", {there} of them there before" * bool(there)
     if as_json:
         terminal.print_json(made)

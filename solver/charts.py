@@ -319,7 +319,6 @@ def drawn(kind: str, picture: Any, *how: Any) -> Any:
 
 
 def _cell(value: float) -> int | float:
-    """A number as rows have it."""
     return int(value) if value == int(value) else round(float(value), DECIMALS)
 
 

@@ -18,7 +18,7 @@ from luckbase.solver.board.model import Board
 from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import GameError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import Layout, hints, rounding
+from luckbase.solver.game.capabilities import Layout, SearchHints, rounding
 from luckbase.solver.game.faults import StateEdges, broken, check_edges
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.search import keys
@@ -57,7 +57,7 @@ def check_game(
 def check_below(game: Game, roots: Ints, *, most: int, wide: int, seed: int = 0) -> int:
     """`check_game` of canonical roots (m, fields) and what lies below them, at most `wide` states
     of a level."""
-    looked, declared = 0, hints(game).level
+    looked, declared = 0, game.own(SearchHints).level
     stages = None if declared is None else Stages(game, declared)
     for level in _levels(game, roots, most, wide, np.random.default_rng(seed)):
         edges = expand(game, level)

@@ -206,7 +206,6 @@ ATOMS = (str, int, float, bool, type(None))
 
 
 def _plain(value: Any) -> Any:
-    """Any value as JSON values."""
     kind = type(value)
     if value is None or kind in ATOMS:
         return value

@@ -24,7 +24,7 @@ import numpy as np
 from luckbase.solver.board.model import rules_identity
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import agents_of, own_agents, plain
+from luckbase.solver.game.capabilities import Agents, agents_of, plain
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.game.groups import Groups, TurningPoint
 from luckbase.solver.policy.agents import (
@@ -123,7 +123,7 @@ def opponents(
             )
         plays = _player(game, agent, opener, argument)
         if isinstance(agent, str) and agent in agents_of(game):
-            own_agents(game).check(game, agent)
+            game.own(Agents).check(game, agent)
         decide: Decider | None = None
         if isinstance(plays, Policy):
             decide = plays.decide

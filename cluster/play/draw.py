@@ -20,8 +20,7 @@ from luckbase.cluster.play.agents import AgentLike, Opener, for_players, no_tabl
 from luckbase.solver import sentences
 from luckbase.solver.errors import OptionError, need
 from luckbase.solver.game.arrays import Floats
-from luckbase.solver.game.capabilities import drawing as drawing_of
-from luckbase.solver.game.capabilities import first_state
+from luckbase.solver.game.capabilities import Drawing, first_state
 from luckbase.solver.game.game import Game
 from luckbase.solver.policy.chain import Chain, explore_profile
 from luckbase.solver.policy.evaluate import Starts, deciders_of
@@ -118,7 +117,7 @@ def draw_play(
     position of a game that has no list of them.
     """
     check_labels(how.labels)
-    drawing = drawing_of(game)
+    drawing = game.own(Drawing)
     if how.labels == "counts" and not drawing.equally_likely:
         why = f"chances of {game.board.game} are not counts; write chances"
         raise OptionError(f"{option('labels')}: {why}")
@@ -161,7 +160,7 @@ def _dot(game: Game, diagram: Diagram, title: str, how: DrawingOptions) -> graph
                 node = diagram.nodes[i]
                 shape = {"shape": "ellipse", "style": "bold"} if node.end else {}
                 box.node(str(i), graphviz.escape(_node_text(node)).replace("\n", "\\n"), **shape)
-    rolls = drawing_of(game).equally_likely
+    rolls = game.own(Drawing).equally_likely
     for edge in diagram.edges:
         text = {
             "none": "",

@@ -27,7 +27,7 @@ from luckbase.cluster.table.moves import changed
 from luckbase.solver import sentences
 from luckbase.solver.errors import MissingTableError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import detailed, drawing, first_state, simplify, view_of
+from luckbase.solver.game.capabilities import Drawing, View, detailed, first_state, simplify
 from luckbase.solver.game.fields import State, typed
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
@@ -118,7 +118,7 @@ def matrix_game_of(game: Game, state: Ints, edges: Expanded, table: Lookup) -> M
     total, solved = float(q.values[0].sum()), matrix_game.solve(game_of_pairs[None])
     x, y = solved.row_strategies[0], solved.column_strategies[0]
     value, named = float(solved.values[0]), typed(game.describe(state))
-    names = view_of(game).choice_names
+    names = game.own(View).choice_names
     return MatrixGameState(
         (names(named, 0, len(x)), names(named, 1, len(y))),
         (rows, columns), (x, y), (game_of_pairs @ y, total - x @ game_of_pairs),
@@ -164,7 +164,7 @@ class Play:
         self.state = np.ascontiguousarray(state)
         self.edges: Expanded = expand(self.game, self.state.reshape(1, -1))
         self._matrix_game: MatrixGameState | None = None
-        seen = view_of(self.game).as_seen_by(self.person, self.state)
+        seen = self.game.own(View).as_seen_by(self.person, self.state)
         self.shown: dict[str, Any] = self.game.describe(seen)
 
     @property
@@ -248,7 +248,8 @@ class Play:
         # Where both choose at once the action of a chance state is a joint one like any other.
         name = "" if self.game.simultaneous else self.game.action_name(-1 if nobody else action)
         at = int(np.argmax((own == self.state).all(axis=1)))
-        said = sentences.exclaimed(drawing(self.game).outcome_names(state, action, own)[at] or "")
+        names = self.game.own(Drawing).outcome_names(state, action, own)
+        said = sentences.exclaimed(names[at] or "")
         if self.edges.kinds[0] != TERMINAL:
             numbers = changed(self.game, before, self.shown) or "nothing changes"
             said = f"{said} ({numbers})" if said else numbers
@@ -400,7 +401,7 @@ def begin(
     if seat is None:
         seat = _who_decides(game, root) + 1
     if start is not None:
-        root = view_of(game).as_seen_by(seat - 1, root)
+        root = game.own(View).as_seen_by(seat - 1, root)
     seats = [
         Seat(f"player {i + 1 + (i + 1 >= seat)} ({name})", decide)
         for i, (name, decide) in enumerate(others)

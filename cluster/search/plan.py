@@ -19,7 +19,7 @@ from luckbase.cluster.search.shards import FIND_BYTES, SHARD_STATES
 from luckbase.cluster.table.folder import SWEEP_BYTES
 from luckbase.cluster.table.ledger import table_directory
 from luckbase.cluster.table.place import is_uri
-from luckbase.solver.game.capabilities import Level, hints
+from luckbase.solver.game.capabilities import Level, SearchHints
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import PythonOnly, Result, Rounded
 from luckbase.solver.search.expand import expand
@@ -101,7 +101,7 @@ def planned_search(
     if states > ONE_PIECE:
         from luckbase.solver.search.explore import find_level
 
-        level = hints(game).level or find_level(game, roots)
+        level = game.own(SearchHints).level or find_level(game, roots)
     if level is None:
         levels: int | None = 0
         between, used, memory = 0, 1, PROCESS_BYTES + PIECE_BYTES * states

@@ -52,7 +52,7 @@ from luckbase.solver import load_game
 from luckbase.solver.board.model import Board, rules_identity
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Level, hints, level_from
+from luckbase.solver.game.capabilities import Level, SearchHints, level_from
 from luckbase.solver.game.game import Game
 from luckbase.solver.search.expand import root_keys, some_state
 from luckbase.solver.search.game_graph import Graph
@@ -337,7 +337,7 @@ class _Search(Work[SolvedSearch]):
     def _level(self) -> Level | None:
         """The game's own level, or one that is looked for, which is said; None where there is
         none."""
-        level = hints(self.game).level
+        level = self.game.own(SearchHints).level
         if level is None:
             from luckbase.solver.search.explore import find_level
 

@@ -20,7 +20,7 @@ from luckbase.cluster.table.ledger import Origin
 from luckbase.solver import sentences
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import view_of
+from luckbase.solver.game.capabilities import View
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import SIMULTANEOUS
 from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
@@ -524,7 +524,7 @@ def _bids_at(game: Game, q: ActionValues, both: Ints, inputs: Ints) -> tuple[Bid
             name
             for state in game.fields.describe_all(game.fields.numbers(inputs[at]))
             for player, own in enumerate((rows, columns))
-            for name in view_of(game).choice_names(state, player, own)
+            for name in game.own(View).choice_names(state, player, own)
         ]
         known = dict.fromkeys(names)
         places = {name: i for i, name in enumerate(known)}

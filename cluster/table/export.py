@@ -44,7 +44,7 @@ from luckbase.cluster.table.storage import is_special
 from luckbase.solver import sentences
 from luckbase.solver.errors import MemoryLimitError, OptionError, need
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import view_of
+from luckbase.solver.game.capabilities import View
 from luckbase.solver.game.rules import JOINT, SIMULTANEOUS
 from luckbase.solver.result import Result
 from luckbase.solver.search.expand import expand
@@ -278,7 +278,7 @@ def _names(table: Lookup, where: Where, stored: pa.Schema) -> ActionNames:
                     state = game.describe(states[x])
                     for player, own in enumerate((pairs // JOINT, pairs % JOINT)):
                         choices.update(
-                            view_of(game).choice_names(state, player, len(np.unique(own)))
+                            game.own(View).choice_names(state, player, len(np.unique(own)))
                         )
     return ActionNames(game, in_order(game, actions), in_order(game, choices))
 

@@ -32,7 +32,7 @@ from luckbase.cluster.table.lookup import Lookup
 from luckbase.solver import sentences
 from luckbase.solver.errors import MissingTableError, SearchLimitError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import drawing
+from luckbase.solver.game.capabilities import Drawing
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import JOINT, SIMULTANEOUS, TERMINAL
@@ -199,7 +199,7 @@ class _Below:
         self.states = table.game.fields.describe_all(edges.children)
         after = expand(table.game, edges.children)
         self.over, self.actors = (after.kinds == TERMINAL).tolist(), after.actors.tolist()
-        self.outcome_names = drawing(table.game).outcome_names
+        self.outcome_names = table.game.own(Drawing).outcome_names
 
     def at(self, x: int, answer: Answer) -> Moves:
         """What can happen at state x, to which this is the answer."""

@@ -36,7 +36,7 @@ from luckbase.jobs.web.states import StateView, state_answer, step
 from luckbase.solver import sentences
 from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import agents_of, scene_of, simplify, view_of
+from luckbase.solver.game.capabilities import View, agents_of, scene_of, simplify
 from luckbase.solver.game.fields import typed
 from luckbase.solver.game.rules import CHANCE, DECISION, SIMULTANEOUS
 from luckbase.solver.result import Flat, Number, Result
@@ -163,7 +163,7 @@ def game_view(table: StoredTable, request: ApiRequest[TableParams]) -> GameView:
     _check_priced(table, play)
     said, asks = _replay(play, game.moves)
     hints = play.offers() if asks and game.hints else None
-    state = view_of(play.game).as_seen_by(play.person, play.state)
+    state = play.game.own(View).as_seen_by(play.person, play.state)
     own = typed(play.game.describe(state))
     bare = simplify(table.game, play.state.reshape(1, -1))
     value, known = table.lookup_or_backup(bare)

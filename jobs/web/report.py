@@ -271,7 +271,6 @@ def _verdict(
 
 
 def _again(of: Table, summary: Summary, sample: int | None) -> Iterator[str]:
-    """How to get the same."""
     import numba
     import pyarrow
 

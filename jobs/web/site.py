@@ -38,7 +38,7 @@ from luckbase.jobs.web.states import ChartParams, chart_view, step
 from luckbase.jobs.web.tables import info, summary
 from luckbase.solver.errors import LuckbaseError, OptionError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import drawing, scene_of
+from luckbase.solver.game.capabilities import Drawing, scene_of
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import Result
 from luckbase.solver.search.expand import Expanded, expand
@@ -345,7 +345,6 @@ def _total(table: StoredTable, rows: Ints) -> float | None:
 def _state_blocks(
     table: StoredTable, rows: Ints, keys: Ints, strides: Ints, total: float | None
 ) -> Iterator[bytes]:
-    """The blocks of some rows (n, fields)."""
     game, edges = table.game, expand(table.game, rows)
     payoffs, _ = table.lookup(rows)
     moved = _Merged.of(edges, edges.children @ strides)
@@ -424,7 +423,7 @@ def _pattern(game: Game, state: Ints, edges: Expanded, moved: _Merged, x: int) -
         of = slice(int(edges.first[x]), int(edges.first[x + 1]))
         weights = edges.weights[of][edges.actions[of] == action].tolist()
         cases = equal_cases(tuple(weights))
-        names = drawing(game).outcome_names(state, action, edges.children[moved.edge[low:high]])
+        names = game.own(Drawing).outcome_names(state, action, edges.children[moved.edge[low:high]])
         outcomes = [
             {"name": name or "", "weight": chance if cases is None else round(chance * cases),
              "cases": cases, "chance": chance, "reward": edges.rewards[edge].tolist()}

@@ -21,7 +21,7 @@ from luckbase.solver.board import registry
 from luckbase.solver.board.model import Board, canonical, options_of
 from luckbase.solver.charts import Kind
 from luckbase.solver.errors import LuckbaseError, MissingTableError
-from luckbase.solver.game.capabilities import Charts, Layout, drawing
+from luckbase.solver.game.capabilities import Charts, Drawing, Layout
 from luckbase.solver.game.fields import Field, typed
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import Flat, Result
@@ -170,7 +170,7 @@ def column_spans(table: Table) -> dict[str, tuple[int, int, int]]:
 def info(listed: TableSummary, table: StoredTable) -> TableInfo:
     """What a page has to know of a table, beside what the list says of it."""
     game, spans = table.game, column_spans(table)
-    charts, known, shared = game.get(Charts), known_starts(table), drawing(game).backdrop
+    charts, known, shared = game.get(Charts), known_starts(table), game.own(Drawing).backdrop
     return TableInfo(
         summary=replace(listed, error_bound=table.error),
         players=game.players, payoff_name=game.payoff_name, payoff_range=game.payoff_range,
@@ -186,7 +186,7 @@ def info(listed: TableSummary, table: StoredTable) -> TableInfo:
         ],
         agents=opponents(game),
         option_help=option_help(game.board),
-        outcome_note=drawing(game).note,
+        outcome_note=game.own(Drawing).note,
         backdrop="" if shared is None else drawn(shared()),
         full=any(part.name == TIERS for part in table.parts),
         board_file={"name": game.board.name, **canonical(game.board)},

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import partial
@@ -358,7 +358,7 @@ class Agents(Capability):
 
     missing: ClassVar[str] = "has no agents of its own"
 
-    by_name: Mapping[str, Any]
+    by_name: Mapping[str, Any] = field(default_factory=dict)
     choices: Callable[[Ints, list[int]], list[int]] = lambda state, actions: actions
     check: Callable[[Game, str], None] = lambda game, name: None
     seconds: Callable[[Game, str], float] = lambda game, name: 0.0
@@ -616,36 +616,26 @@ def rounding(layout: Layout[Any]) -> float:
     return 0.0 if layout.payoff_type is np.float64 else 2.0 ** (np.ceil(np.log2(most)) - 25)
 
 
-def own_agents(game: Game) -> Agents:
-    """The game's own agents; none if it has none."""
-    return game.get(Agents) or Agents({})
-
-
 def agents_of(game: Game) -> Mapping[str, Any]:
     """The game's own agents by name."""
-    return own_agents(game).by_name
-
-
-def view_of(game: Game) -> View:
-    """What a person at the table sees; the states as they are is the usual case."""
-    return game.get(View) or View()
+    return game.own(Agents).by_name
 
 
 def plain(game: Game) -> Game:
     """The game with the same payoffs whose states leave out what changes no value."""
-    form = view_of(game).plain
+    form = game.own(View).plain
     return game if form is None else form()
 
 
 def detailed(game: Game) -> Game:
     """The game whose states say all that a person at the table sees."""
-    form = view_of(game).detailed
+    form = game.own(View).detailed
     return game if form is None else form()
 
 
 def simplify(game: Game, states: Ints) -> Ints:
     """The states (n, fields) of a plain game, from those of its detailed form."""
-    own = view_of(game).simplify
+    own = game.own(View).simplify
     return np.ascontiguousarray(states[:, : game.field_count]) if own is None else own(states)
 
 
@@ -681,16 +671,6 @@ def choose_chart(game: Game, name: str | None) -> Kind:
     raise OptionError(on_command_line("--what: ", "chart: ") + sentence)
 
 
-def hints(game: Game) -> SearchHints:
-    """What the game says of its searches; nothing is the usual case."""
-    return game.get(SearchHints) or SearchHints()
-
-
-def drawing(game: Game) -> Drawing:
-    """What the game says of how it is drawn."""
-    return game.get(Drawing) or Drawing()
-
-
 def scene_of(game: Game, words: State) -> Scene:
     """The state in a person's words, drawn: with the cards that were named, not the canonical ones.
 
@@ -703,7 +683,7 @@ def scene_of(game: Game, words: State) -> Scene:
 
 def scene_at(game: Game, values: Ints) -> Scene:
     """The state of values (fields,) in people's units that are one of the game's, drawn."""
-    own = drawing(game).scene
+    own = game.own(Drawing).scene
     if own is None:
         from luckbase.solver.scene import plain_scene
 

@@ -93,6 +93,11 @@ class Game:
         """The capability; None where the game has none of its kind on this board."""
         return self.need(kind) if self.has(kind) else None
 
+    def own(self, kind: type[C]) -> C:
+        """The capability, one of a kind that may be empty: what holds for every game where this one
+        says nothing."""
+        return self.get(kind) or kind()
+
     def need(self, kind: type[C]) -> C:
         """The capability. Raises OptionError, in one sentence, where there is none."""
         where = f"board {self.board.name}"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import agents_of, own_agents
+from luckbase.solver.game.capabilities import Agents, agents_of
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.sentences import nearest, option, shorten
 
@@ -39,7 +39,7 @@ def asking(agent: Agent) -> Decider:
     def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
         found = []
         for state, own in zip(states, actions, strict=True):
-            listed = own_agents(game).choices(state, own.tolist())
+            listed = game.own(Agents).choices(state, own.tolist())
             answer = agent(game, player, state, list(listed))
             if isinstance(answer, int | np.integer):
                 weights = np.zeros(len(listed))

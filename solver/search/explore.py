@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from luckbase.solver.compiled import njit, types
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Level, hints
+from luckbase.solver.game.capabilities import Level, SearchHints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import NUMBERS_TYPE, TERMINAL, TRANSITION
 from luckbase.solver.search import expand as expansion
@@ -194,7 +194,7 @@ def estimate(game: Game, roots: Ints) -> Estimate:
         return Estimate(states, "counted", False, explorer.keys)
     except SearchLimitError:
         keys, steps = plays(game, roots)
-    keys, formula = np.union1d(keys, explorer.keys), hints(game).states_below
+    keys, formula = np.union1d(keys, explorer.keys), game.own(SearchHints).states_below
     if formula is not None:
         below = max(formula(root) for root in roots)
         return Estimate(max(len(keys), round(below)), "formula", False, keys)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import hints
+from luckbase.solver.game.capabilities import SearchHints
 from luckbase.solver.search.expand import expand
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _costs(good: Lookup, states: Ints, actions: list[str | None]) -> Floats:
 
 def _levels(lookup: Lookup, states: Ints) -> Ints:
     """The game's level of states, (n,)."""
-    level = hints(lookup.game).level
+    level = lookup.game.own(SearchHints).level
     found = np.zeros(len(states), np.int64)
     if level is not None:
         for name, factor in level.falls.items():

@@ -15,7 +15,7 @@ from luckbase.cluster.table import table as tables
 from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.app import run
 from luckbase.solver.game.arrays import Floats
-from luckbase.solver.game.capabilities import detailed, plain, simplify, view_of
+from luckbase.solver.game.capabilities import View, detailed, plain, simplify
 from luckbase.solver.game.game import Game
 from luckbase.solver.search import bellman
 from tests.jobs.test_play import seats_of, seeded, worth_of
@@ -92,7 +92,7 @@ def test_every_bid_of_three_cards_costs_what_the_exact_matrix_game_says(
             sets = frozenset(mine), frozenset(theirs), frozenset(deck)
             exact = goofspiel.game(*sets, decision.state["upcard"], win, lead)
             value, *_ = matrix_game.solve(exact)
-            state = view_of(game).as_seen_by(person, game.parse(said))
+            state = game.own(View).as_seen_by(person, game.parse(said))
             at = matrix_game_of(game, state, _edges(game, state), values)
             a, y = np.array(exact, float), at.lotteries[1 - person]
             against = a @ y

@@ -222,7 +222,6 @@ def draw(options: Options, values: Ints) -> Scene:
 
 
 def _said(options: Options, open_tiles: list[int], faces: list[int]) -> tuple[str, str]:
-    """The title and the sentences."""
     if not open_tiles:
         return "all tiles are shut", "All tiles are shut: the box is won."
     rolled = f"rolled {listed(list(map(str, faces)))}"

@@ -131,7 +131,6 @@ class LuckWords(Follow):
         return Position(tuple(names), values, state, up)
 
     def _edges(self, values: Ints) -> Expanded:
-        """What can happen in exact dollars."""
         return expand(self.exact, values.reshape(1, -1))
 
     def place(self, names: Sequence[str], state: Ints) -> Position:
@@ -256,7 +255,6 @@ class LuckWords(Follow):
         return int(values[-1]) if len(values) > 4 * self.players else 0
 
     def _whammies(self, at: Position) -> int:
-        """Those of the player up."""
         return int(by_field(at.values)[3][at.up])
 
     def _offer(self, at: Position, parts: Sequence[str]) -> tuple[Event, Position]:

@@ -155,7 +155,6 @@ def _desk(
 
 @lru_cache(1024)
 def _money(player: int, at: Place, role: str, score: int, inside: bool) -> Group:
-    """Whose desk it is, and their money."""
     (x, y, wide), number, money = at, player + 1, f"${score:,}"
     head = {UP: "up", GOOD: "wins", GONE: "out"}.get(role, "")
     title = f"player {number}" + f" · {head}" * bool(head)

@@ -105,7 +105,6 @@ def _track(race: RaceScene, player: int, y: float) -> Iterator[Shape]:
 
 
 def _said(race: RaceScene) -> tuple[str, str]:
-    """The title and the sentences."""
     one, two = race.banked
     if race.over:
         who = "a draw" if race.winner is None else f"player {race.winner + 1} has won"

@@ -18,7 +18,6 @@ from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.run.ray import RayWorkers
 from luckbase.cluster.run.worker import NotSeenError, TableLocation
 from luckbase.cluster.search import boundary
-from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search import tasks as stage_tasks
 from luckbase.cluster.search.boundary import UsedEnds, UsedTable, let_go, used_ends, used_table
 from luckbase.cluster.search.stages import StageSearch
@@ -28,7 +27,7 @@ from luckbase.cluster.table.table import StoredTable
 from luckbase.cluster.table.verify import check_residuals
 from luckbase.solver.errors import SearchLimitError, WorkerError
 from luckbase.solver.game.capabilities import SearchHints
-from luckbase.solver.game.game import Stopped
+from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.find_stages import RisingError
 from luckbase.solver.search.keys import pack_all
@@ -323,10 +322,10 @@ def test_a_level_that_does_not_hold_is_done_without(
     def rises(*given: Any) -> Any:
         raise RisingError("an edge rises")
 
-    level = searching.hints(tiny()).level
+    level = tiny().own(SearchHints).level
     assert level is not None
     hints = SearchHints(replace(level, found=True))
     monkeypatch.setattr(StageSearch, "_down", rises)
-    monkeypatch.setattr(searching, "hints", lambda game: hints)
+    monkeypatch.setattr(Game, "own", lambda game, kind: hints)
     solved = by(tmp_path / "mine", using=full, one_piece=0)
     assert rows_of(solved.table) == rows_of(whole.table) and solved.levels == 0

@@ -22,6 +22,7 @@ from luckbase.cluster.table.ledger import SEARCH
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import SearchLimitError, WorkerError
+from luckbase.solver.game.capabilities import SearchHints
 from luckbase.solver.search.find_stages import RisingError
 from luckbase.solver.search.keys import unpack_all
 from luckbase.solver.search.stages import WHOLE, Box, Stages
@@ -184,7 +185,7 @@ def held(stages: Stages, part: KeyPart) -> StoredStages | None:
 def opened(tmp_path: Path) -> tuple[KeyPart, StoredStages]:
     solved = grown(tmp_path / "held", WIDE)
     part = KeyPart(Folder(solved.table), solved.table, solved.ledger, SEARCH, tiny())
-    stages = Stages(tiny(), searching.hints(tiny()).level)  # type: ignore[arg-type]
+    stages = Stages(tiny(), tiny().own(SearchHints).level)  # type: ignore[arg-type]
     found = stored_stages(stages, part)
     assert found is not None
     return part, found

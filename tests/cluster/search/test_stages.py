@@ -19,7 +19,6 @@ from luckbase import cluster, solver
 from luckbase.cluster.run import driver
 from luckbase.cluster.run.progress import Progress, Solved
 from luckbase.cluster.run.worker import TableLocation
-from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search import stages as by_stages
 from luckbase.cluster.search.shards import LevelShard
 from luckbase.cluster.search.stages import StageSearch
@@ -31,7 +30,7 @@ from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.game import Board
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Level, SearchHints, hints
+from luckbase.solver.game.capabilities import Level, SearchHints
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.policy.agents import Policy
 from luckbase.solver.policy.evaluate import evaluate_profile
@@ -138,7 +137,7 @@ def test_press_your_luck_has_loops_in_its_stages(tied_pass: str, tmp_path: Path)
 def test_a_level_of_ones_own_game_is_found_said_and_kept(tmp_path: Path) -> None:
     board = hill(tmp_path, summit=6, rounds=3)
     notes: list[str] = []
-    assert hints(solver.load_game(board)).level is None
+    assert solver.load_game(board).own(SearchHints).level is None
     one, other = both(board, tmp_path, on_note=notes.append)
     assert notes == ["a level was found: turns"]
     assert rows_of(other.table) == rows_of(one.table)
@@ -198,7 +197,7 @@ def test_a_declared_level_that_does_not_hold_is_an_error_that_names_the_states(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     board, wrong = hill(tmp_path, summit=6, rounds=3), SearchHints(Level({"steps_1": -1}))
-    monkeypatch.setattr(searching, "hints", lambda game: wrong)
+    monkeypatch.setattr(Game, "own", lambda game, kind: wrong)
     with pytest.raises(RisingError) as caught:
         cluster.solve_below(board, results=tmp_path, one_piece=0)
     text = str(caught.value)

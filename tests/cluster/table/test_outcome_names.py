@@ -11,7 +11,7 @@ import pytest
 
 import luckbase
 from luckbase.cluster.table.moves import Moves
-from luckbase.solver.game.capabilities import drawing
+from luckbase.solver.game.capabilities import Drawing
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.game.rules import DECISION
 from luckbase.solver.games.press_your_luck import scene
@@ -32,7 +32,7 @@ def named(game: Game, **state: Any) -> dict[str, dict[str, Any]]:
     found = {}
     for action in dict.fromkeys(edges.actions.tolist()):
         children = edges.children[edges.actions == action]
-        names = drawing(game).outcome_names(asked, action, children)
+        names = game.own(Drawing).outcome_names(asked, action, children)
         assert all(name is None for name in names) or all(names)
         found |= {
             name: game.describe(child) for name, child in zip(names, children, strict=True) if name
@@ -196,7 +196,10 @@ def test_names_of_spins_are_remembered_by_all_that_they_depend_on(
             else:
                 spin(game.numbers.ints, state, up, tuple(left[0]), after)
             groups.setdefault(after.tobytes(), []).append(left)
-        unit, said = game.board.solve.score_unit, drawing(game).outcome_names(state, PLAY, children)
+        unit, said = (
+            game.board.solve.score_unit,
+            game.own(Drawing).outcome_names(state, PLAY, children),
+        )
         for child, name in zip(children, said, strict=True):
             out = ", and out" * int(child[3 * players + up] == 4)
             assert name == scene._spin_name(tuple(groups[child.tobytes()]), unit) + out

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from luckbase import solver
-from luckbase.solver.game.capabilities import hints
+from luckbase.solver.game.capabilities import SearchHints
 from luckbase.solver.search.find_stages import expand_level
 from luckbase.solver.search.keys import NO_KEYS, Keys, pack_all
 from luckbase.solver.search.stages import Stages
@@ -15,7 +15,7 @@ from tests.places import BOARDS
 def tiny(start: dict[str, str]) -> tuple[Stages, Keys]:
     """The stages of the tiny board, and the key of a state."""
     game = solver.load_game(solver.load_board(BOARDS / "press-your-luck/tiny.toml"))
-    level = hints(game).level
+    level = game.own(SearchHints).level
     assert level is not None
     return Stages(game, level), pack_all(game.strides, game.parse(start).reshape(1, -1))
 
