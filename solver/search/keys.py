@@ -208,13 +208,23 @@ def look_up(slots, rows, wanted, numbers):
         numbers[i] = found & (mask >> 1) if found >= 0 else -1
 
 
+AHEAD = 1 << 22
+"""Rows up to which `grown` takes address space ahead; memory comes when they are written."""
+
+
 def grown(array: NDArray[Any], length: int, fill: float | None = None) -> NDArray[Any]:
     """The array with room for so many, at least twice as long where it has to grow; fill: what is
-    written there, if anything."""
+    written there, if anything. It is the beginning of one that is longer yet, and grows into that
+    without a copy: whoever has the old one has a part of the new one.
+    """
     if length <= len(array):
         return array
-    longer = np.empty((max(length, 2 * len(array), 1 << 12), *array.shape[1:]), array.dtype)
-    longer[: len(array)] = array
+    length, shape, whole = max(length, 2 * len(array), 1 << 12), array.shape[1:], array.base
+    if not (isinstance(whole, np.ndarray) and whole.dtype == array.dtype and len(whole) >= length
+            and whole.shape[1:] == shape and whole.ctypes.data == array.ctypes.data):  # fmt: skip
+        whole = np.empty((max(length, min(16 * length, AHEAD)), *shape), array.dtype)
+        whole[: len(array)] = array
+    longer: NDArray[Any] = whole[:length]
     if fill is not None:
         longer[len(array) :] = fill
     return longer

@@ -19,6 +19,7 @@ from luckbase.solver.search.keys import (
     Numbering,
     Words,
     fits,
+    grown,
     order_of,
     pack_all,
     rises,
@@ -236,3 +237,21 @@ def test_keys_are_numbered_as_by_a_dictionary(drawn: list[int]) -> None:
     for some in np.array_split(keys, 3):  # it grows on the way
         assert met.enter(some).tolist() == [numbers[key] for key in some.tolist()]
     assert met.look_up(others).tolist() == [numbers.get(key, -1) for key in others.tolist()]
+
+
+def test_an_array_grows_into_what_it_has_ahead_and_takes_no_other_for_it() -> None:
+    first = grown(np.arange(6, dtype=np.int64).reshape(3, 2), 5)
+    assert first[:3].ravel().tolist() == list(range(6))
+    longer = grown(first, len(first) + 1)
+    assert len(longer) == 2 * len(first)
+    assert longer.ctypes.data == first.ctypes.data  # nothing was copied
+
+    inside = np.arange(100_000)[7:9]  # of a longer one, and not its beginning
+    assert grown(inside, 5)[:2].tolist() == [7, 8]
+    other = np.zeros(100_000, np.int64).view(np.float64)[:2]
+    other[:] = 0.5, 1.5
+    more = grown(other, 5, np.nan)
+    assert more[:2].tolist() == [0.5, 1.5]
+    assert np.isnan(more[2:]).all()
+    end = grown(longer, 1 << 23)
+    assert end[:3].ravel().tolist() == list(range(6))
