@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import socket
@@ -116,6 +117,38 @@ def test_states_that_are_asked_at_once_are_answered_together_and_each_as_alone(
         for reply, one in zip(replies, alone, strict=True):
             assert reply.result() == (one.status_code, one.json())
     assert max(sizes) > 1 and sum(sizes) == len(asked)
+
+
+def test_who_was_answered_with_others_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without that each batch would be of those who are back by then, and the next of the rest."""
+    sizes = list[int]()
+
+    class Tables:
+        def ask(self, id: str, question: Any, strict: bool) -> Any:
+            return question(None)
+
+        def forget(self) -> None: ...
+
+    def of_many(table: Any, asked: Any) -> Any:
+        sizes.append(len(asked))
+        return asked
+
+    async def all_of_them() -> None:
+        explorer = server.Explorer(Tables())  # type: ignore[arg-type]
+
+        async def ask(after: float) -> None:
+            await asyncio.sleep(after)
+            asked = http.ApiRequest(states.DrawnParams.read({}))
+            await explorer.with_others(view, server.Waiting("t", asked, lambda made: made))
+
+        for late in (0.0, 0.1):
+            await asyncio.gather(ask(0), ask(late))
+        explorer.close()
+
+    view = replace(next(view for view in server.VIEWS if view.of_many), of_many=of_many)
+    monkeypatch.setattr(server, "LINGER_SECONDS", 0.5)
+    asyncio.run(all_of_them())
+    assert sizes == [2, 2]
 
 
 @pytest.mark.parametrize(
