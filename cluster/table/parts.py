@@ -452,17 +452,17 @@ class TierPart(Part):
         return self._payoffs(np.ascontiguousarray(states, np.int64), self.keys(states))
 
     def _payoffs(self, states: Ints, keys: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-        payoffs, over = np.zeros((len(states), self.game.players)), keys == OVER
-        if over.any():
-            payoffs[over] = final_payoffs(self.game, states[over])
-        swapped = self.layout.swapped(states) & ~over
+        payoffs, found = np.zeros((len(states), self.game.players)), keys == OVER
+        if found.any():
+            payoffs[found] = final_payoffs(self.game, states[found])
+        swapped = self.layout.swapped(states) & ~found
 
         def use(_: int, group: NDArray[Any], at: Ints, rows: Ints) -> None:
-            payoffs[at] = group[rows]
+            payoffs[at], found[at] = group[rows], True  # a part of decisions reads none
 
         self.read(keys, "payoffs", use)
         payoffs[swapped] = payoffs[swapped][:, ::-1]
-        return payoffs, over | (self._files(keys) >= 0)
+        return payoffs, found
 
     def _best(self, keys: Ints) -> NDArray[np.int16]:
         best = np.full(len(keys), -1, np.int16)
