@@ -2,7 +2,7 @@
 
 A **stage file** is an Arrow file of one record batch a box (`solver.search.stages.Stage`), one row
 each, whose columns are lists. Whole numbers stand as differences to the one before, those
-of children as `stage_kernels.differences`, which makes them small (zstd level 1).
+of children as `stage_kernels.steps_of`, which makes them small (zstd level 1).
 
 An **ask** is what a shard wants of a stage, lower or of another box of its own: keys, the same way,
 beside the box that they lie in. All that a shard asks is a file in the table, which the worker puts
@@ -34,14 +34,14 @@ _CODEC = pa.Codec("zstd", 1)
 _SMALL = pa.ipc.IpcWriteOptions(compression=_CODEC)
 _I, _N, _U, _F = pa.int64(), pa.int32(), pa.uint64(), pa.float64()
 _KINDS: Mapping[str, Any] = {
-    "keys": _U, "order": _N, "patterns": _N, "children": _N,
+    "keys": _U, "order": _N, "patterns": _N,
     "loops": _I, "given": _F, "given_best": _I, "given_margins": _F, "given_actors": _N,
     "wanted_stages": _U, "wanted_sizes": _I, "wanted_keys": _U,
     "first": _I, "actors": _I, "weights": _F, "actions": _I, "rewards": _F,
-    "payoffs": _F, "counts": _I, "box": _U,
+    "payoffs": _F, "counts": _I, "box": _U, "steps": pa.int8(), "far": _N,
 }  # fmt: skip
 _SCHEMA = pa.schema([(name, pa.large_list(kind)) for name, kind in _KINDS.items()])
-_HEAD = ("keys", "box")
+_HEAD, _STEPS = ("keys", "box"), ("steps", "far")
 _ASKS = pa.schema([
     ("stage", _U), ("low", _U), ("high", _U), ("count", _I), ("sampled", _I),
     ("sample", pa.large_binary()), ("packed", pa.large_binary()),
@@ -70,6 +70,7 @@ def write_stages(path: Path, stages: Iterable[Stage]) -> Iterator[Stage]:
         for stage in stages:
             out.write_batch(_batch(stage))
             yield stage
+            del stage  # the next one has its memory
 
 
 def _batch(stage: Stage) -> pa.RecordBatch:
@@ -85,14 +86,15 @@ def _batch(stage: Stage) -> pa.RecordBatch:
         "first": shared.first, "actors": shared.actors, "weights": shared.weights,
         "actions": shared.actions, "rewards": shared.rewards, "payoffs": shared.payoffs,
         "counts": np.array([stage.edges, stage.given.payoffs.shape[1]], np.int64),
-        "box": np.array([stage.box.low, stage.box.high], np.uint64),
+        "box": np.array([stage.box.low, stage.box.high, stage.alike], np.uint64),
     }  # fmt: skip
-    children = np.empty_like(states.children)
-    stage_kernels.differences(states.first, states.children, children)
-    arrays = [
-        lists_of([children], np.int32) if name == "children" else _one_row(columns[name], kind)
-        for name, kind in _KINDS.items()
-    ]
+    edges = len(states.children)
+    steps, far = np.empty(edges, np.int8), np.empty(edges, np.int32)
+    much = stage_kernels.steps_of(
+        stage.keys, np.uint64(stage.alike), states.first, states.children, steps, far
+    )
+    arrays = [_one_row(array, _KINDS[name]) for name, array in columns.items()]
+    arrays += [lists_of([steps], np.int8), lists_of([far[:much]], np.int32)]
     return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
 
 
@@ -102,6 +104,11 @@ class StageFile:
     def __init__(self, content: bytes) -> None:
         self._source = pa.BufferReader(content)
         self._file = pa.ipc.open_file(self._source)
+        if self._file.schema != _SCHEMA:
+            raise CorruptTableError(
+                "the search was begun by another version of luckbase, whose stage files are not as "
+                "these are; finish it with that one, or begin again with --force"
+            )
         only = pa.ipc.IpcReadOptions(included_fields=[_SCHEMA.get_field_index(n) for n in _HEAD])
         self._heads = pa.ipc.open_file(self._source, options=only)  # decompresses nothing else
 
@@ -117,21 +124,21 @@ class StageFile:
     def stage(self, i: int) -> Stage:
         """Box number i."""
         batch = self._file.get_batch(i)
-        read = {name: _array(batch, name) for name in _KINDS if name != "children"}
+        read = {name: _array(batch, name) for name in _KINDS if name not in _STEPS}
         edges, players = read["counts"].tolist()
         patterns = Patterns(
             NO_NUMBERS, NO_KEYS, read["first"], read["actors"], read["weights"], read["actions"],
             read["rewards"].reshape(-1, players), read["payoffs"].reshape(-1, players),
         )  # fmt: skip
         first = first_edges(patterns.first, read["patterns"])
-        found = numbers_of(batch.column("children").flatten())
-        states = Order(read["order"], first, read["patterns"], np.empty_like(found))
-        stage_kernels.from_differences(first, found, states.children)
+        steps, far = (numbers_of(batch.column(name).flatten()) for name in _STEPS)
+        low, high, alike = read["box"].tolist()
+        states = Order(read["order"], first, read["patterns"], np.empty(len(steps), np.int32))
+        stage_kernels.from_steps(read["keys"], np.uint64(alike), first, steps, far, states.children)
         ends, n = np.cumsum(read["wanted_sizes"])[:-1], len(read["keys"])
         every = np.arange(n, n + len(read["wanted_keys"]), dtype=np.int32)
         keys, numbers = np.split(read["wanted_keys"], ends), np.split(every, ends)
         stages = read["wanted_stages"].tolist()
-        low, high = read["box"].tolist()
         given = Given(
             read["given"].reshape(-1, players), read["given_best"], read["given_margins"],
             read["given_actors"].astype(np.int8),
@@ -139,12 +146,12 @@ class StageFile:
         return Stage(
             read["keys"], states, patterns, read["loops"].reshape(-1, 2),
             list(zip(stages, keys, numbers, strict=False)), edges,
-            given, Box(low, high),
+            given, Box(low, high), alike,
         )  # fmt: skip
 
     def box(self, i: int) -> tuple[int, int]:
         """Where the states of box number i lie."""
-        low, high = _array(self._heads.get_batch(i), "box").tolist()
+        low, high, _ = _array(self._heads.get_batch(i), "box").tolist()
         return low, high
 
     def keys(self, i: int) -> Keys:

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,7 +41,7 @@ from luckbase.cluster.table.storage import Storage
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import CorruptTableError
-from luckbase.solver.game.arrays import Floats
+from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import level_from
 from luckbase.solver.search import stage_kernels
 from luckbase.solver.search.bellman import KNOWN, OVER, final_payoffs
@@ -140,6 +141,7 @@ class Find(_StageJob):
                 edges += stage.edges
                 for number, keys, _ in stage.wanted:
                     demand.setdefault(number, []).append(keys)
+                del stage  # the next one has its memory
             met = wanted[1:]
             if search.rest:  # else its spans are all of its box
                 met = [_within(stages, keys, spans) for keys in met]
@@ -289,9 +291,7 @@ class Sweep(_StageJob):
             for number in piece.stages:
                 of.setdefault(number, []).extend((box, rows_of_piece[1:]) for box in piece.boxes)
         every = [file.keys(i) for i in range(*self.piece.boxes)]
-        at, place = np.cumsum([0, *map(len, every)]), np.empty(n, np.int64)
-        by_key = np.argsort(np.concatenate(every), kind="stable")  # it merges what is in order
-        place[by_key] = np.arange(n)  # the row of each
+        places = _places(every)
         best, margins = np.empty(n, np.int64), np.empty(n)
         actors, gap, given = np.empty(n, np.int8), np.empty(n), np.empty(n, bool)
         solved: list[tuple[Box, Floats]] = []
@@ -299,27 +299,31 @@ class Sweep(_StageJob):
         for i in range(stop_at - 1, first - 1, -1):
             stage = file.stage(i)
             sweeping = Sweeping(game, stage)
-            for wanted, (number, keys, _) in enumerate(stage.wanted):
-                found = _give(stages, sweeping, wanted, of.get(number, ()))
+            for asked, (number, keys, _) in enumerate(stage.wanted):
+                found = _give(stages, sweeping, asked, of.get(number, ()))
                 if number in numbers:
-                    found += _give(stages, sweeping, wanted, solved)
+                    found += _give(stages, sweeping, asked, solved)
                 if found != len(keys):
                     raise CorruptTableError(f"{self.file}: payoffs that it needs are missing")
             done = sweeping.solve(self.tolerance, stop)
-            solved.append((stage.box, done.values))
-            here = place[at[i - first] : at[i - first + 1]]
-            rows[1 + here], best[here] = done.values, done.best
+            here = places[i - first]
+            rows[1:][here], best[here] = done.values, done.best
             margins[here], actors[here], gap[here] = done.margins, done.actors, done.gap
             given[here] = done.given
+            if i > first:
+                solved.append((stage.box, done.values))
+            del stage, sweeping, done  # the next one has their memory
         below = np.array([one[0, :2].tolist() for one in tables] or [[self.precision, self.error]])
         precision, error = (below.max(axis=0) + gap.sum() / 2).tolist()
         keys = np.ascontiguousarray(rows[1:, 0]).view(np.uint64)
-        mine = np.flatnonzero(given | (best != OVER) & (best != KNOWN))
-        chosen, rows[0] = margins[mine[~given[mine]]], 0.0
+        solves = (best != OVER) & (best != KNOWN) & ~given
+        wanted = solves | given
+        mine = slice(None) if wanted.all() else np.flatnonzero(wanted)
+        chosen, rows[0] = margins[solves], 0.0
         rows[0, :2] = precision, boundary.error_with_undecided(game, chosen, self.tolerance, error)
-        status = np.where(given[mine], GIVEN, SOLVED).astype(np.uint8)
+        status = np.where(given[mine], np.uint8(GIVEN), np.uint8(SOLVED))
         return PayoffTable(
-            keys[mine], rows[1:, 1:][mine], best[mine], status, gap[mine],
+            keys[mine], np.array(rows[1:, 1:][mine]), best[mine], status, gap[mine],
             margins[mine], actors[mine],
         )  # fmt: skip
 
@@ -342,6 +346,16 @@ class Sweep(_StageJob):
             rows[1 + left, 1:] = final_payoffs(game, unpack_all(game.strides, keys[left]))
         rows[0] = 0.0
         rows[0, :2] = stored.resolved_error, stored.error
+
+
+def _places(boxes: Sequence[Keys]) -> list[slice | Ints]:
+    """Where the keys of each box, ascending, stand among those of all, by key."""
+    every, ends = np.concatenate(boxes), np.cumsum([0, *map(len, boxes)]).tolist()
+    if (every[1:] > every[:-1]).all():
+        return [slice(*each) for each in pairwise(ends)]
+    place = np.empty(len(every), np.int64)
+    place[np.argsort(every, kind="stable")] = np.arange(len(every))  # it merges what is in order
+    return [place[start:end] for start, end in pairwise(ends)]
 
 
 def _give(

@@ -35,7 +35,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import level_from
 from luckbase.solver.game.game import Game
 from luckbase.solver.search.expand import expand
-from luckbase.solver.search.keys import Keys, fits, pack_all, unpack_all
+from luckbase.solver.search.keys import Keys, fits, pack_all, unpack_all, unpack_columns
 
 if TYPE_CHECKING:
     from luckbase.solver.search.game_graph import Graph
@@ -295,15 +295,18 @@ def write_states(
     names = payoff_columns(game)
     # Codes into the labels of the best actions, -1 where nobody decides or both do.
     chosen = np.where(solved.actor == 0, -1, np.maximum(solved.best, -1))
-    known = np.unique(chosen)  # its inverse would sort all of them
+    starts = np.append(True, chosen[1:] != chosen[:-1])  # of runs: there are few of them
+    known = np.unique(chosen[starts[: len(chosen)]])
     known = known[known >= 0]
     labels = [game.action_name(action) for action in known.tolist()]
     codes = (np.searchsorted(known, chosen, side="right") - 1).astype(np.int32)
 
     def columns(start: int, stop: int) -> dict[str, Any]:
         rows = solved.only(slice(start, stop))
+        numbers = np.empty((game.field_count, len(rows)), np.int64)
+        unpack_columns(game.strides, rows.keys, numbers)
         return {
-            "key": rows.keys, **game.table_columns(unpack_all(game.strides, rows.keys)),
+            "key": rows.keys, **game.table_columns(numbers.T),
             **{name: rows.values[:, i] for i, name in enumerate(names)},
             "best": names_column(codes[start:stop], labels), "to_act": rows.actor,
             "margin": nullable(rows.margin), "status": rows.status,

@@ -125,6 +125,7 @@ class LevelSearch:
                     _hand_out(self.stages, keys, self._todo)
             states += len(stage.keys)
             yield stage
+            del stage  # the next one has its memory
         self.rest = [search.box for search in self._todo]
 
 
@@ -341,7 +342,8 @@ class _Search:
         cycles = starts[: 2 * loops].reshape(-1, 2).astype(np.int64)
         own = own[places]
         given = self._given(own[found.patterns == kernels.GIVEN])
-        return Stage(own, states, patterns, cycles, wanted, edges, given, self.box)
+        alike = self.stages.alike
+        return Stage(own, states, patterns, cycles, wanted, edges, given, self.box, alike)
 
     def _given(self, keys: Keys) -> Given:
         """What is known of states that are."""
@@ -383,7 +385,7 @@ def _power(least: int) -> int:
 
 
 def _longer(array: NDArray[Any]) -> NDArray[Any]:
-    """The array with as much room again, zeros."""
-    bigger = np.zeros((2 * len(array), *array.shape[1:]), array.dtype)
+    """The array (n,) with as much room again."""
+    bigger = np.empty(2 * len(array), array.dtype)
     bigger[: len(array)] = array
     return bigger

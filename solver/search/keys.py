@@ -78,6 +78,16 @@ def unpack_all(strides, keys):
     return states
 
 
+@njit(types.void(_i2, u1, _i2))
+def unpack_columns(strides, keys, columns):
+    """Write the numbers of keys (n,), int64 (fields, n), column by column."""
+    state = np.empty(strides.shape[1], np.int64)
+    for i in range(keys.size):
+        unpack(strides, keys[i], state)
+        for c in range(state.size):
+            columns[c, i] = state[c]
+
+
 @njit(u1(_i2, _i2))
 def pack_all(strides, states):
     """The keys (n,) of states (n, fields)."""

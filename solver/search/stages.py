@@ -96,6 +96,12 @@ class Stages:
         if self.shift > 32 or (1 << bits) // level.width >> 31:
             raise OptionError("level: its functions have too many values for a stage's number")
         self.inside, self._scatter = words(game.fields, level.inside), scatter()
+        looked_at = {name for one in level.inside for name, factor in one.items() if factor}
+        self.others = np.array([name not in looked_at for name in game.fields.columns])
+        room = game.strides[1]
+        ones = np.where(self.others, (1 << np.clip(room, 0, 62)) - 1, 0)
+        shifts = looked_at and (room >= 0).all() and room.max(initial=0) < 63
+        self.alike = int(pack_all(game.strides, ones.reshape(1, -1))[0]) if shifts else 0
 
     def of(self, keys: Keys) -> NDArray[np.uint64]:
         """The numbers (n,) of the stages of keys (n,)."""
@@ -236,7 +242,8 @@ class Stage:
     keys: uint64 (n,), its own. states: as the sweep wants them. patterns: what they share. loops:
     int64 (k, 2), the place in the order and the members of each component that is a cycle. wanted:
     the keys that it asks others for, ascending within each stage, (stage, keys, numbers). edges:
-    expanded. given: what is known of those of its states that were. box: where they lie.
+    expanded. given: what is known of those of its states that were. box: where they lie. alike: the
+    bits of keys that the level's functions `inside` do not look at, 0 if there are none or no bits.
     """
 
     keys: Keys
@@ -247,6 +254,7 @@ class Stage:
     edges: int
     given: Given
     box: Box
+    alike: int
 
     @property
     def outside(self) -> int:
@@ -316,9 +324,6 @@ class Looks:
 
     def __init__(self, stages: Stages, roots: Keys, known: Knows = NOTHING) -> None:
         self.stages, self._known = stages, known
-        functions, fields = stages.level.inside, stages.game.fields
-        looked_at = {name for one in functions for name, factor in one.items() if factor}
-        self._others = np.array([name not in looked_at for name in fields.columns])
         nothing = self._values(np.zeros(1, np.uint64))
         at_roots = [np.unique(column) for column in self._values(roots).T]
         self._single = [
@@ -386,7 +391,7 @@ class Looks:
         low, high = self._ranges(keys, widths)
         strides = self.stages.game.fields.strides
         states = unpack_all(strides, np.ascontiguousarray(keys))
-        mixed: NDArray[np.uint64] = pack_all(strides, states * self._others) * _MIXERS[0]
+        mixed: NDArray[np.uint64] = pack_all(strides, states * self.stages.others) * _MIXERS[0]
         for column in (2 * low + (high - low == 1)).T:
             mixed = (mixed ^ (mixed >> np.uint64(29)) ^ column.astype(np.uint64)) * _MIXERS[1]
         return mixed

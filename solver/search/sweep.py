@@ -186,7 +186,7 @@ class Sweeping:
             if members:
                 self._solve_component(place, members, tolerance)
                 place += members
-        rows = self._values[:n].copy()
+        rows = self._values[:n]
         refuse_beyond(game, stage.keys, rows[:, 1:])
         out, given = self._out, np.zeros(n, bool)
         if len(stage.given.best):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -84,16 +85,21 @@ def _stages(board: Path, results: Path, what: Any, ways: Any) -> None:
     alone = None
     title, unit = what[:2]
     for i, (name, how) in enumerate(ways):
+        before = time.process_time()
         found = large_search(board, results / f"way-{i}", what, **how)
+        used = time.process_time() - before
         alone = alone or found.seconds
         rows.append(
             (
                 name, str(found.shards), f"{found.overlap:.2f}", duration(found.seconds),
                 f"{alone / found.seconds:.2f}", size(found.peak_memory),
-                f"{found.seconds / found.states * 1e9:.0f}",
+                f"{found.seconds / found.states * 1e9:.0f}", f"{used / found.states * 1e9:.0f}",
             )
         )  # fmt: skip
-    heads = ("", "shards", "overlap", "time", "times as fast", "memory", "ns a state")
+    heads = (
+        "", "shards", "overlap", "time", "times as fast", "memory", "ns a state",
+        "processor time of this process",
+    )  # fmt: skip
     said = f"{title}, ${unit}: {count(found.states)} states, files written"
     terminal.print_table(said, heads, rows, sys.stdout)
 

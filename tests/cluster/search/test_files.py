@@ -138,6 +138,14 @@ def test_whoever_asks_for_a_key_has_it_in_the_sample_or_nobody_has() -> None:
     assert (sampled(keys[::3], 8) == drawn[::3]).all()
 
 
+def test_a_file_of_another_version_is_said_to_be_one(tmp_path: Path) -> None:
+    path = tmp_path / "one.arrow"
+    with pa.ipc.new_file(path, pa.schema([("children", pa.int32())])):
+        pass
+    with pytest.raises(CorruptTableError, match="another version of luckbase"):
+        StageFile(path.read_bytes())
+
+
 def test_a_file_that_was_cut_short_is_none(tmp_path: Path) -> None:
     path = tmp_path / "one.arrow"
     list(write_stages(path, boxes_of(Laid(Shape()), 100, None)))

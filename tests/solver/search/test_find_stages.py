@@ -460,6 +460,7 @@ class Bare:
     """As much of a game as `Stages` asks for."""
 
     fields = Fields(FIELDS)
+    strides = fields.strides
     players = 1
 
 
@@ -583,14 +584,27 @@ def test_the_order_is_of_children_first_and_components_in_one_piece(
     assert sorted(map(sorted, found)) == sorted(map(sorted, cycles))
 
 
-@given(edges())
-def test_children_are_back_from_their_differences(children: list[list[int]]) -> None:
+@given(edges(), st.data())
+def test_children_are_back_from_their_steps(children: list[list[int]], data: st.DataObject) -> None:
+    """Children are far apart by what is drawn, so that a byte holds some steps and others not."""
+    n, apart = len(children), data.draw(st.sampled_from([1, 126, 127, 128, 129, 1 << 20]))
+    kinds = data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
+    keys = np.array([x << 2 | kind for x, kind in enumerate(kinds)], np.uint64)
     first = np.cumsum([0, *map(len, children)])
-    flat = np.array([y for below in children for y in below], np.int32)
-    coded, back = np.full((2, len(flat)), 99, np.int32)
-    kernels.differences(first, flat, coded)
-    kernels.from_differences(first, coded, back)
+    rows = [[y * apart for y in below] for below in children]
+    flat = np.array([y for below in rows for y in below], np.int32)
+    coded, far = np.full(len(flat), 99, np.int8), np.full(len(flat), 99, np.int32)
+    much = kernels.steps_of(keys, np.uint64(3), first, flat, coded, far)
+    back = np.full(len(flat), 99, np.int32)
+    kernels.from_steps(keys, np.uint64(3), first, coded, far[:much], back)
     assert back.tolist() == flat.tolist()
-    for x, below in enumerate(children[1:], 1):
-        for k, child in list(enumerate(below))[: len(children[x - 1])]:
-            assert coded[first[x] + k] == child - children[x - 1][k]
+    left, alike = far[:much].tolist(), dict[int, list[int]]()
+    for x, below in enumerate(rows):
+        row = alike.get(kinds[x], [])
+        for k, child in enumerate(below):
+            at = first[x] + k
+            step = child - (row[k] if k < len(row) else flat[at - 1] if at else 0)
+            said = int(coded[at]) if coded[at] != kernels.FAR else left.pop(0)
+            assert said == step and (coded[at] == kernels.FAR) == (not -128 < step < 128)
+        alike[kinds[x]] = below
+    assert not left
