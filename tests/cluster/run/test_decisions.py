@@ -72,23 +72,27 @@ def solved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoredTable]:
 
 
 @pytest.fixture(scope="module")
-def every_state() -> Ints:
+def full() -> Iterator[luckbase.Table]:
+    """Its table of payoffs."""
+    with tiers_in_memory(load_layout(coarse())) as table:
+        yield table
+
+
+@pytest.fixture(scope="module")
+def every_state(full: luckbase.Table) -> Ints:
     """All states of it."""
-    with tiers_in_memory(load_layout(coarse())) as full:
-        return np.concatenate([states for part in full.parts for states in part.all_states()])
+    return np.concatenate([states for part in full.parts for states in part.all_states()])
 
 
 def test_every_decision_is_that_of_the_table_of_payoffs(
-    solved: StoredTable, every_state: Ints
+    solved: StoredTable, full: luckbase.Table, every_state: Ints
 ) -> None:
-    with tiers_in_memory(load_layout(coarse())) as full:
-        assert solved.stored_best(every_state) == full.stored_best(every_state)
-        decided = solved.decided
-        assert decided is not None
-        assert decided.stored_best(every_state) == full.stored_best(every_state)
-        assert solved.rows == solved.ledger.rows == len(every_state) == full.rows
-        assert solved.rows > decided.rows  # the others have payoffs too
-        _, margins, _ = full.best_of(every_state)
+    decided, right = solved.decided, full.stored_best(every_state)
+    assert decided is not None
+    assert solved.stored_best(every_state) == decided.stored_best(every_state) == right
+    assert solved.rows == solved.ledger.rows == len(every_state) == full.rows
+    assert solved.rows > decided.rows  # the others have payoffs too
+    _, margins, _ = full.best_of(every_state)
     codes, there = decided.codes(every_state)
     assert there.all()
     ends = [0.0, 0.001, 0.005, 0.01, 0.02, 0.05, 1.1]
@@ -191,25 +195,24 @@ def test_it_says_what_kind_of_table_it_is_and_grows_into_one_of_payoffs(tmp_path
 
 
 def test_a_question_is_answered_at_once_and_its_payoffs_by_following(
-    solved: StoredTable, every_state: Ints
+    solved: StoredTable, full: luckbase.Table, every_state: Ints
 ) -> None:
     rng = np.random.default_rng(1)
-    with tiers_in_memory(load_layout(coarse())) as full:
-        for k, state in enumerate(rng.choice(every_state, 40)):
-            words = solved.game.describe(state)
-            answer, right = solved.ask(words), full.ask(words)
-            assert (answer.best, answer.to_act) == (right.best, right.to_act)
-            if len(answer.actions) < len(right.actions):
-                assert answer.margin_class
-            if answer.value:
-                assert answer.value == pytest.approx(right.value, abs=1e-7)
-            if k % 8:
-                continue
-            followed = solved.follow(words)
-            assert followed.best == right.best
-            assert followed.value == pytest.approx(right.value, abs=1e-7)
-            for action in right.actions:
-                assert followed[action.name] == pytest.approx(action.value, abs=1e-7)
+    for k, state in enumerate(rng.choice(every_state, 40)):
+        words = solved.game.describe(state)
+        answer, right = solved.ask(words), full.ask(words)
+        assert (answer.best, answer.to_act) == (right.best, right.to_act)
+        if len(answer.actions) < len(right.actions):
+            assert answer.margin_class
+        if answer.value:
+            assert answer.value == pytest.approx(right.value, abs=1e-7)
+        if k % 8:
+            continue
+        followed = solved.follow(words)
+        assert followed.best == right.best
+        assert followed.value == pytest.approx(right.value, abs=1e-7)
+        for action in right.actions:
+            assert followed[action.name] == pytest.approx(action.value, abs=1e-7)
 
 
 def test_following_ends_where_payoffs_are_stored_and_says_how_far_it_goes(

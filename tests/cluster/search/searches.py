@@ -29,7 +29,7 @@ WIDE = {"scores": "0,1000,500", "earned": "1,1,2", "whammies": "3,2,2"}
 """Four levels and the end below it, thirty stages."""
 OTHER = {"scores": "0,500,500", "earned": "0,1,1", "passed": "1,0,0", "whammies": "3,3,2"}
 """Some of what lies below it lies below WIDE too."""
-SMALL = 200
+SMALL = 400
 """States of a shard, about, for there to be many of them."""
 
 

@@ -124,9 +124,9 @@ def test_a_search_killed_on_its_way_down_goes_on_from_what_it_found(
 def test_a_search_killed_on_its_way_up_goes_on_from_what_it_solved(
     staged: Solved, small: None, watched: Watched, tmp_path: Path, workers: int
 ) -> None:
-    left = killed(tmp_path, "files", 40)
+    left = killed(tmp_path, "files", 25)
     (table,) = tmp_path.glob("*/*/*")
-    assert len(left.shards) == staged.shards and 40 <= len(left.files) < len(staged.ledger.files)
+    assert len(left.shards) == staged.shards and 25 <= len(left.files) < len(staged.ledger.files)
     before = {path: path.stat().st_mtime_ns for path in table.rglob("*.parquet")}
     solved = by(tmp_path, workers=workers)
     assert files_of(solved.table) == files_of(staged.table)
@@ -312,7 +312,7 @@ def halfway(small: None, tmp_path: Path) -> Callable[[str], Path]:
         done = []
 
         def stops(search: StageSearch, *how: object) -> None:
-            if len(done) == {"_keep": 7, "commit": 40}[step]:
+            if len(done) == {"_keep": 7, "commit": 25}[step]:
                 raise KeyboardInterrupt
             do(search, *how)
             done.append(0)
