@@ -203,7 +203,8 @@ def test_any_board_is_solved_and_certified(
         ("all_ones", every), ("first_roll_safe", safe), ("count", count),
     )  # fmt: skip
     rolls = race_of(TINY, options).options.rolls(False)
-    assume(3 * sum(rolls.points) >= rolls.total)  # or see the next test
+    counting = sum(rolls.points) / rolls.total
+    assume(counting**goal > 1e-5)  # or see the next test
     out, bound = solved(TINY, options)
     assert bellman(race_of(TINY, options), out) < 1e-14 and bound < 1e-9
     assert ((out > -1e-14) & (out < 1 + 1e-14)).all()
