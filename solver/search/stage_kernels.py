@@ -509,8 +509,20 @@ _s1 = types.int8[::1]
 
 
 @inlined
-def _row_of(key, alike):
-    return np.int64(((key & alike) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - NEIGHBOURS))
+def _last_alike(rows, key, alike, start, stop):
+    """Where the edges begin of the last state that is alike, and up to which of [start, stop) it
+    has the same ones; from here on this one is the last."""
+    row = np.int64(((key & alike) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - NEIGHBOURS))
+    before, same = rows[row, 0], start + min(rows[row, 1], stop - start)
+    rows[row, 0], rows[row, 1] = start, stop - start
+    return before, same
+
+
+@inlined
+def _child_before(children, start, before, same, k):
+    """The child that edge k is a difference to."""
+    other = before + k - start if k < same else k - 1
+    return children[other] if other >= 0 else 0
 
 
 @njit(_i(_u1, _u, _i1, _n1, _s1, _n1))
@@ -523,19 +535,16 @@ def steps_of(keys, alike, first, children, steps, far):
     states that are alike but for what the boxes are cut by neighbours lead to neighbours, all about
     as far on: in Press Your Luck 15.99 of 16.2 fit, and most repeat those of the row before.
     """
-    rows, much = np.full((1 << NEIGHBOURS, 2), 0, np.int64), 0
+    rows, much = np.zeros((1 << NEIGHBOURS, 2), np.int64), 0
     for x in range(keys.size):
-        row = _row_of(keys[x], alike)
         start, stop = first[x], first[x + 1]
-        before, same = rows[row, 0], start + min(rows[row, 1], stop - start)
+        before, same = _last_alike(rows, keys[x], alike, start, stop)
         for k in range(start, stop):
-            other = before + k - start if k < same else k - 1
-            step = children[k] - (children[other] if other >= 0 else 0)
+            step = children[k] - _child_before(children, start, before, same, k)
             steps[k] = step
             if step <= FAR or step > 127:
                 steps[k], far[much] = FAR, step
                 much += 1
-        rows[row, 0], rows[row, 1] = start, stop - start
     return much
 
 
@@ -546,19 +555,16 @@ _READ = [types.Array(of, 1, "C", readonly=True) for of in (types.int8, types.int
 @njit(types.void(_u1, _u, _i1, *_READ, _n1))
 def from_steps(keys, alike, first, steps, far, children):
     """Write the children of states (edges,) from their `steps_of`."""
-    rows, much = np.full((1 << NEIGHBOURS, 2), 0, np.int64), 0
+    rows, much = np.zeros((1 << NEIGHBOURS, 2), np.int64), 0
     for x in range(keys.size):
-        row = _row_of(keys[x], alike)
         start, stop = first[x], first[x + 1]
-        before, same = rows[row, 0], start + min(rows[row, 1], stop - start)
+        before, same = _last_alike(rows, keys[x], alike, start, stop)
         for k in range(start, stop):
-            other = before + k - start if k < same else k - 1
             step = np.int64(steps[k])
             if step == FAR:
                 step = np.int64(far[much])
                 much += 1
-            children[k] = step + (children[other] if other >= 0 else 0)
-        rows[row, 0], rows[row, 1] = start, stop - start
+            children[k] = step + _child_before(children, start, before, same, k)
 
 
 @njit(types.void(_u1, _u1, _u1, _u, _n1))
