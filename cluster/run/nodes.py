@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -264,8 +265,8 @@ def run(
     *given: Any,
 ) -> Iterator[Any]:  # fmt: skip
     """Do a pickled job. sent: the names of the files whose bytes are given first; then come
-    payoffs, of each tier that is read so many pieces, 0 for one array. Yields what declines it or
-    the node's id, the payoffs, the receipt, the bytes of the files: always four, for Ray may ask
+    payoffs, of each tier that is read so many pieces, or its array. Yields what declines it or the
+    node's id, the payoffs, the receipt, the bytes of the files: always four, for Ray may ask
     another machine for one of them again."""
     import ray
 
@@ -284,8 +285,9 @@ def run(
     memory_used()  # from here on it is looked at
     rest, payoffs = iter(given[len(sent) :]), list[Any]()
     for count in pieces:
-        of_tier = [next(rest) for _ in range(max(1, count))]
-        payoffs.append(Pieces(*map(list, zip(*of_tier, strict=True))) if count else of_tier[0])
+        first, *others = islice(rest, count)
+        in_pieces = isinstance(first, tuple)
+        payoffs.append(Pieces(*zip(first, *others, strict=True)) if in_pieces else first)
     steps = job.run(payoffs, files, None, lambda: False)
     try:
         own = next(steps)

@@ -37,6 +37,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ from luckbase.cluster.run.nodes import (
     source_files,
     with_its_disk,
 )
-from luckbase.cluster.run.schedule import choose_node
+from luckbase.cluster.run.schedule import choose_node, is_batch
 from luckbase.cluster.run.worker import (
     PayoffPlace,
     PayoffsLostError,
@@ -69,8 +70,6 @@ from luckbase.solver.game.arrays import Floats
 from luckbase.solver.njit import pack
 from luckbase.solver.sentences import many, option, size
 
-BATCHES = 8
-"""In so many pieces a tier in parts comes to a node."""
 RETRIES = 3
 """How often a task is tried again when its worker dies."""
 GET_SECONDS = 600.0
@@ -228,13 +227,9 @@ class RayWorkers:
         if self._needed is None:  # all is compiled by now
             compiled = (self._ray.put(pack()),) if self._joined else ()
             self._needed = self._ray.put(Requirements(own_environment(), compiled))
-        pieces = tuple(
-            len(of_tier) if tier in self._batches else 0
-            for tier, of_tier in zip(running.task.reads, running.payoffs, strict=True)
-        )
         results = self._remote.options(**options).remote(
-            self._needed, pickle.dumps(job), tuple(sent), pieces, *sent.values(),
-            *(piece for of_tier in running.payoffs for piece in of_tier),
+            self._needed, pickle.dumps(job), tuple(sent), tuple(map(len, running.payoffs)),
+            *sent.values(), *chain.from_iterable(running.payoffs),
         )  # fmt: skip
         self._tasks.append(replace(running, results=results, seen=0))
 
@@ -408,7 +403,7 @@ class RayWorkers:
         elif not again:
             new = self._new.setdefault(kept.tier, [])
             new.append(kept.part)
-            if len(new) >= kept.parts / BATCHES or len(parts) == kept.parts:
+            if is_batch(len(new), len(parts), kept.parts):
                 self._bring(kept.tier)
 
     def _bring(self, tier: int) -> None:

@@ -83,6 +83,16 @@ def choose_node(load: Mapping[str, float], bytes_at: Mapping[str, int]) -> str:
     return min(load, key=begins)
 
 
+BATCHES = 8
+"""In so many pieces a tier in parts comes to a machine."""
+
+
+def is_batch(new: int, there: int, parts: int) -> bool:
+    """Whether new parts of a tier are sent to the machines that will read it, once so many of its
+    parts are there."""
+    return new >= parts / BATCHES or there == parts
+
+
 class Schedule:
     """The state machine. `start`, then `solved(shard)` for every shard that a worker finished."""
 

@@ -653,16 +653,11 @@ def payoffs_of(layout: Layout[Any], tier: Any, read: Floats | Pieces) -> Floats 
     """The payoffs of a tier as a layout's kernel takes them."""
     if not isinstance(read, Pieces):
         return writable(read).reshape(layout.shape(tier))
-    arrays = list(map(writable, read.arrays))
     if layout.reads_pieces:
-        return Pieces(read.parts, arrays)
+        return Pieces(read.parts, list(map(writable, read.arrays)))
     whole = np.empty(layout.shape(tier))
-    for parts, array in zip(read.parts, arrays, strict=True):
-        at = 0
-        for start, stop in (layout.parts(tier)[part] for part in parts):
-            own = whole[start:stop]
-            own.reshape(-1)[:] = array[at : at + own.size]
-            at += own.size
+    for start, stop, rows in read.each(layout.parts(tier), math.prod(whole.shape[1:])):
+        whole[start:stop] = rows.reshape(-1, *whole.shape[1:])
     return whole
 
 

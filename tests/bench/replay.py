@@ -5,8 +5,8 @@ task goes to the machine that `choose_node` says, as with Ray, and has as many o
 schedule says, which solve it and write its files. Where a node does not have what is read it comes
 over the node's link, one thing after the other, and is there for all its cores. The driver does one
 thing at a time: hand out a task, take in what comes back, and when nothing else is to do commit all
-that it has taken in. Parts of a tier come to all nodes while others
-are solved, and are put together there, some at once. No Ray, no disk.
+that it has taken in. Parts of a tier come to all nodes while others are solved, and are put
+together there, some at once. No Ray, no disk.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from luckbase.cluster.run.ray import BATCHES
 from luckbase.cluster.run.schedule import (
     Commit,
     Instruction,
@@ -25,6 +24,7 @@ from luckbase.cluster.run.schedule import (
     Shard,
     Solve,
     choose_node,
+    is_batch,
 )
 from luckbase.cluster.run.tiers import AHEAD, FACE, SHARD_SECONDS, WRITE_NS, Plan, payoff_bytes
 from luckbase.cluster.table.folder import MAX_WAITING
@@ -210,7 +210,7 @@ class Machines:
         self.there: dict[tuple[str, int], float] = {}
         self.size = {number: size for number, size, _ in tasks.own}
         self.parts = Counter(number for number, *_ in tasks.own)
-        self.left, self.pieces = dict(self.parts), Counter[int]()
+        self.come, self.pieces = Counter[int](), Counter[int]()
         self.new: dict[int, list[tuple[str, float]]] = {}
         self.home: dict[int, str] = {}
         self.queues: dict[str, list[tuple[int, int]]] = {node: [] for node in self.free}
@@ -253,10 +253,10 @@ class Machines:
         if one:
             self.home[number], self.there[node, number] = node, now
             return 0.0
-        self.left[number] -= 1
+        self.come[number] += 1
         new = self.new.setdefault(number, [])
         new.append((node, size))
-        if self.left[number] and len(new) < self.parts[number] / BATCHES:
+        if not is_batch(len(new), self.come[number], self.parts[number]):
             return 0.0
         del self.new[number]
         self.pieces[number] += 1

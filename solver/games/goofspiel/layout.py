@@ -174,11 +174,9 @@ class Layers(Layout[int]):
         if not isinstance(payoffs, Pieces):
             return payoffs.reshape(-1), np.arange(layer.patterns) * width
         flat, starts = min(payoffs.arrays, key=address), np.empty(layer.patterns, np.int64)
-        for parts, array in zip(payoffs.parts, payoffs.arrays, strict=True):
-            at = (address(array) - address(flat)) // array.itemsize
-            for start, stop in (layer.parts[part] for part in parts):
-                starts[start // width : stop // width] = np.arange(at, at + stop - start, width)
-                at += stop - start
+        for start, stop, rows in payoffs.each(layer.parts):
+            at = (address(rows) - address(flat)) // rows.itemsize
+            starts[start // width : stop // width] = np.arange(at, at + stop - start, width)
         return flat, starts
 
     def take_tally(self, tier: int, part: int) -> dict[str, float]:

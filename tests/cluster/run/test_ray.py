@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from luckbase.cluster.run import ray as ray_workers
-from luckbase.cluster.run.ray import BATCHES, RETRIES, RayWorkers
+from luckbase.cluster.run.ray import RETRIES, RayWorkers
+from luckbase.cluster.run.schedule import BATCHES
 from luckbase.cluster.run.worker import PayoffPlace, PayoffsReady, TableLocation, Task
 from luckbase.solver.errors import WorkerError
 
