@@ -262,8 +262,8 @@ def test_a_signal_that_comes_to_a_process_at_once_ends_it_too() -> None:
 def test_processes_end_with_the_one_that_started_them() -> None:
     """Even where it is killed."""
     text = (
-        "import sys, time; from luckbase.jobs.serve import ProcessGroup\n"
-        "def work():\n    print('here', flush=True); time.sleep(120)\n"
+        "import os, time; from luckbase.jobs.serve import ProcessGroup\n"
+        "def work():\n    os.write(1, b'here\\n'); time.sleep(120)\n"  # one write a line
         "ProcessGroup(2, work).run()"
     )
     process = subprocess.Popen(
