@@ -32,7 +32,7 @@ LEASE, BEATS = 15.0, 3
 """Seconds that a holder may say nothing; how often they say something in that time."""
 WATCH_SECONDS = 0.25
 _held: set[str] = set()
-"""Of the locks that this process holds, their nonces."""
+"""Of the locks that this process holds or takes, their nonces."""
 
 
 class Lock:
@@ -63,6 +63,7 @@ class Lock:
     def take(self, on_note: Callable[[str], None] = lambda text: None) -> None:
         """Take it. Raises RequestError where somebody else holds it."""
         seen, until = "", 0.0
+        _held.add(str(self._own["nonce"]))  # before anybody of this process can read it
         while self.tag is None:
             try:
                 content, tag = self.storage.read_tagged(LOCK)
@@ -90,7 +91,6 @@ class Lock:
                 seen = ""
             else:
                 time.sleep(WATCH_SECONDS)
-        _held.add(str(self._own["nonce"]))
         self._thread.start()
 
     def release(self) -> None:
