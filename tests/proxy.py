@@ -11,6 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from tests.stores import free_ports
+
 Forward = Callable[[], tuple[int, bytes]]
 """Has the server do what is asked; the status and body of its answer."""
 Change = Callable[[str, str, Forward], tuple[int, bytes] | None]
@@ -45,7 +47,7 @@ class Proxy:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", port or free_ports(1)[0]), Handler)
         self._server.daemon_threads = True
         self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import ctypes
 import json
+import secrets
 import signal
 import socket
 import subprocess
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.metadata import files
 from pathlib import Path
 
@@ -26,14 +28,15 @@ _MAY = {
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody has just now."""
-    every = [socket.socket() for _ in range(count)]
-    for each in every:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in every]
-    for each in every:
-        each.close()
-    return ports
+    """Ports that nobody has just now, and that the system gives nobody of itself (Linux's are from
+    32768 on) nor Ray its workers (to 19999): nobody takes them before they are used."""
+    found: set[int] = set()
+    while len(found) < count:
+        port = 20_000 + secrets.randbelow(12_000)
+        with socket.socket() as tried, suppress(OSError):
+            tried.bind(("127.0.0.1", port))
+            found.add(port)
+    return list(found)
 
 
 def _end_with_parent() -> None:  # pragma: no cover  # in the child
@@ -81,7 +84,7 @@ class Seaweed:
                  f"-s3.config={self.folder}/s3.json", *ports, *self._sizes],
                 stdout=log, stderr=log, preexec_fn=_end_with_parent, start_new_session=True,
             )  # fmt: skip
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not self._takes():
             if self._process.poll() is not None and again:  # somebody took one of its ports
                 self._take_ports()
