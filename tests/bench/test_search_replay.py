@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,20 +28,22 @@ def test_the_times_of_a_searchs_tasks_are_recorded(
     cut_small(monkeypatch, 300)
     game = solver.load_game(solver.load_board(BOARDS / "press-your-luck/tiny.toml"))
     root = game.parse({"scores": "0,0,0", "earned": "2,1,1"}).reshape(1, -1)
+    began = time.perf_counter()
     with recording() as found:
         made = cluster.solve_below(game.board, root, results=tmp_path, one_piece=0, workers=1)
+    wall = time.perf_counter() - began
     (times,) = found
     assert times.states == sum(times.states_of) > made.states  # those that are over as well
     assert sum(map(len, times.finds)) == made.shards and len(times.finds) == made.levels
     assert times.work > 0 and len(times.sweeps) == len(times.reads) > 4
-    assert len(times.looks) == made.levels and all(0 < seconds < 5 for seconds in times.looks)
+    assert len(times.looks) == made.levels and min(times.looks) > 0 and sum(times.looks) < wall
     free = replace(times, looks=[0.0] * made.levels, keep=(0.0, 0.0), commit=(0.0, 0.0))
     alone = replay_search(free, 1, FREE)
     assert alone.seconds == pytest.approx(times.work)
     many = replay_search(free, 10_000, FREE)
     assert many.seconds == pytest.approx(many.path) and many.path < times.work
     assert replay_search(times, 2).seconds > replay_search(free, 2, FREE).seconds
-    assert all(0 < seconds < 0.5 for seconds in (*times.keep, *times.commit))
+    assert all(0 < seconds < wall for seconds in (*times.keep, *times.commit))
     slow = replay_search(replace(free, keep=(0.0, 1.0), commit=(0.0, 2.0)), 10_000, FREE)
     assert slow.driver == pytest.approx(made.shards + 2.0 * len(times.sweeps))
     long = replace(
