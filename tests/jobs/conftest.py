@@ -3,12 +3,52 @@
 from __future__ import annotations
 
 import io
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from luckbase.jobs.app import run
+from tests.places import ROOT
+
+SLOWLY = """
+import runpy, time
+from luckbase.cluster.run import tiers
+write, written = tiers.write_tier, []
+def slowly(*given, **named):
+    written.append(1)
+    time.sleep(0.1 * (len(written) > 3))
+    return write(*given, **named)
+tiers.write_tier = slowly
+runpy.run_module("luckbase", run_name="__main__", alter_sys=True)
+"""
+"""A command whose solve takes its time from the fourth tier on."""
+
+
+def begun_solve(
+    words: Sequence[str], results: Path, slowly: bool = True, **how: Any
+) -> subprocess.Popen[str]:
+    """A solve in a process of its own that has finished three tiers of many. slowly: so that it is
+    not done before anybody stops it, however busy the machine is."""
+    program = ["-c", SLOWLY] if slowly else ["-m", "luckbase"]
+    child = subprocess.Popen(
+        [sys.executable, *program, *words], cwd=ROOT, stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE, text=True, **how,
+    )  # fmt: skip
+    end = time.monotonic() + 300
+    while parquet_files(results) < 3 and child.poll() is None and time.monotonic() < end:
+        time.sleep(0.01)
+    return child
+
+
+def parquet_files(folder: Path) -> int:
+    """How many there are; folders may go while this looks."""
+    return sum(name.endswith(".parquet") for _, _, names in os.walk(folder) for name in names)
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.jobs import terminal
 from luckbase.jobs.app import run
+from tests.jobs.conftest import begun_solve
 
 ROOT = Path(__file__).parents[2]
 TINY = str(ROOT / "boards/press-your-luck/tiny.toml")
@@ -369,15 +369,9 @@ def test_plan_refuses_what_does_not_fit(command: Command, tmp_path: Path) -> Non
 
 def test_an_interrupted_solve_ends_with_130_and_the_command_that_goes_on(tmp_path: Path) -> None:
     words = ["solve", TINY, "--set", "frontier=4", "--results", str(tmp_path), "--workers", "1"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "luckbase", *words], cwd=ROOT, stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    deadline = time.monotonic() + 60
-    while len(list(tmp_path.rglob("*.parquet"))) < 3 and time.monotonic() < deadline:
-        time.sleep(0.01)
+    process = begun_solve(words, tmp_path)
     os.kill(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 130, err
     assert out == ""
     assert f"nothing solved is lost: luckbase {' '.join(words)}" in err

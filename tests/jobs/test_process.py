@@ -24,6 +24,7 @@ from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.jobs import terminal
 from luckbase.jobs.app import run
+from tests.jobs.conftest import begun_solve
 from tests.places import ROOT
 from tests.shared import first_solves
 
@@ -40,21 +41,14 @@ def begun(results: Path, *more: str, ignore: int | None = None) -> tuple[subproc
         if ignore is not None:
             signal.signal(ignore, signal.SIG_IGN)
 
-    child = subprocess.Popen(
-        [sys.executable, "-m", "luckbase", *words], cwd=ROOT, stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE, text=True, preexec_fn=before,
-    )  # fmt: skip
-    deadline = time.monotonic() + 60
-    while len(list(results.rglob("*.parquet"))) < 3 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return child, words
+    return begun_solve(words, results, slowly=ignore is None, preexec_fn=before), words
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_ends_a_solve_as_ctrl_c_does(number: int, code: int, tmp_path: Path) -> None:
     child, words = begun(tmp_path)
     os.kill(child.pid, number)
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate(timeout=300)
     assert (child.returncode, out) == (code, ""), err
     assert f"nothing solved is lost: luckbase {' '.join(words)}\n" in err
     (table,) = (path.parent for path in tmp_path.rglob("table.json"))
@@ -68,7 +62,7 @@ def test_what_goes_on_does_not_begin_anew(tmp_path: Path) -> None:
     """--force would throw away what was solved."""
     child, words = begun(tmp_path, "--force")
     os.kill(child.pid, signal.SIGTERM)
-    _, err = child.communicate(timeout=60)
+    _, err = child.communicate(timeout=300)
     assert f"nothing solved is lost: luckbase {' '.join(words[:-1])}\n" in err
 
 
@@ -76,7 +70,7 @@ def test_a_signal_that_is_ignored_stays_so(tmp_path: Path) -> None:
     """Under nohup a solve outlives its terminal."""
     child, _ = begun(tmp_path, ignore=signal.SIGHUP)
     os.kill(child.pid, signal.SIGHUP)
-    child.communicate(timeout=120)
+    child.communicate(timeout=300)
     assert child.returncode == 0
 
 
@@ -305,7 +299,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
         while turn.acquire(blocking=False):
             pass
         for _ in range(times):
-            assert turn.acquire(timeout=60)
+            assert turn.acquire(timeout=300)
 
     return wait
 
@@ -354,6 +348,9 @@ def test_the_bar_says_so(
     monkeypatch.setenv("FORCE_COLOR", "1")
     with terminal.progress("tiny") as show:
         show(Progress(0, 0, 0, 0, 0.0, compiling=True))
-        time.sleep(0.3)
+        said, end = "", time.monotonic() + 60
+        while "compiling, the first time only" not in said and time.monotonic() < end:
+            time.sleep(0.05)  # it is drawn by a thread
+            said += capsys.readouterr().err
         show(Progress(5, 20, 250, 1000, 40.0))
-    assert "compiling, the first time only" in capsys.readouterr().err
+    assert "compiling, the first time only" in said
