@@ -52,10 +52,10 @@ def test_it_says_its_address_answers_and_ends_with_a_signal(
     with served(str(pig), "--port", "0") as (process, said):
         found = re.search(r"^1 table at (http://127\.0\.0\.1:[0-9]+/) \(Ctrl\+C ends it\)", said)
         assert found, said
-        with urlopen(f"{found[1]}api/tables", timeout=30) as reply:
+        with urlopen(f"{found[1]}api/tables", timeout=300) as reply:
             assert json.loads(reply.read())["tables"][0]["game"] == "pig"
         process.send_signal(ends)
-        assert process.wait(20) == 0
+        assert process.wait(300) == 0
         assert process.stderr is not None and process.stderr.read() == ""
 
 
@@ -65,14 +65,14 @@ def test_another_address_is_warned_of_and_answers_by_any_name(pig: Path) -> None
         assert process.stderr is not None
         found = re.search(r"http://[0-9.]+:([0-9]+)/", process.stderr.readline())
         assert found
-        with socket.create_connection(("127.0.0.1", int(found[1])), timeout=30) as line:
+        with socket.create_connection(("127.0.0.1", int(found[1])), timeout=300) as line:
             line.sendall(b"GET /api/tables HTTP/1.1\r\nHost: any.example\r\n\r\n")
             assert line.recv(100).startswith(b"HTTP/1.1 200")
 
 
 def status_of(port: int, called: str, at: str = "127.0.0.1") -> int:
     """The status of an answer to a request that calls the server by a name."""
-    with socket.create_connection((at, port), timeout=30) as line:
+    with socket.create_connection((at, port), timeout=300) as line:
         line.sendall(f"GET /api/tables HTTP/1.1\r\nHost: {called}\r\n\r\n".encode())
         return int(line.recv(100).split(b" ")[1])
 
@@ -81,7 +81,7 @@ def test_another_loopback_address_answers_at_the_address_that_it_says(pig: Path)
     with served(str(pig), "--port", "0", "--host", "127.0.0.2") as (_, said):
         found = re.search(r"http://127\.0\.0\.2:([0-9]+)/", said)
         assert found, said
-        with urlopen(f"{found[0]}api/tables", timeout=30) as reply:
+        with urlopen(f"{found[0]}api/tables", timeout=300) as reply:
             assert reply.status == 200
         port = int(found[1])
         assert status_of(port, f"localhost:{port}", "127.0.0.2") == 200
@@ -174,7 +174,9 @@ def test_a_screen_gets_the_page_opened(pig: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("DISPLAY", ":0")
 
     async def once(self: object) -> None:
-        await asyncio.sleep(0.6)
+        for _ in range(6000):
+            if not opened:
+                await asyncio.sleep(0.05)
 
     monkeypatch.setattr("uvicorn.Server.main_loop", once)
     assert run(["serve", str(pig), "--port", "0"]) == 0
@@ -200,13 +202,13 @@ def test_several_processes_answer_at_one_address_and_end_together(pig: Path) -> 
         assert found, said
 
         def ask() -> None:
-            with urlopen(f"{found[0]}api/tables", timeout=60) as reply:  # type: ignore[index]
+            with urlopen(f"{found[0]}api/tables", timeout=300) as reply:  # type: ignore[index]
                 assert reply.status == 200
 
         ask()
         while len(first := children_of(process.pid)) < 2:  # one answers as soon as it can
             time.sleep(0.05)
-        time.sleep(SHORT_SECONDS)
+        time.sleep(SHORT_SECONDS + 1)  # it counts from when it knows of them
         os.kill(first[0], signal.SIGKILL)
         assert process.stderr is not None
         assert "a process ended (SIGKILL); it is replaced" in process.stderr.readline()
@@ -215,7 +217,7 @@ def test_several_processes_answer_at_one_address_and_end_together(pig: Path) -> 
             time.sleep(0.05)
         assert first[1] in second and first[0] not in second
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        assert process.wait(300) == 0
         assert not any(Path(f"/proc/{pid}").exists() for pid in second)
 
 
@@ -228,8 +230,8 @@ def children_of(pid: int) -> list[int]:
 @pytest.mark.parametrize(
     ("work", "said"),
     [
-        ("1 / 0", "a process ended 0 s after its start (exit code 1)"),
-        ("os.kill(os.getpid(), 9)", "a process ended 0 s after its start (SIGKILL)"),
+        ("1 / 0", "exit code 1"),
+        ("os.kill(os.getpid(), 9)", "SIGKILL"),
     ],
 )
 def test_processes_that_cannot_begin_end_the_server_with_a_sentence(work: str, said: str) -> None:
@@ -238,10 +240,13 @@ def test_processes_that_cannot_begin_end_the_server_with_a_sentence(work: str, s
         f"ProcessGroup(2, lambda: {work}).run()"
     )
     done = subprocess.run(
-        [sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=120,
+        [sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=600,
         check=False,
     )  # fmt: skip
-    assert done.returncode == 1 and f"LuckbaseError: {said}; look for the reason" in done.stderr
+    sentence = (
+        rf"LuckbaseError: a process ended \d s after its start \({said}\); look for the reason"
+    )
+    assert done.returncode == 1 and re.search(sentence, done.stderr)
 
 
 def test_a_signal_that_comes_to_a_process_at_once_ends_it_too() -> None:
@@ -250,20 +255,20 @@ def test_a_signal_that_comes_to_a_process_at_once_ends_it_too() -> None:
         "import os, time; from luckbase.jobs.serve import ProcessGroup\n"
         "fork = os.fork\n"
         "os.fork = lambda: (pid := fork()) or os.kill(os.getpid(), 15) or pid\n"
-        "ProcessGroup(1, lambda: time.sleep(60)).run()"
+        "ProcessGroup(1, lambda: time.sleep(3600)).run()"
     )
     done = subprocess.run(
-        [sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=50,
+        [sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=600,
         check=False,
     )  # fmt: skip
-    assert "a process ended 0 s after its start (exit code 0)" in done.stderr
+    assert re.search(r"a process ended \d s after its start \(exit code 0\)", done.stderr)
 
 
 def test_processes_end_with_the_one_that_started_them() -> None:
     """Even where it is killed."""
     text = (
         "import os, time; from luckbase.jobs.serve import ProcessGroup\n"
-        "def work():\n    os.write(1, b'here\\n'); time.sleep(120)\n"  # one write a line
+        "def work():\n    os.write(1, b'here\\n'); time.sleep(3600)\n"  # one write a line
         "ProcessGroup(2, work).run()"
     )
     process = subprocess.Popen(
