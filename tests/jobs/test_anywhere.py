@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
@@ -39,7 +40,7 @@ from luckbase.solver.errors import (
 )
 from tests.jobs.web import serving
 from tests.places import BOARDS, ROOT
-from tests.proxy import Proxy, WebServer
+from tests.proxy import Forward, Proxy, WebServer
 from tests.shared import newest_entry, rewrite
 from tests.stores import Seaweed
 
@@ -219,13 +220,23 @@ def test_many_states_are_read_in_parallel_and_once(
         storage_at(place_of(uri)).delete(INDEX)
     states = np.concatenate(list(local.draw(1000, 4)))
     proxy.parts.clear()
-    proxy.at_once = 0
+    six = threading.Event()
+
+    def together(method: str, path: str, forward: Forward) -> tuple[int, bytes]:
+        """No file is answered of before six are asked for."""
+        if path.endswith(".parquet"):
+            if proxy.at_once >= 6:
+                six.set()
+            six.wait(60)
+        return forward()
+
+    proxy.at_once, proxy.change = 0, together
     with open_table(uri) as found:
         assert (found.lookup(states)[0] == local.lookup(states)[0]).all()
         files = len(found.ledger.files)
         footers = [(path, part) for path, part in proxy.parts if path.endswith(".parquet")]
         assert len(set(footers)) == len(footers) <= (1 if indexed else 2) * files
-        assert proxy.at_once >= 6
+        assert six.is_set()
         before = len(proxy.parts)
         assert (found.lookup(states)[0] == local.lookup(states)[0]).all()
         assert len(proxy.parts) == before
