@@ -153,7 +153,7 @@ def cluster_of(folder: Path, run: int) -> str:
                     start_new_session=True, stdout=log, stderr=log,
                     env={**os.environ, "PYTHONPATH": str(ROOT)},
                 )  # fmt: skip
-            deadline = time.monotonic() + 120
+            deadline = time.monotonic() + 600
             while not said.exists():
                 assert process.poll() is None and time.monotonic() < deadline, log.name
                 time.sleep(0.05)

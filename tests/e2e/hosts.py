@@ -87,7 +87,7 @@ class Hosts:
         self.inits[name] = init
         children = Path(f"/proc/{init.pid}/task/{init.pid}/children")
         mine = os.readlink("/proc/self/ns/net")
-        for _ in range(200):
+        for _ in range(3000):
             found = children.read_text().split()
             if found and os.readlink(f"/proc/{found[0]}/ns/net") != mine:
                 self.pids[name] = int(found[0])
@@ -156,7 +156,7 @@ class Hosts:
         done = self.run(
             name, ["ray", "start", f"--node-ip-address={NET}.{self.numbers[name]}",
                    f"--num-cpus={cpus}", f"--object-store-memory={store}",
-                   "--disable-usage-stats", *words], timeout=90,
+                   "--disable-usage-stats", *words],
         )  # fmt: skip
         if done.returncode:
             raise RuntimeError(
@@ -195,7 +195,7 @@ class Hosts:
         core = ["taskset", "-c", str(self.cores[name])] if name in self.cores else []
         return ["nsenter", *inside, "--", *core, "env", "-i", *said, *command]
 
-    def run(self, name: str, command: Sequence[str], timeout: float = 120) -> Any:
+    def run(self, name: str, command: Sequence[str], timeout: float = 600) -> Any:
         """A command on a host, to its end."""
         return subprocess.run(
             self._words(name, command), capture_output=True, text=True, timeout=timeout,

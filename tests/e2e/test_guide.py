@@ -53,7 +53,7 @@ def hosts(on_disk: Path) -> Iterator[Hosts]:
         made.down()
 
 
-def script(hosts: Hosts, name: str, *texts: str, timeout: float = 120) -> str:
+def script(hosts: Hosts, name: str, *texts: str, timeout: float = 600) -> str:
     """Blocks of the page as one script on a host."""
     text = "cd\n" + "\n".join(texts).replace("192.0.2.10", f"{NET}.1")
     done = hosts.run(name, ["bash", "-euo", "pipefail", "-c", text], timeout=timeout)
@@ -67,7 +67,7 @@ def test_by_hand(hosts: Hosts, table_of: Callable[..., Path]) -> None:
     script(hosts, "head", settings, head)
     script(hosts, "node1", settings, other)
     script(hosts, "node2", settings, other)
-    said = script(hosts, "head", settings, solve, timeout=200)
+    said = script(hosts, "head", settings, solve)
     assert "complete" in said
     clean = table_of(ROOT / f"boards/{DENSE[0]}.toml", **DENSE[1])
     assert digests(hosts.folder / "home/results") == digests(clean)
@@ -92,7 +92,7 @@ def test_in_one_command(on_disk: Path, table_of: Callable[..., Path]) -> None:
         script(
             hosts, "head", start.replace("--include-dashboard=false", '--dashboard-host="$FIRST"')
         )
-        said = script(hosts, "head", job, timeout=300)
+        said = script(hosts, "head", job)
         assert "succeeded" in said and "42.9 million states" in said
         (home / ".ray/auth_token").write_text("f" * 48)
         with pytest.raises(AssertionError, match="Invalid authentication token"):

@@ -35,7 +35,7 @@ with tempfile.TemporaryDirectory() as folder:
 def said(one_piece: int) -> str:
     words = [str(BOARDS / "press-your-luck/1985-02.toml"), str(one_piece), str(MORE)]
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *words], capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", SCRIPT, *words], capture_output=True, text=True, timeout=1200
     )
     assert not done.returncode, done.stderr[-1500:]
     return done.stdout.split("\n")[-2]

@@ -78,7 +78,7 @@ def visitor(browser: Any, site: str, request: pytest.FixtureRequest) -> Iterator
 
     window = {"viewport": {"width": 1200, "height": 900}, **getattr(request, "param", {})}
     context = browser.new_context(**window)
-    context.set_default_timeout(8000)
+    context.set_default_timeout(60_000)  # the first answer may wait for what is compiled
     visiting = browsing.Visitor(context.new_page(), site)
     yield visiting
     context.close()

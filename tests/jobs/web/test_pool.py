@@ -144,7 +144,7 @@ def test_many_readers_at_once_get_the_same_answers(web_results: Path) -> None:
     with listening(web_results) as address, ThreadPoolExecutor(8) as pool:
 
         def get(path: str) -> bytes:
-            with urlopen(f"{address}{path}", timeout=60) as reply:
+            with urlopen(f"{address}{path}", timeout=300) as reply:
                 return bytes(reply.read())
 
         import json
@@ -202,7 +202,7 @@ def test_a_table_is_waited_for_and_not_opened_for_each_question(
     with listening(web_results) as address, ThreadPoolExecutor(8) as threads:
 
         def get(seed: int) -> int:
-            with urlopen(f"{address}/api/tables/{id}/state?random={seed}", timeout=60) as reply:
+            with urlopen(f"{address}/api/tables/{id}/state?random={seed}", timeout=300) as reply:
                 return int(reply.status)
 
         assert list(threads.map(get, range(24))) == [200] * 24
