@@ -1,5 +1,9 @@
 """Settings of the test run: no deadlines, which only say how busy the machine is, and no word of
-compiling; and what all tests of a run share."""
+compiling; and what all tests of a run share.
+
+Hypothesis draws the same examples in every run of the same test, so that a run fails where
+something is wrong and not by chance; ``--hypothesis-profile=random`` draws others each time.
+"""
 
 import os
 import secrets
@@ -17,9 +21,19 @@ from tests import shared
 from tests.places import IN_MEMORY
 from tests.stores import BUCKET, Seaweed
 
-settings.register_profile("luckbase", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+DRAWN = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+settings.register_profile(
+    "luckbase", deadline=None, derandomize=True, database=None, suppress_health_check=DRAWN
+)
+settings.register_profile("random", settings.get_profile("luckbase"), derandomize=False)
 settings.load_profile("luckbase")
 
+LOUD = (
+    "CI", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "FORCE_COLOR", "GITHUB_ACTIONS", "LINES",
+    "NO_COLOR", "PY_COLORS", "PYTHONDEVMODE", "PYTHONUNBUFFERED", "PYTHONWARNINGS",
+    "TERMINAL_WIDTH", "TTY_COMPATIBLE", "TTY_INTERACTIVE",
+)  # fmt: skip
+"""Variables of whoever runs the tests that change what a command prints; tests set their own."""
 
 HOSTS = "tests/e2e/test_hosts.py"
 LONG = (
@@ -43,9 +57,14 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # as where it is started with nohup
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    os.umask(0o022)
     if hasattr(config, "workerinput"):
         shared.compile_in_turn(Path(os.environ["LUCKBASE_TEST_LOCKS"]))
         return
+    for name in LOUD:
+        os.environ.pop(name, None)
+    near = ("127.0.0.1", "127.0.0.2", "localhost", *filter(None, [os.environ.get("NO_PROXY")]))
+    os.environ["NO_PROXY"] = os.environ["no_proxy"] = ",".join(near)
     locks = os.environ["LUCKBASE_TEST_LOCKS"] = tempfile.mkdtemp(prefix="luckbase-locks-")
     config.add_cleanup(lambda: shutil.rmtree(locks, ignore_errors=True))
     os.environ["LUCKBASE_TEST_RUN"] = str(os.getpid())
