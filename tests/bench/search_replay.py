@@ -43,7 +43,7 @@ class TaskTimes:
     file. reads: the tasks before it that each reads. states_of: states that each solves. row_bytes:
     of each state's payoffs as they travel. keep, commit: seconds that the driver took to note what
     was found, to commit files, on average: each time that it wrote, and for each task; 0 where it
-    did neither."""
+    did neither. noted: of all this, and the looks, together."""
 
     states: int
     looks: list[float]
@@ -54,6 +54,7 @@ class TaskTimes:
     row_bytes: int
     keep: tuple[float, float] = (0.0, 0.0)
     commit: tuple[float, float] = (0.0, 0.0)
+    noted: float = 0.0
 
     @property
     def work(self) -> float:
@@ -101,7 +102,9 @@ def recording() -> Iterator[list[TaskTimes]]:
         solved = run(search)
         keep = mean(search.keeping, "flush"), mean(search, "_keep")
         commit = mean(search.commits, "flush"), mean(search, "commit")
-        found.append(_times(search, list(looks), keep, commit))
+        noted = sum(map(sum, (looks, *took.values())))
+        took.clear()
+        found.append(_times(search, list(looks), keep, commit, noted))
         return solved
 
     with (
@@ -112,7 +115,11 @@ def recording() -> Iterator[list[TaskTimes]]:
 
 
 def _times(
-    run: Any, looks: list[float], keep: tuple[float, float], commit: tuple[float, float]
+    run: Any,
+    looks: list[float],
+    keep: tuple[float, float],
+    commit: tuple[float, float],
+    noted: float,
 ) -> TaskTimes:
     """What the tasks of a run took, and those that it went on from."""
     of = {one.name: one.seconds for one in run.found}
@@ -123,7 +130,7 @@ def _times(
     return TaskTimes(
         run.met, looks, finds, [_sweep_seconds(run, piece) for piece in run.pieces], run.reads,
         [piece.states for piece in run.pieces], 8 * (1 + run.game.players),
-        keep, commit,
+        keep, commit, noted,
     )  # fmt: skip
 
 
