@@ -356,7 +356,8 @@ def remove(table: Path) -> list[str]:
             storage.delete(name)
         mine.check()
         mine.stop()  # it would be written again
-        last += [name for name in storage.list(LINES) if name not in last]
+        later = [*storage.list(LINES), *filter(_is_ours, storage.list(LOCK))]
+        last += [name for name in later if name not in last]
         for name in sorted(last, key=rank):
             storage.delete(name)
         for folder, _, _ in [] if storage.anywhere else os.walk(table, topdown=False):

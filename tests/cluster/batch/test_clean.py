@@ -18,6 +18,7 @@ from luckbase.cluster.run.lock import LOCK, lock
 from luckbase.cluster.table.folder import begin, commit, read_head
 from luckbase.cluster.table.place import storage_at
 from luckbase.cluster.table.remote import Objects
+from luckbase.cluster.table.storage import Folder
 from tests.cluster.batch.boards import JACKPOT, everything, pig, put
 
 
@@ -354,6 +355,22 @@ def test_no_earlier_solve_commits_to_a_table_that_is_being_removed(
     storage.delete(LOCK)
     assert [one.state for one in luckbase.clean(str(old), results=results, yes=True)] == ["removed"]
     assert objects(old) == {}
+
+
+def test_what_its_own_lock_wrote_meanwhile_goes_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a table that had none: it is renewed every few seconds."""
+    table, look = tmp_path / "results/g/b/0", cleaning.contents
+    put(table / "tiers/a.parquet", "x")
+
+    def looks(place: Path) -> object:
+        found = look(place)
+        with Folder(place)._alone(LOCK):  # as to renew it does
+            return found
+
+    monkeypatch.setattr(cleaning, "contents", looks)
+    assert remove(table) == [] and not table.exists()
 
 
 FILES = ["tiers/all.parquet", "tiers/a.parquet.x-1-2.part", "ledger/0000000001",
