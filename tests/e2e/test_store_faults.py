@@ -155,18 +155,19 @@ def test_a_store_whose_disk_is_full_is_a_sentence_and_the_same_goes_on(
 ) -> None:
     """A server of which the client learns no more than that it has an internal error."""
     _, disk = small
-    monkeypatch.setitem(remote.PATIENT, "tries", 3)
-    monkeypatch.setitem(remote.PATIENT, "seconds", 2.0)
-    remote._store.cache_clear()
     command = ["solve", str(TINY), "--set", "frontier=1", "--results", "s3://tests/r"]
     resize(disk, shutil.disk_usage(disk).used + 60_000)  # the table has 150,000 bytes
-    assert run([*command, "--workers", "1"]) == 2
+    with monkeypatch.context() as patch:
+        patch.setitem(remote.PATIENT, "tries", 3)
+        patch.setitem(remote.PATIENT, "seconds", 2.0)
+        remote._store.cache_clear()
+        assert run([*command, "--workers", "1"]) == 2
+    remote._store.cache_clear()
     said = capfd.readouterr().err
     assert "has answered 500 for a while, as many do that are full: make room there" in said
     assert "Traceback" not in said
     resize(disk, 100 << 20)
     solved = cluster.solve(BOARD, results="s3://tests/r", workers=1)
-    remote._store.cache_clear()
     assert solved.kept and digests(solved.table) == undisturbed
 
 
