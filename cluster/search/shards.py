@@ -24,8 +24,8 @@ from luckbase.solver.search import find_stages, stages
 from luckbase.solver.search.keys import NO_KEYS, Keys
 from luckbase.solver.search.stages import NOTHING, WHOLE, Box, Knows, Looks, Stages
 
-SHARD_STATES = 200_000
-"""States of a shard, about: a quarter of a second."""
+SHARD_STATES = 100_000
+"""States of a shard, about: a fifth of a second. Half as many take a quarter more of it a state."""
 FIND_BYTES = 160
 """Bytes a state of the box that is being found."""
 MAX_BOXES = 4096
