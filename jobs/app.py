@@ -23,7 +23,7 @@ from typer.core import TyperCommand, TyperGroup
 import luckbase
 from luckbase.jobs import terminal
 from luckbase.solver import sentences
-from luckbase.solver.errors import LuckbaseError
+from luckbase.solver.errors import LuckbaseError, OptionError
 from luckbase.solver.sentences import program
 
 GROUPS = {
@@ -56,6 +56,16 @@ class _Command(TyperCommand):
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return [*(name for name, _ in self._arguments()), "[OPTIONS]"]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        rest: list[str] = super().parse_args(ctx, args)
+        for each in self.params:
+            value = ctx.params.get(each.name or "")
+            of_file = str(each.metavar).startswith(("FILE", "DIR")) and each.name != "results"
+            if of_file and "://" in str(value):
+                said = f"{each.opts[0]}: {str(value)[:60]}"
+                raise OptionError(f"{said}: expected a file or folder on this machine")
+        return rest
 
     def _arguments(self) -> list[tuple[str, str]]:
         every: list[Any] = [each for each in self.params if each.param_type_name == "argument"]

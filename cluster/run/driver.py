@@ -136,6 +136,7 @@ def solve_table(work: Work[S]) -> S:
             _tidy(table, there)
             goal = _goal(game, there, part, roots, work.files, margin=work.margin)
             return work.report(table, there, goal)
+    storage_at(table).check_writable()
     work.check_room(table)
     with lock(table, options.on_note) as mine:
         machine.look_from_now()

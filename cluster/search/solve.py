@@ -47,7 +47,7 @@ from luckbase.cluster.table.ledger import (
     marked,
     origin_of,
 )
-from luckbase.cluster.table.place import storage_at
+from luckbase.cluster.table.place import place_of, storage_at
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board, rules_identity
 from luckbase.solver.errors import OptionError, SearchLimitError
@@ -78,7 +78,7 @@ def solve_below(
 
 def goal_of(game: Game, keys: Keys, options: Options) -> tuple[Roots, str]:
     """What is wanted, and the part of the table that it belongs to."""
-    used = None if options.using is None else Path(options.using)
+    used = None if options.using is None else place_of(options.using)
     wanted = Roots(
         [game.describe(state) for state in unpack_all(game.strides, keys)],
         using=None if used is None else using_table(game, used),
@@ -199,7 +199,7 @@ class _Search(Work[SolvedSearch]):
         stopped = {one.ask for one in self.ledger.shards.values()} - {self.goal.ask}
         for goal in self.ledger.goals:
             using = None if goal.roots is None else goal.roots.using
-            here = using is not None and Path(using.table) == self.table.absolute()
+            here = using is not None and place_of(using.table) == self.table.absolute()
             if goal.ask not in stopped or not (here or goal.part == self.part):
                 continue
             return self.options.on_note(
@@ -216,7 +216,7 @@ class _Search(Work[SolvedSearch]):
     def _used(self) -> UsedTable:
         """The table that was asked for, without what this search writes into it."""
         assert self.options.using is not None
-        path = Path(self.options.using)
+        path = place_of(self.options.using)
         return boundary.used_table(path, self.part if path.samefile(self.table) else "")
 
     @property

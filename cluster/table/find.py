@@ -75,7 +75,9 @@ class Found(NamedTuple):
 
 
 def tables_in(results: Path) -> list[Path]:
-    """Every table's folder under `results`."""
+    """Every table's folder under `results`. Raises StoreError for a web server."""
+    if getattr(results, "read_only", False):
+        storage_at(results).list()  # which says why
     return sorted(path.parent for path in results.glob(f"*/*/*/{HEAD}"))
 
 

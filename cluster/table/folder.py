@@ -120,10 +120,10 @@ def check_identity(storage: Storage, where: Path, identity: str) -> None:
 
 
 def _changed(path: Path, why: str) -> str:
-    return (
-        f"{path}: was changed after luckbase wrote it: {why[:80]}; luckbase solve of its board "
-        "makes it again"
-    )
+    again = "luckbase solve of its board makes it again"
+    if getattr(path, "read_only", False):
+        again = "expected what luckbase publish wrote; publish the table there again"
+    return f"{path}: was changed after luckbase wrote it: {why[:80]}; {again}"
 
 
 def begin(storage: Storage, where: Path, head: Head, holder: str, lapsed: bool = False) -> Ledger:
@@ -476,10 +476,7 @@ def publish(table: Path, to: Path, on_rows: OnRows = nobody) -> Published:
     source, target = storage_at(table), storage_at(to)
     ledger = read_ledger(source, table)
     _check_finished(table, ledger, to)
-    if not target.lists:
-        raise StoreError(
-            f"{to}: is only read; expected a folder, or a URI of s3://, gs:// or az://"
-        )
+    target.check_writable()
     _check_place(target, to, ledger)
     begun = begin(target, to, ledger.head, "luckbase publish")
     take_index_away(target, begun)

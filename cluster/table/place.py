@@ -28,6 +28,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PosixPath
 from threading import Thread
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from luckbase.cluster.table.storage import PARALLEL, READ_ONLY, Folder, Storage, in_threads
 from luckbase.solver.errors import OptionError, StoreError, need
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 SCHEMES = ("s3", "gs", "az", "https", "http", "memory")
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
+_BUCKET = re.compile(r"[\w.:@%~\[\]-]+", re.ASCII)
+"""A bucket's name, or a web server's: obstore panics at others."""
 
 
 def is_uri(name: str | os.PathLike[str]) -> bool:
@@ -70,8 +73,9 @@ def place_of(name: str | os.PathLike[str]) -> Path:
         raise OptionError(
             f"'{said[:60]}' cannot hold tables; expected a folder, s3://, gs://, az:// or https://"
         )
-    place = Place(said)
-    if len(place.parts) < 2 or "?" in said or "#" in said:
+    read_only = said.startswith(READ_ONLY)  # an address as a browser shows it
+    place = Place(unquote(said) if read_only else said)
+    if not _BUCKET.fullmatch("".join(place.parts[1:2])) or {*said} & {*"?#"} or ".." in place.parts:
         raise OptionError(f"{said[:80]}: expected {place.scheme}://BUCKET/PREFIX")
     return place
 

@@ -48,6 +48,9 @@ _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
 _KEYS = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken",
          "AuthenticationFailed", "InvalidAuthenticationInfo")  # fmt: skip
 _FULL = ("QuotaExceeded", "InsufficientStorage", "code: 507", "no space left", "StorageFull")
+_NOISE = re.compile(r".* in [\d.]+\S?s - ")
+_ENDPOINT = re.compile(r"https?://[\w.:\[\]-]+(/[\w./-]*)?", re.ASCII)
+"""Others have no scheme, or obstore panics at them."""
 _SERVER_TIME = re.compile(r"<ServerTime>([^<]+)</ServerTime>")
 _MINUTE = "%Y-%m-%d %H:%M"
 _AWAY = ("error sending request", "timed out", "connection")
@@ -131,6 +134,12 @@ class Objects(Storage):
 
     def _reason(self, said: str, does: str) -> str:
         """Why the store did not do what was wanted, and what helps, for people."""
+        if (
+            self.scheme in READ_ONLY
+            and (status := _STATUS.search(said))
+            and status[1] in ("401", "403")
+        ):
+            return f"its server lets nobody read there without a login ({status[1]})"
         if "RequestTimeTooSkewed" not in said:
             return _reason(said, does)
         here = datetime.now(UTC)
@@ -146,10 +155,10 @@ class Objects(Storage):
             "it, then again"
         )
 
-    def _writes(self) -> None:
+    def check_writable(self) -> None:
         if self.scheme in READ_ONLY:
             raise StoreError(
-                f"{self.where}: is only read; write to a folder, s3://, gs:// or az://"
+                f"{self.where}: is only read; expected a folder, s3://, gs:// or az://"
             )
 
     # --- read ----------------------------------------------------------------------------------
@@ -219,7 +228,7 @@ class Objects(Storage):
     # --- write ---------------------------------------------------------------------------------
 
     def put_all(self, contents: Mapping[str, bytes | Path]) -> None:
-        self._writes()
+        self.check_writable()
 
         def put(name: str) -> None:
             content = contents[name]
@@ -249,7 +258,7 @@ class Objects(Storage):
         A request whose answer was lost may have landed, so after any but a clear yes it is read
         back. Where the store says no and nothing is there (409), or nothing is as it was before an
         answer was lost, the request is made again."""
-        self._writes()
+        self.check_writable()
         end = time.monotonic() + PATIENT["seconds"]
         for tries in count():
             why = f"does not say whether {name} was written"
@@ -282,7 +291,7 @@ class Objects(Storage):
         raise AssertionError
 
     def delete(self, name: str) -> None:
-        self._writes()
+        self.check_writable()
         with suppress(FileNotFoundError), self._errors(name, "delete"):
             obstore.delete(self._store, self._key(name))
 
@@ -334,6 +343,9 @@ def _reason(said: str, does: str) -> str:
          "the store is full; make room there, then the same command goes on"),
         ("range" in first.lower() and "support" in first.lower(),
          "the server does not give parts of files; expected one that answers ranges"),
+        ("InvalidCertificate" in said, "the certificate of its server is not trusted on this "
+         "machine; expected one that is, or its authority's in a file that SSL_CERT_FILE names"),
+        ("body error" in first, "an answer was cut off on its way; try again"),
         (any(word in said.lower() for word in _AWAY) and not status, f"does not answer; {again}"),
         (status.startswith("5") and does == "write",
          f"has answered {status} for a while, as many do that are full: make room there, or see "
@@ -342,7 +354,7 @@ def _reason(said: str, does: str) -> str:
     ]  # fmt: skip
     if sentence := next((text for true, text in known if true), ""):
         return sentence
-    return " ".join(re.sub(r"<[^>]*>", " ", first).split())[:200]
+    return " ".join(re.sub(r"<[^>]*>", " ", _NOISE.sub("", first)).split())[:200]
 
 
 # --- keys, where the clouds' own tools take them: the environment, and the tools' files ----------
@@ -389,10 +401,10 @@ def _of_s3() -> dict[str, Any]:
         if value := next(filter(None, map(os.environ.get, variables)), None):
             found[name] = value
     found.setdefault("region", "us-east-1")
-    others = ("AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_SKIP_SIGNATURE",
+    others = ("AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_SKIP_SIGNATURE",
               "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
               "AWS_CONTAINER_CREDENTIALS_FULL_URI")  # fmt: skip
-    there = _has(*others) or "access_key_id" in found
+    there = _has(*others) or {"access_key_id", "secret_access_key"} <= found.keys()
     _require("s3", there, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile in ~/.aws")
     return found
 
@@ -430,5 +442,11 @@ def _of_az() -> dict[str, Any]:
 
 def credentials(scheme: str) -> dict[str, Any]:
     """How a store of this kind is opened here. Raises StoreError."""
-    found = {"s3": _of_s3, "gs": _of_gs, "az": _of_az}.get(scheme)
-    return found() if found else {}
+    find = {"s3": _of_s3, "gs": _of_gs, "az": _of_az}.get(scheme)
+    found = find() if find else {}
+    endpoint = found.get("endpoint")
+    if endpoint and not _ENDPOINT.fullmatch(endpoint):
+        raise StoreError(
+            f"{scheme}://: its endpoint is '{endpoint[:60]}'; expected one as http://HOST:PORT"
+        )
+    return found

@@ -57,6 +57,9 @@ class Storage(ABC):
     lists = True
     """Whether it says what it has."""
 
+    def check_writable(self) -> None:  # noqa: B027  # most are
+        """Raises StoreError where nothing can be put."""
+
     def put(self, name: str, content: bytes | Path) -> None:
         """Store an object; a Path, which must come from `temporary`, is moved."""
         self.put_all({name: content})

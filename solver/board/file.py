@@ -344,6 +344,8 @@ def read_toml(path: Path, where: str) -> dict[str, Any]:
 def _sibling(path: Path) -> str:
     """A clause naming the board file beside `path` that has nearly its name, or else all of them
     where they are few; or one that the package brings; or nothing."""
+    if ":/" in str(path):
+        return "; expected a board file on this machine"
     try:
         beside = {file.stem: file for file in sorted(path.parent.glob("*.toml"))}
     except (OSError, ValueError):

@@ -367,6 +367,41 @@ def test_polars_and_duckdb_read_a_published_table(
             assert database.sql(sql).fetchall()[0][0] == pytest.approx(mean.item())
 
 
+def test_a_search_ends_at_a_table_in_a_store(
+    memory: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    below = ["--from", "scores=0,1000,500", "earned=1,2,0"]
+    search = ["solve", str(TINY), *below, "--results", str(tmp_path), "--using"]
+    assert said_by(capsys, *search, memory)[0] == 0
+    assert "below 1 root" in said_by(capsys, "status", "--results", str(tmp_path))[1]
+    code, _, err = said_by(capsys, *search, "memory://nothing/t", "--force")
+    assert (code, err) == (
+        1,
+        "luckbase: memory://nothing/t: no table here (table.json is missing)\n",
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["publish", "TABLE", "--site", "s3://b/site"], ["query", "TABLE", "--batch", "s3://b/s.csv"],
+        ["boards", "--copy", "pig/tiny", "--out", "s3://b/x.toml"], ["solve", "s3://b/x.toml"],
+        ["export", "TABLE", "--out", "s3://b/x.csv"], ["solve", "TABLE", "--game", "s3://b/x.py"],
+    ],
+    ids=lambda command: " ".join(command[:1] + command[-2:]),
+)  # fmt: skip
+def test_a_file_that_can_lie_in_no_store_is_a_sentence_and_none_is_made_here(
+    command: list[str], table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s3:/b").mkdir(parents=True)
+    words = [str(table) if word == "TABLE" else word for word in command]
+    code, _, err = said_by(capsys, *words)
+    assert (code, err.count("\n")) == (2, 1) and "on this machine" in err
+    assert not list((tmp_path / "s3:/b").iterdir())
+
+
 # --- published -----------------------------------------------------------------------------------
 
 
@@ -529,6 +564,25 @@ def test_a_web_server_that_can_not_is_said_to_be_one(site: Path, server: WebServ
     with pytest.raises(StoreError, match="expected the URI of one table that luckbase publish"):
         open_table(f"{server.address}/t")
     assert list(place_of(server.address + "/t").glob("*")) == []
+
+
+def test_what_a_web_server_does_not_give_or_take_is_a_sentence(
+    server: WebServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"{server.address}/x"
+    code, _, err = said_by(capsys, "solve", "pig/tiny", "--results", name)
+    assert (code, "is only read; expected a folder, s3://" in err) == (2, True), err
+    code, _, err = said_by(capsys, "status", "--results", name)
+    assert (code, "a web server does not say what it has" in err) == (2, True), err
+    for answer, said in {
+        (401, b""): "its server lets nobody read there without a login",
+        (403, b"<Error><Code>AccessDenied</Code></Error>"): "its server lets nobody read there",
+        (200, b"<html></html>"): "expected what luckbase publish wrote; publish the table there",
+    }.items():
+        proxy = Proxy(server.address, change=lambda method, path, forward, a=answer: a)
+        with pytest.raises(LuckbaseError, match=said):
+            open_table(f"{proxy.endpoint}/t")
+        proxy.close()
 
 
 def test_without_obstore_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -305,6 +305,41 @@ def test_keys_are_found_where_the_tools_of_clouds_keep_them(
     assert remote.credentials("az") == {"account_name": "n", "account_key": "aw=="}
 
 
+def test_half_a_key_and_an_endpoint_that_is_none_are_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in os.environ.keys() - without_credentials(os.environ).keys():
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(remote, "_VENDOR", tmp_path)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "A")
+    with pytest.raises(StoreError, match="no credentials here; expected AWS_ACCESS_KEY_ID and AW"):
+        remote.credentials("s3")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "B")
+    for endpoint in ("localhost:8333", "http://lo cal", "ftp://a"):  # obstore panics at these
+        monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+        with pytest.raises(StoreError, match=f"'{endpoint}'; expected one as http://HOST:PORT"):
+            remote.credentials("s3")
+    for endpoint in ("http://127.0.0.1:8333", "https://s3.example.org/", "http://[::1]:9000/s3"):
+        monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+        assert remote.credentials("s3")["endpoint"] == endpoint
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ("HTTP error: error sending request\n\nDebug source: … InvalidCertificate(UnknownIssuer)",
+         "the certificate of its server is not trusted"),
+        ("Generic HTTP error: HTTP error: request or response body error\n\nDebug … connection",
+         "an answer was cut off on its way"),
+        ("Generic S3 error: Error performing GET http://a/ in 40.49µs - Server says: 4 <a>no</a>",
+         "Server says: 4 no"),
+    ],
+)  # fmt: skip
+def test_what_obstore_says_is_told_shortly(said: str, sentence: str) -> None:
+    assert remote._reason(said, "read").startswith(sentence)
+
+
 # --- names ---------------------------------------------------------------------------------------
 
 
@@ -321,10 +356,26 @@ def test_a_place_joins_names_as_a_path_does() -> None:
     assert not is_uri("c:/x")
 
 
-@pytest.mark.parametrize("name", ["ftp://a/b", "s3://", "s3x://a", "https://a/b?c=1"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ftp://a/b",
+        "s3://",
+        "s3x://a",
+        "https://a/b?c=1",
+        "s3://a b/c",
+        "s3://a/../b",
+        "https://ü/b",
+    ],
+)
 def test_a_uri_of_another_kind_is_refused(name: str) -> None:
     with pytest.raises(OptionError, match="expected"):
         place_of(name)
+
+
+def test_an_address_is_taken_as_a_browser_shows_it_and_a_key_as_it_stands() -> None:
+    assert place_of("https://a.org:8/b%20c/%C3%BC/") == place_of("https://a.org:8/b c/ü")
+    assert str(place_of("s3://a/b%20c")) == "s3://a/b%20c"
 
 
 def test_tables_are_found_by_listing(tmp_path: Path) -> None:
