@@ -17,11 +17,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +34,9 @@ pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 
 DENSE = ("press-your-luck/1985-02", {"score_unit": 500, "frontier": 2})
 """Some ten seconds on three cores."""
-PARTS = ("goofspiel/points", {"cards": 11})
-"""Layers in parts."""
+MIDDLE = ("press-your-luck/1985-02", {"score_unit": 1000, "frontier": 2})
+"""As many shards, an eighth of the states."""
+LAYERS = ("goofspiel/points", {"cards": 9})
 LONG_PARTS = ("goofspiel/points", {"cards": 12})
 SMALL = ("press-your-luck/tiny", {"frontier": 2})
 SEARCHED = ("press-your-luck/tiny", {})
@@ -88,17 +87,37 @@ def clear(hosts: Hosts, name: str = "head") -> None:
         shutil.rmtree(path)
 
 
-class Solve:
-    """``luckbase solve`` on one of the hosts."""
+SLOWLY = """
+import runpy, sys, time; from pathlib import Path
+from luckbase.cluster.run.tiers import TierRun
+slow, commit = Path(sys.argv.pop(1)), TierRun.commit
+def waits(run, receipt):
+    commit(run, receipt)
+    time.sleep(slow.exists())
+TierRun.commit = waits
+runpy.run_module("luckbase", run_name="__main__", alter_sys=True)
+"""
+"""A second a tier while the file of its first word is there."""
 
-    def __init__(self, hosts: Hosts, board: Board = DENSE, *more: str, on: str = "head") -> None:
+
+class Solve:
+    """``luckbase solve`` on one of the hosts. slowly: it is not done before `hurry`, however slow
+    what else happens is."""
+
+    def __init__(
+        self, hosts: Hosts, board: Board = DENSE, *more: str, on: str = "head", slowly: bool = False
+    ) -> None:
         words = [word for name, value in board[1].items() for word in ("--set", f"{name}={value}")]
         self.hosts, self.on = hosts, on
         self.log = hosts.folder / f"solve-{time.monotonic_ns()}.log"
+        self.slow = self.log.with_suffix(".slow")
+        if slowly:
+            self.slow.touch()
         self.process = hosts.start(
             on,
-            [sys.executable, "-m", "luckbase", "solve", str(ROOT / f"boards/{board[0]}.toml"),
-             *words, "--address", hosts.address, "--results", str(hosts.shared), *more],
+            [sys.executable, "-c", SLOWLY, str(self.slow),
+             "solve", str(ROOT / f"boards/{board[0]}.toml"), *words,
+             "--address", hosts.address, "--results", str(hosts.shared), *more],
             self.log,
         )  # fmt: skip
         self.began = time.monotonic()
@@ -132,33 +151,16 @@ class Solve:
         for pid in self.hosts.processes(self.on):
             with suppress(FileNotFoundError, ProcessLookupError):  # it ended meanwhile
                 words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-                if b"luckbase" in words and b"solve" in words:
+                if str(self.slow).encode() in words:
                     os.kill(pid, number)
 
-    @contextmanager
-    def slow(self) -> Iterator[None]:
-        """The driver runs a fifth of the time: it is not done while something else starts."""
-        done = threading.Event()
-
-        def stop_and_go() -> None:
-            while not done.wait(0.2):
-                self.signal(signal.SIGSTOP)
-                done.wait(0.8)
-                self.signal(signal.SIGCONT)
-
-        with ThreadPoolExecutor(1) as pool:
-            going = pool.submit(stop_and_go)
-            try:
-                yield
-            finally:
-                done.set()
-                going.result()
-                self.process.send_signal(signal.SIGCONT)  # nsenter stops with what it waits for
+    def hurry(self) -> None:
+        """Go on as it can."""
+        self.slow.unlink()
 
     def kill(self) -> None:
         """End the driver at once."""
         self.signal(signal.SIGKILL)
-        self.process.send_signal(signal.SIGCONT)
         self.process.wait()
 
     def clear(self) -> None:
@@ -196,17 +198,17 @@ def notes(hosts: Hosts, on: str = "head") -> str:
 
 def test_disks_of_their_own_a_killed_host_and_one_that_joins(tmp_path: Path, clean: Any) -> None:
     with cluster(tmp_path, private=True, env=SHORTER, compiled=True) as hosts:
-        solve = Solve(hosts)
+        solve = Solve(hosts, MIDDLE, slowly=True)
         solve.until(1)
-        with solve.slow():
-            hosts.add("node3", compiled=True)
-            running = next(hosts.disk("head").rglob(RUNNING))
-            while len((seen := json.loads(running.read_text()))["nodes"]) < 4:
-                time.sleep(0.1)  # until the file goes: the solve is over, and nobody has joined
-            assert seen["shards_total"] == 74 and solve.files < 74
-            hosts.kill("node1")
+        hosts.add("node3", compiled=True)
+        running = next(hosts.disk("head").rglob(RUNNING))
+        while len((seen := json.loads(running.read_text()))["nodes"]) < 4:
+            time.sleep(0.1)  # until the file goes: the solve is over, and nobody has joined
+        assert seen["shards_total"] == 74 and solve.files < 74
+        hosts.kill("node1")
+        solve.hurry()
         solve.end()
-        assert digests(hosts.disk("head")) == clean(DENSE)
+        assert digests(hosts.disk("head")) == clean(MIDDLE)
         said = notes(hosts)
         assert "node test-node3 (10.78.0.4) has joined" in said
         assert not list(hosts.disk("node2").rglob("*.parquet"))
@@ -215,14 +217,14 @@ def test_disks_of_their_own_a_killed_host_and_one_that_joins(tmp_path: Path, cle
         searched.end()
         assert digests(hosts.disk("head")) == clean(SEARCHED, ROOT_STATE)
         searched.clear()
-        solve = Solve(hosts, PARTS)
-        solve.until(6)
+        solve = Solve(hosts, LAYERS, slowly=True)
+        solve.until(5)
         solve.kill()
         there = len(digests(hosts.disk("head")))
-        said = json.loads(Solve(hosts, PARTS, "--json").end().splitlines()[-1])
-        assert digests(hosts.disk("head")) == clean(PARTS)
+        said = json.loads(Solve(hosts, LAYERS, "--json").end().splitlines()[-1])
+        assert digests(hosts.disk("head")) == clean(LAYERS)
         # What others still need is read back, on hosts that do not see the folder as well.
-        assert there < len(clean(PARTS)) and said["read_back"] > 0 and said["solved_again"] == 0
+        assert there < len(clean(LAYERS)) and said["read_back"] > 0 and said["solved_again"] == 0
         assert not list(hosts.disk("head").rglob("*.arrow"))
 
 
@@ -261,18 +263,17 @@ def test_a_shared_folder_a_second_solve_and_a_killed_driver(tmp_path: Path, clea
     """The hosts see one folder. A solve of the same table on another host is refused, by name; the
     driver is killed, and the same command goes on, on another host."""
     with cluster(tmp_path, ("node1",), head_cpus=2, compiled=True) as hosts:
-        solve = Solve(hosts)
-        solve.until(10)
-        with solve.slow():
-            second = Solve(hosts, on="node1")
-            assert second.process.wait(HANGS) == 2
+        solve = Solve(hosts, MIDDLE, slowly=True)
+        solve.until(5)
+        second = Solve(hosts, MIDDLE, on="node1")
+        assert second.process.wait(HANGS) == 2
         assert "another solve of this table is running: process" in second.log.read_text()
         assert "on test-head since" in second.log.read_text()
         solve.kill()
         before = {path: path.stat().st_mtime_ns for path in hosts.shared.rglob("*.parquet")}
-        again = Solve(hosts, on="node1")
+        again = Solve(hosts, MIDDLE, on="node1")
         assert "files" in again.end()
-        assert digests(hosts.shared) == clean(DENSE)
+        assert digests(hosts.shared) == clean(MIDDLE)
         there = {path: then for path, then in before.items() if path.exists()}
         anew = [path for path, then in there.items() if path.stat().st_mtime_ns != then]
         assert len(anew) <= 1 < len(there)  # one may lie there that the ledger did not name yet
