@@ -68,9 +68,9 @@ class Copy:
         self.compiled = folder / "compiled"
         self.sound: set[str] = set()  # tests that were seen to pass without a mutation
         self.importers = importers()
-        kept = next(cache_roots())
+        kept = next(cache_roots()) / self.code().name  # of this code: there may be many others
         if kept.is_dir():
-            shutil.copytree(kept, self.compiled / "luckbase", copy_function=_linked)
+            shutil.copytree(kept, self.code(), copy_function=_linked)
 
     def dies(self, mutation: Mutation, tests: list[str]) -> str:
         """What notices the mutation: a test that fails with it and not without it, or that it never
@@ -135,9 +135,12 @@ class Copy:
 
 
 def _linked(source: str, to: str) -> None:
-    """A file a second time: a link where the file system allows it."""
+    """A file a second time: a link where the file system allows it. One that is gone was about to
+    get its name: somebody compiles meanwhile."""
     try:
         os.link(source, to)
+    except FileNotFoundError:
+        return
     except OSError:
         shutil.copy2(source, to)
 

@@ -112,6 +112,6 @@ def test_a_fault_dies_of_a_test_that_sees_it(tmp_path: Path) -> None:
     shutil.rmtree(copy.compiled, ignore_errors=True)
     faults = (m for m in mutations(ROOT) if m.function == "Folder.read")
     fault = next(m for m in faults if m.kind == "comparison")
-    tests = ["tests/cluster/table/test_storage.py"]
+    tests = ["tests/cluster/table/test_storage.py::TestFolder"]
     assert copy.dies(fault, tests)
     assert not copy.dies(fault, ["tests/solver/board/test_board.py"])
