@@ -247,10 +247,10 @@ class Status(Result):
     state: complete, partial, stale or damaged; refused of a table whose game is not known here; of
     a board that has no table missing, of one that cannot be read refused: then `table` is its
     file. options: not at the game's defaults.
-    title: of the board, where its file is still there. stores: payoffs, decisions, or both
-    (`Ledger.stores`). tiers: files of the full table, of
-    `tiers_in_all`. roots: of searches. date: when something was committed to it last, in ISO 8601;
-    None where nothing was. why: sentences, with what would help.
+    title: of the board, where its file is still there. names: of its game, board and rules
+    identity. stores: payoffs, decisions, or both (`Ledger.stores`). tiers: files of the full table,
+    of `tiers_in_all`. roots: of searches. date: when something was committed to it last, in ISO
+    8601; None where nothing was. why: sentences, with what would help.
     error: the bound on a payoff's. running: what a solve that runs says of itself
     (`cluster.run.watch`).
     """
@@ -267,6 +267,7 @@ class Status(Result):
     why: tuple[str, ...] = ()
     running: dict[str, Any] | None = None
     title: PythonOnly[str] = ""
+    names: PythonOnly[tuple[str, str, str] | None] = None
     date: str | None = None
     stores: str = "payoffs"
 
@@ -298,6 +299,7 @@ def status_of(path: Path) -> Status:
     try:
         storage = storage_at(path)
         ledger = read_ledger(storage, path)
+        head = ledger.head
         stale, bad = why_stale(ledger), damaged_files(storage, path, ledger)
         goal = ledger.furthest
         shown = changed_options(ledger.board({} if goal is None else goal.reach))
@@ -314,7 +316,7 @@ def status_of(path: Path) -> Status:
         0 if goal is None else len(ledger.of_part(goal.part)), 0 if goal is None else goal.files,
         len({json.dumps(start) for g in ledger.goals if g.roots for start in g.roots.start}),
         ledger.rows, ledger.bytes, ledger.error(), tuple(why), running(path), title_of(ledger),
-        _changed_at(path), ledger.stores,
+        names=(head.game, head.board, head.identity), date=_changed_at(path), stores=ledger.stores,
     )  # fmt: skip
 
 

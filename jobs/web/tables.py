@@ -138,7 +138,9 @@ def table_view(pool: TablePool, request: ApiRequest[TableParams]) -> TableInfo:
 
 def summary(pool: TablePool, entry: TableEntry) -> TableSummary:
     """A table in the list."""
-    status, (game, board, identity) = pool.status(entry), entry.names
+    status = pool.status(entry)
+    game, board, identity = status.names or entry.names
+    path_name = str(entry.path) if entry.is_remote else "/".join(("results", *entry.names))
     kinds = ["full"] * bool(status.tiers_in_all) + ["search"] * bool(status.roots)
     why = [pool.without_paths(each, entry) for each in status.why]
     game_title, about = registry.described(game)
@@ -148,7 +150,7 @@ def summary(pool: TablePool, entry: TableEntry) -> TableSummary:
         kind=" and ".join(kinds) or "empty", state=status.state, states=status.states,
         bytes=status.bytes, complete=status.state == "complete",
         stale=why if status.state == "stale" else [], why=why, running=status.running,
-        error_bound=status.error, path_name="/".join(entry.names), version=pool.version(entry),
+        error_bound=status.error, path_name=path_name, version=pool.version(entry),
     )  # fmt: skip
 
 

@@ -342,6 +342,13 @@ def test_a_server_serves_what_lies_in_a_store(memory: str, local: StoredTable) -
     assert answer["value"] == list(local.ask(STATE).value), answer
 
 
+def test_a_server_names_a_table_by_its_head_wherever_it_was_published(uri: str) -> None:
+    with serving.asking(Place(uri)) as client:
+        (listed,) = client.get("/api/tables").json()["tables"]
+    assert (listed["game"], listed["board"]) == ("press-your-luck", "tiny")
+    assert (listed["game_title"], listed["path_name"]) == ("Press Your Luck", uri)
+
+
 def test_polars_and_duckdb_read_a_published_table(
     uri: str, seaweed: Seaweed, site: Path, server: WebServer, local: StoredTable
 ) -> None:

@@ -152,7 +152,7 @@ function rows(table, got) {
       name: `${table.game}-filter`, title: got.where || "Every row", about: `${said} ${alike}`,
       rows: got.rows.length ? () => [columns.map((column) => column.name), ...got.rows.map((row) => columns.map((column) => column.value(row)))] : null,
       picture: got.rows.length ? (width) => drawnTable(width, shown.map((column) => column.name), lines.map((line) => line.slice(1))) : null }),
-    more ? h("p.about", null, "All of them, into a file: ", h("code", null, `luckbase export results/${table.path_name} "${got.where.replaceAll('"', "'")}" --out rows.csv`)) : null,
+    more ? h("p.about", null, "All of them, into a file: ", h("code", null, `luckbase export ${table.path_name} "${got.where.replaceAll('"', "'")}" --out rows.csv`)) : null,
   ];
 }
 
