@@ -156,7 +156,8 @@ def make_plan(layout: Layout[Any], workers: int = 1, faces: bool = False) -> Pla
     for i, tier in enumerate(tiers):
         below = sorted(index[child] for child in layout.children(tier))
         read = sorted((bytes_of[c] for c in below), reverse=True)
-        mapped = sum(read[:1]) + round(TOUCHED_SHARE * sum(read[1:]))
+        touched = 1.0 if layout.reads_pieces else TOUCHED_SHARE
+        mapped = sum(read[:1]) + round(touched * sum(read[1:]))
         children = tuple(shard for c in below for shard in of_tier[c])
         if by_face is not None:
             whole, read_of = by_face.below(tier), [index[t] for t in by_face.faces_read(tier)]

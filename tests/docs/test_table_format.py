@@ -15,7 +15,14 @@ import pytest
 from luckbase import solver
 from luckbase.jobs.app import run
 from luckbase.solver.games.goofspiel import layout
-from tests.docs.reader import Columns, Reader, RefusedError, key_fields, set_of
+from tests.docs.reader import (
+    Columns,
+    Reader,
+    RefusedError,
+    goofspiel_place,
+    key_fields,
+    set_of,
+)
 from tests.shared import newest_entry
 
 ROOT = Path(__file__).parents[2]
@@ -207,3 +214,14 @@ def test_the_pages_table_of_games_is_the_games_own(tables: dict[str, Path], name
 
 def test_sets_are_written_as_the_page_says() -> None:
     assert set_of(0b10011) == "1 2 5"
+
+
+def test_from_15_cards_a_layer_of_goofspiel_is_eight_tiers() -> None:
+    found, rules = layout.layers_of(15, "points"), {"cards": 15, "objective": "points"}
+    tiers = [tier for tier in found.tiers() if found.tier_fields(tier)["cards"] == 3]
+    assert [found.tier_fields(tier)["top"] for tier in tiers] == list(range(8))
+    for tier in tiers:
+        row = random.randrange(found.rows(tier))
+        (state,) = found.states_at(tier, [row]).tolist()
+        columns = dict(zip(("mine", "theirs", "deck"), map(set_of, state), strict=False))
+        assert goofspiel_place({"rules": rules}, columns) == (found.tier_number(tier), row)

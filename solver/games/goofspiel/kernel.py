@@ -339,11 +339,12 @@ def count(f, stats):
 def solve_for_points(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
     alone, d, cards, size, first, below, starts, width, upcards, slots, out, tolerance, stats
 ):  # fmt: skip
-    """Write the values of patterns first, first + 1, … of the layer of `size` cards into `out`.
+    """Add to `out`, of patterns first, first + 1, … of a tier of `size` cards, what a tier below
+    gives to their values.
 
-    below: of the layer below, `width` decks of each pattern from starts[pattern] on. upcards:
-    `layout.upcards_of`; slots: int64 (decks, size), where in them the cards of each deck stand.
-    out: (patterns, decks), written. stats: (6,), the counts, raised.
+    below: of the tier below, `width` decks of each pattern from starts[pattern] on. upcards:
+    `layout.upcards_of`; slots: int64 (decks, cards), where in them the cards of each deck stand
+    that lead to the tier below. out: (patterns, decks), raised. stats: (6,), the counts, raised.
     """
     children = np.empty((MAX_CARDS, MAX_CARDS), np.int64)
     wins = np.empty((MAX_CARDS, MAX_CARDS), np.int64)
@@ -355,7 +356,6 @@ def solve_for_points(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays c
     f, z = new_workspace(places, places * padded)
     for p in range(out.shape[0]):
         if first + p == 0:
-            out[p] = 0.0
             continue
         mine, theirs = unrank_pattern(d, cards, size, first + p)
         rows, columns = bids(d, cards, size, mine, theirs, children, wins)
@@ -386,9 +386,9 @@ def solve_for_points(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays c
         finish(alone, f, z, rows, columns, tolerance)
         for deck in range(out.shape[1]):
             total = 0.0
-            for i in range(size):
+            for i in range(slots.shape[1]):
                 total += f[SUMS + slots[deck, i]]
-            out[p, deck] = total / size
+            out[p, deck] += total / size
     count(f, stats)
 
 
@@ -399,7 +399,7 @@ def solve_for_winning(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays 
 ):  # fmt: skip
     """The same for winning: below and out have a column for each deck and lead.
 
-    under, layer: int64 (decks, 2) of the layer below and this one, first column and reach, as in
+    under, layer: int64 (decks, 2) of the tier below and this one, first column and reach, as in
     `layout`.
     """
     children = np.empty((MAX_CARDS, MAX_CARDS), np.int64)
@@ -446,5 +446,5 @@ def solve_for_winning(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays 
                     )  # fmt: skip
         finish(alone, f, z, rows, columns, tolerance)
         for at in range(out.shape[1]):
-            out[p, at] = f[SUMS + at] / size
+            out[p, at] += f[SUMS + at] / size
     count(f, stats)

@@ -1,7 +1,9 @@
 """The full table of Goofspiel: layers of hands of one size, filled by the kernels.
 
 A tier is a layer: all states with hands and deck of j cards and no upcard, j = 1 .. n. It reads the
-layer j - 1 only. Its rows are::
+layer j - 1 only. From `GROUPED_FROM` cards on a tier is a **group** of a layer: the decks that have
+the same of the highest cards. It reads the groups that have the same of them, or one less: of eight
+groups two and a half. Its rows are::
 
     row = canonical pattern * width + column,    column = first column of the deck + lead + reach
 
@@ -24,7 +26,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -87,27 +89,39 @@ class Layers(Layout[int]):
         options = game.board.rules
         self.cards, self.points = options.cards, options.points
         self.win = options.objective == "win"
+        self.top = TOP_CARDS if self.cards >= GROUPED_FROM else 0
         self.layer_error = ERROR_A_LAYER * (CLOSED_WINNING if self.win else CLOSED_POINTS)
         self.tallies: dict[tuple[int, int], dict[str, float]] = {}
 
-    def layer(self, size: int) -> Layer:
-        """The layer of hands of `size` cards."""
-        return layer_of(self.cards, self.win, size)
+    def layer(self, tier: int) -> Layer:
+        """The layer, or the group of one, that a tier is: the size of the hands + GROUP * group."""
+        return layer_of(self.cards, self.win, tier % GROUP, self.top, tier // GROUP)
 
     def tiers(self) -> Sequence[int]:
-        return range(1, self.cards + 1)
+        groups = range(1 << self.top)
+        every = (size + GROUP * g for size in range(1, self.cards + 1) for g in groups)
+        return [tier for tier in every if self.layer(tier).width]
 
     def children(self, tier: int) -> Sequence[int]:
-        return [tier - 1] if tier > 1 else []
+        return self._below(tier) if tier % GROUP > 1 else []
+
+    def _below(self, tier: int) -> list[int]:
+        """What a tier reads, its own group last; 0 for the empty hands."""
+        group = tier // GROUP
+        gone = [1 << k for k in reversed(range(self.top)) if group >> k & 1]
+        below = (tier - 1 - GROUP * card for card in (*gone, 0))
+        return [under for under in below if self.layer(under).width]
 
     def tier_number(self, tier: int) -> int:
         return tier
 
     def tier_fields(self, tier: int) -> dict[str, int]:
-        return {"cards": tier, "upcard": 0}
+        group = {"top": tier // GROUP} if self.top else {}
+        return {"cards": tier % GROUP, "upcard": 0, **group}
 
     def tier_name(self, tier: int) -> str:
-        return many(tier, "card")
+        group = f", top {tier // GROUP}" if self.top else ""
+        return many(tier % GROUP, "card") + group
 
     def shape(self, tier: int) -> tuple[int, ...]:
         return (self.layer(tier).rows,)
@@ -122,7 +136,7 @@ class Layers(Layout[int]):
         return self.layer(tier).parts
 
     def tier_seconds(self, tier: int) -> float:
-        return self.layer(tier).games * GAME_NS[min(tier, len(GAME_NS)) - 1] * 1e-9
+        return self.layer(tier).work * 1e-9
 
     def compile(self) -> None:
         layers = layers_of(2, "win" if self.win else "points")
@@ -140,31 +154,33 @@ class Layers(Layout[int]):
         part: int = 0,
         decisions: Decisions | None = None,  # chance acts first in every row
     ) -> float:
-        layer, under = self.layer(tier), self.layer(tier - 1)
-        below = fetch(tier - 1) if tier > 1 else np.array([0.5 if self.win else 0.0])
-        flat, starts = self._rows_of(tier - 1, below)
+        layer, size = self.layer(tier), tier % GROUP
+        over = np.array([0.5 if self.win else 0.0])
+        below = []
+        for child in self._below(tier):
+            rows = self._rows_of(child, fetch(child) if child else over)
+            upcards, targets = upcards_of(self.cards, self.top, tier, child)
+            slots = targets if self.win else slots_of(targets, layer.width)
+            below.append((self.layer(child), rows, upcards, slots))
         values = out.reshape(-1, layer.width)
+        values[:] = 0.0
         first, stats = self.parts(tier)[part][0] // layer.width, np.zeros(len(COUNTS))
-        upcards = upcards_of(self.cards, tier)
-        slots = slots_of(upcards[1], tier)
-        step = max(1, GAMES_A_CALL // (layer.width * tier))
-        for at in range(0, len(values), step):
+        step = max(1, GAMES_A_CALL // (layer.width * size))
+        for at, (under, rows, upcards, slots) in product(range(0, len(values), step), below):
             if stop():
                 raise Stopped
             piece = values[at : at + step]
-            pattern = (solve_game, path_counts(), self.cards, tier, first + at, flat, starts)
+            pattern = (solve_game, path_counts(), self.cards, size, first + at, *rows)
             if self.win:
                 columns = under.columns, layer.columns
-                solve_for_winning(*pattern, *upcards, *columns, piece, CLOSED_WINNING, stats)
+                solve_for_winning(*pattern, upcards, slots, *columns, piece, CLOSED_WINNING, stats)
             else:
-                solve_for_points(
-                    *pattern, under.width, upcards[0], slots, piece, CLOSED_POINTS, stats
-                )
+                solve_for_points(*pattern, under.width, upcards, slots, piece, CLOSED_POINTS, stats)
         worst, most = float(stats[GAP]), self.layer_error
         if not worst <= most:
-            raise ArithmeticError(f"layer {tier}: a game could not be solved: its gap is {worst:g}")
+            raise ArithmeticError(f"layer {size}: a game could not be solved: its gap is {worst:g}")
         self.tallies[tier, part] = dict(zip(COUNTS, stats.tolist(), strict=True))
-        return worst + (tier - 1) * most
+        return worst + (size - 1) * most
 
     def _rows_of(self, tier: int, payoffs: Floats | Pieces) -> tuple[Floats, Ints]:
         """An array (any,) of the payoffs of a layer, and where in it, or behind it in memory, the
@@ -215,19 +231,20 @@ class Layers(Layout[int]):
         A state and its swap have one row, which holds the payoffs of the canonical one: those of
         the other are the same two in the other order (`swapped`).
         """
-        states, sizes, number = self._patterns(states)
+        states, sizes, pattern = self._patterns(states)
         deck, upcard = states[:, DECK], states[:, UPCARD]
-        tier = np.where(sizes == 0, -1, np.where(upcard > 0, 0, sizes))
+        number = sizes + GROUP * (deck >> (self.cards - self.top))
+        tier = np.where(sizes == 0, -1, np.where(upcard > 0, 0, number))
         row = np.full(len(states), -1, np.int64)
-        ranks = deck_ranks(self.cards)
-        for size in np.unique(tier[tier > 0]).tolist():
-            layer, at = self.layer(size), np.flatnonzero(tier == size)
+        ranks = deck_ranks(self.cards, self.top)
+        for each in np.unique(tier[tier > 0]).tolist():
+            layer, at = self.layer(each), np.flatnonzero(tier == each)
             of = ranks[deck[at]]
             column = layer.first[of] + layer.reach[of]
             if self.win:
                 lead = states[at, LEAD] - self.points
-                column = column + np.where(number[at] < 0, -lead, lead)
-            row[at] = np.maximum(number[at], ~number[at]) * layer.width + column
+                column = column + np.where(pattern[at] < 0, -lead, lead)
+            row[at] = np.maximum(pattern[at], ~pattern[at]) * layer.width + column
         return tier, row
 
     def swapped(self, states: Ints) -> NDArray[np.bool_]:
@@ -242,7 +259,7 @@ class Layers(Layout[int]):
     def _hands(self, tier: int, numbers: Ints) -> Ints:
         """The hands (n, 2) of canonical patterns (n,) of a layer."""
         numbers = np.ascontiguousarray(numbers)
-        return hands_of(path_counts(), self.cards, tier, numbers)
+        return hands_of(path_counts(), self.cards, tier % GROUP, numbers)
 
     def states_at(self, tier: int, rows: Ints) -> Ints:
         layer = self.layer(tier)
@@ -279,6 +296,10 @@ def layers_of(cards: int, objective: str) -> Layers:
     return Layers(load_game(board))
 
 
+TOP_CARDS, GROUPED_FROM = 3, 15
+"""By so many of the highest cards decks are grouped, from so many cards on."""
+GROUP = 32
+"""Between the numbers of the tiers of two groups."""
 GAMES_A_PART = 40_000_000
 PART_NS = 16e9
 """Matrix games, and about the nanoseconds of one core by `GAME_NS`, that a part has at most. Up to
@@ -289,7 +310,7 @@ ROWS_A_PART = 32 << 20
 
 @dataclass(frozen=True)
 class Layer:
-    """The layer of `size` cards: see the module docstring."""
+    """The layer of `size` cards, or a group of it: see the module docstring."""
 
     size: int
     patterns: int
@@ -317,60 +338,76 @@ class Layer:
         """Matrix games to be solved, those of swapped patterns left out."""
         return self.rows * self.size
 
+    @property
+    def work(self) -> float:
+        """Nanoseconds of one core, about."""
+        return self.games * GAME_NS[min(self.size, len(GAME_NS)) - 1]
+
     @cached_property
     def parts(self) -> tuple[tuple[int, int], ...]:
         """Rows [start, stop) of each part: whole patterns, as equal as they can be."""
-        work = self.games * GAME_NS[min(self.size, len(GAME_NS)) - 1]
         least = max(
-            -(-self.games // GAMES_A_PART), -(-self.rows // ROWS_A_PART), math.ceil(work / PART_NS)
+            -(-self.games // GAMES_A_PART),
+            -(-self.rows // ROWS_A_PART),
+            math.ceil(self.work / PART_NS),
         )
         count = min(self.patterns, least)
         return tuple(pairwise(self.patterns * i // count * self.width for i in range(count + 1)))
 
 
-@lru_cache(maxsize=64)
-def layer_of(cards: int, win: bool, size: int) -> Layer:
-    """The layer of hands and decks of `size` out of `cards` cards, 0 included."""
-    decks = decks_of(cards, size)
+@lru_cache(maxsize=512)
+def layer_of(cards: int, win: bool, size: int, top: int = 0, group: int = 0) -> Layer:
+    """The layer of hands and decks of `size` out of `cards` cards, 0 included; of the decks of a
+    group by the `top` highest cards."""
+    decks = decks_of(cards, size, top, group)
     points = np.array([points_of(deck) for deck in decks], np.int64)
     reach = np.minimum(points, cards * (cards + 1) // 2 - points) * win
     first = np.concatenate([[0], np.cumsum(2 * reach + 1)])
     return Layer(size, pattern_count(cards, size), decks, reach, first)
 
 
-def decks_of(cards: int, size: int) -> Ints:
-    """The masks of all decks of `size` cards, (C(cards, size),), ascending."""
-    return np.flatnonzero(sizes_of(np.arange(1 << cards)) == size)
+def decks_of(cards: int, size: int, top: int = 0, group: int = 0) -> Ints:
+    """The masks of all decks of `size` cards, ascending: of those that have the cards `group`, as
+    bits, of the `top` highest."""
+    low = cards - top
+    return (group << low) + np.flatnonzero(
+        sizes_of(np.arange(1 << low)) == size - group.bit_count()
+    )
 
 
 @lru_cache(maxsize=4)
-def deck_ranks(cards: int) -> Ints:
-    """int64 (2 ** cards,): the number of each deck among those of its size."""
+def deck_ranks(cards: int, top: int = 0) -> Ints:
+    """int64 (2 ** cards,): the number of each deck among those of its size and group."""
     ranks = np.empty(1 << cards, np.int64)
-    for size in range(cards + 1):
-        decks = decks_of(cards, size)
+    for size, group in product(range(cards + 1), range(1 << top)):
+        decks = decks_of(cards, size, top, group)
         ranks[decks] = np.arange(len(decks))
     return ranks
 
 
 @lru_cache(maxsize=32)
-def upcards_of(cards: int, size: int) -> tuple[Floats, Ints]:
-    """What may be turned up above each deck of `size` - 1 cards: the cards that it does not have.
+def upcards_of(cards: int, top: int, tier: int, child: int) -> tuple[Floats, Ints]:
+    """What may be turned up above each deck of a tier below: the cards that it does not have, and
+    that make it one of the tier.
 
-    The cards, float64 (cards - size + 1, decks padded to eights), from the highest down, so that
+    The cards, float64 (cards a deck, decks padded to eights), from the highest down, so that
     neighbouring decks mostly have the same one; and the deck with that card, int64, -1 in padding.
     """
-    decks, ranks = decks_of(cards, size - 1).tolist(), deck_ranks(cards)
-    upcards = np.zeros((cards - size + 1, -(-len(decks) // 8) * 8))
-    targets = np.full(upcards.shape, -1, np.int64)
-    for q, deck in enumerate(decks):
+    decks, ranks = decks_of(cards, child % GROUP, top, child // GROUP), deck_ranks(cards, top)
+    upcards = []
+    for deck in decks.tolist():
         free = [k for k in range(cards, 0, -1) if not deck >> (k - 1) & 1]
-        upcards[:, q] = free
-        targets[:, q] = [ranks[deck | 1 << (k - 1)] for k in free]
-    return upcards, targets
+        upcards.append([k for k in free if (deck | 1 << (k - 1)) >> (cards - top) == tier // GROUP])
+    turned = np.ascontiguousarray(np.array(upcards).T)
+    padded = -len(decks) % 8
+    targets = ranks[decks | 1 << (turned - 1)]
+    return (
+        np.pad(turned.astype(np.float64), ((0, 0), (0, padded))),
+        np.pad(targets, ((0, 0), (0, padded)), constant_values=-1),
+    )
 
 
-def slots_of(targets: Ints, size: int) -> Ints:
-    """Where decks of `size` cards stand among flat `targets`, ascending: int64 (decks, size)."""
+def slots_of(targets: Ints, decks: int) -> Ints:
+    """Where so many decks stand among flat `targets`, ascending: int64 (decks, cards of each)."""
     found: Ints = np.argsort(targets, axis=None, kind="stable")
-    return np.ascontiguousarray(found[np.count_nonzero(targets < 0) :].reshape(-1, size))
+    return np.ascontiguousarray(found[np.count_nonzero(targets < 0) :].reshape(decks, -1))

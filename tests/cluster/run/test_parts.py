@@ -66,6 +66,29 @@ def test_parts_give_the_same_rows_as_whole_tiers(
     assert not (table / "spill").exists()
 
 
+@pytest.mark.parametrize("workers", [1, 3])
+def test_groups_of_decks_are_tiers_with_the_same_payoffs(
+    whole: Path, tmp_path: Path, small_parts: None, monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    with cluster.open_table(whole) as opened:
+        states = np.concatenate(list(opened.draw(opened.rows, 0)))
+        exact = opened.probe(states)
+        turned = {"mine": "1,4,5", "theirs": "2,3,6", "deck": "1,2,7", "upcard": "7"}
+        answer = opened.ask(turned).value
+    monkeypatch.setattr(layout, "GROUPED_FROM", 7)
+    monkeypatch.setattr(layout, "GAMES_A_PART", 500)
+    monkeypatch.setattr("luckbase.solver.game.game._loaded", deque())
+    board = solver.load_board(POINTS, cards=7)
+    table = cluster.solve(board, results=tmp_path, workers=workers).table
+    names = {file.name for file in table.rglob("*.parquet")}
+    assert {"cards-7.upcard-0.top-7.parquet", "cards-4.upcard-0.top-2.001.parquet"} <= names
+    with cluster.open_table(table) as opened:
+        np.testing.assert_allclose(opened.probe(states), exact, rtol=0, atol=1e-12)
+        assert opened.ask(turned).value == pytest.approx(answer, abs=1e-12)
+        assert check_files(opened) == []
+        assert check_residuals(opened, 500).worst < 1e-12
+
+
 @pytest.mark.parametrize("taken", [True, False], ids=["as they lie", "put together"])
 @pytest.mark.parametrize("board", [POINTS, WIN])
 def test_pieces_give_the_bits_of_a_whole_tier(
@@ -186,3 +209,13 @@ def test_a_table_plays_both_sides_of_a_turned_card(whole: Path) -> None:
         assert evaluate_profile(table.game, start, [agent, agent]).value[0] == pytest.approx(0)
         won = evaluate_profile(table.game, start, [agent, "random"]).value[0]
         assert won == pytest.approx(3.88, abs=0.05)
+
+
+def test_a_plan_has_room_for_all_groups_that_a_shard_reads() -> None:
+    layers = solver.load_layout(solver.load_board(POINTS, cards=15))
+    most = max(
+        sum(tiers.payoff_bytes(layers, child) for child in layers.children(tier))
+        for tier in layers.tiers()
+    )
+    plan = tiers.make_plan(layers)
+    assert most < plan.shard_memory < most + (1 << 29)
