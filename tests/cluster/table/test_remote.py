@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -176,12 +177,14 @@ def test_a_process_that_was_forked_says_so(bucket: str) -> None:
     reads, writes = os.pipe()
     child = os.fork()
     if not child:
+        signal.alarm(10)  # else it would wait for a thread that it has not
         try:
             storage.read("a")
         except StoreError as error:
             os.write(writes, str(error).encode())
         os._exit(0)
     os.waitpid(child, 0)
+    os.close(writes)
     assert b"start it by multiprocessing's spawn" in os.read(reads, 1000)
 
 
