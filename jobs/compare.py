@@ -122,7 +122,8 @@ def _print_comparison(found: Comparison, names: Sequence[Any], groups: int) -> N
     said += [f"{n:,} of the {side}" for side, n in zip(sides, found.only, strict=True)
              if n is not None]  # fmt: skip
     terminal.print_to_fit(f"{', '.join(said)}; payoffs closer than {found.tolerance:.1e} agree")
-    print(f"payoffs of {sentences.many(found.payoffs, 'state')} differ", end="")
+    stored = ", of those with payoffs in both," * bool(found.unpriced)
+    print(f"payoffs of {sentences.many(found.payoffs, 'state')}{stored} differ", end="")
     print(f", by {found.amount(found.largest)} at most" * bool(found.payoffs))
     moved = [group for group in found.groups if group.changed]
     rows = [

@@ -244,6 +244,9 @@ def query(
     A state above the table's frontier is answered by a search down to it."""
     if (batch is None) == (not fields):
         raise OptionError("query: give a state as FIELD=VALUE, or states with --batch FILE")
+    if batch is not None and (payoffs or games is not None):
+        name = "payoffs" if payoffs else "games"
+        raise OptionError(f"--{name}: is of one state; leave it out, or give a state for --batch")
     with options.open_found(table, results, settings, strict) as opened, in_python(batch is None):
         if batch is not None:
             alone = opened.decisions_alone
@@ -291,8 +294,8 @@ def _print_decision(
     if as_json:
         terminal.print_json(answer)
     else:
-        reasons = [f"{turn}." for turn in [reason(table, moves(table, state))] if turn]
-        _print(answer, table.game.payoff_name, reasons if answer.margin_class is not None else [])
+        turn = "" if answer.margin_class is None else reason(table, moves(table, state))
+        _print(answer, table.game.payoff_name, [f"{turn}."] if turn else [])
 
 
 def _answer_batch(table: Table, batch: str, out: str, columns: dict[str, bool] | None) -> None:

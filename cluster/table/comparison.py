@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isnan
 from typing import Annotated, Any
 
 import numpy as np
@@ -23,6 +24,11 @@ from luckbase.solver.sentences import html_facts, html_table, many
 
 MAX_CASES, MAX_MOVES = 6, 3
 """Rows of the small table: thresholds that moved, and moves from one action to another."""
+Cost = Annotated[
+    float,
+    PlainSerializer(lambda cost: None if isnan(cost) else cost, return_type=float | None),
+]
+"""What decisions cost; NaN, null in the JSON, where the second table has no payoffs of them."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,7 @@ class Difference(Result):
     """How far the tables' payoffs of the state are apart."""
     best: tuple[str | None, str | None]
     """In the first and in the second table."""
-    cost: float
+    cost: Cost
     """What the first one's costs the one who decides, in the second table's payoffs."""
     to_act: int
     """From 1."""
@@ -58,7 +64,7 @@ class ActionMoves(Result):
     first: str | None
     second: str | None
     decisions: int
-    mean: float = 0.0
+    mean: Cost = 0.0
     """What they cost."""
 
 
@@ -71,7 +77,7 @@ class Case(Result):
     before: str
     now: str
     share: float
-    cost: float
+    cost: Cost
 
 
 @dataclass(frozen=True)
@@ -84,9 +90,9 @@ class GroupDifference(Result):
     changed: int
     """Of these, without toss-ups."""
     toss_ups: int
-    mean: float
+    mean: Cost
     """What the changed ones cost; 0 where there is none."""
-    worst: float
+    worst: Cost
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +169,7 @@ class ThresholdDifference(Result):
     """On these lines."""
     changed: int = 0
     """Of these, without toss-ups."""
-    mean: float = 0.0
+    mean: Cost = 0.0
     """What the changed ones cost; 0 where there is none."""
 
     @property
@@ -210,7 +216,7 @@ class Comparison(Result):
     second."""
     unpriced: int
     """Whose cost can not be told, for a table ends there."""
-    mean: float
+    mean: Cost
     """What an old action costs, over `actions`; worst_cost: at most."""
     worst_cost: float
     only: tuple[int | None, int | None]
@@ -264,9 +270,11 @@ class Comparison(Result):
         return self._not_solved() + said + self._apart()
 
     def amount(self, difference: float) -> str:
-        """A difference of payoffs as people read it: ``4.1 pp``."""
+        """A difference of payoffs as people read it: ``4.1 pp``; – where it is not known."""
         from luckbase.cluster.table.why import Payoffs
 
+        if isnan(difference):
+            return "–"
         return Payoffs(self.payoff_name, self.chance).change(difference)
 
     def case_rows(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -303,10 +311,12 @@ class Comparison(Result):
         if not self.actions:
             return f"no decision moved, of {self.decisions:,}"
         share = 100 * self.actions / self.decisions if self.decisions else 0.0
+        said = f"{self.actions:,} of {many(self.decisions, 'decision')} moved ({share:.2g} %)"
+        if isnan(self.mean):
+            return said
         return (
-            f"{self.actions:,} of {many(self.decisions, 'decision')} moved ({share:.2g} %); "
-            f"deciding as in the first table costs {self.amount(self.mean)} on average there, "
-            f"{self.amount(self.worst_cost)} at most"
+            f"{said}; deciding as in the first table costs {self.amount(self.mean)} on average "
+            f"there, {self.amount(self.worst_cost)} at most"
         )
 
     def _apart(self) -> list[str]:

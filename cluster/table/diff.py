@@ -246,7 +246,7 @@ class _Tally:
         self.toss_ups = np.zeros(groups.count, np.int64)
         self.thresholds = Thresholds(groups.thresholds)
         self.moves: Counter[tuple[str | None, str | None]] = Counter()
-        self.move_costs: dict[tuple[str | None, str | None], float] = {}
+        self.move_costs: dict[tuple[str | None, str | None], tuple[float, int]] = {}
         self.worst, self._max_worst = list[Difference](), worst
         self._tier: int | None = None
 
@@ -274,7 +274,6 @@ class _Tally:
     def _take_changed(self, seen: _Seen) -> None:
         changed, priced, (groups, cells, thresholds) = seen.changed, seen.priced, seen.at
         free = (priced.kind == MOVED) & np.isnan(priced.cost)
-        priced = priced._replace(cost=np.where(free, 0.0, priced.cost))
         self.unpriced += int(free.sum())
         if self.write is not None:
             self.write(changed, priced, seen.names)
@@ -296,7 +295,9 @@ class _Tally:
         for k, move in enumerate(map(named, pairs)):
             costs = priced.cost[moved][which.reshape(-1) == k]
             self.moves[move] += len(costs)
-            self.move_costs[move] = float(np.cumsum([self.move_costs.get(move, 0.0), *costs])[-1])
+            costs = costs[~np.isnan(costs)]
+            total, count = self.move_costs.get(move, (0.0, 0))
+            self.move_costs[move] = float(np.cumsum([total, *costs])[-1]), count + len(costs)
         at = np.flatnonzero(moved)
         at = at[np.argsort(-priced.cost[at], kind="stable")][: self._max_worst]
         self.worst += [
@@ -306,7 +307,8 @@ class _Tally:
             )
             for x in at.tolist()
         ]  # fmt: skip
-        self.worst.sort(key=lambda each: -each.cost)  # of equal ones those met first
+        # Of equal ones those met first; those whose cost is not known last.
+        self.worst.sort(key=lambda each: (each.cost != each.cost, -each.cost))
         del self.worst[self._max_worst :]
 
     def comparison(self) -> dict[str, Any]:
@@ -321,15 +323,16 @@ class _Tally:
             "decisions": int(self.decisions.sum()), "toss_ups": int(self.kinds[TOSS_UP]),
             "toss_ups_worst": self.toss_ups_worst, "one_sided": int(self.kinds[ONE_SIDED]),
             "unpriced": int(self.kinds[UNPRICED]) + self.unpriced, "quiet": self.quiet,
-            "mean": float(costs.total.sum()) / max(moved - self.unpriced, 1),
+            "mean": _mean(float(costs.total.sum()), moved - self.unpriced, moved),
             "worst_cost": float(costs.worst.max(initial=0.0)), "worst": self.worst,
             "moves": [
-                ActionMoves(*names, count, self.move_costs[names] / count) for names, count in moves
+                ActionMoves(*names, count, _mean(*self.move_costs[names], count))
+                for names, count in moves
             ],
             "thresholds": [
                 replace(
                     each, decisions=int(self.on_lines[k]), changed=int(self.by_threshold.count[k]),
-                    mean=float(self.by_threshold.total[k] / max(self.by_threshold.count[k], 1)),
+                    mean=self.by_threshold.mean(k),
                 )
                 for k, each in self.thresholds.differences()
             ],
@@ -338,8 +341,8 @@ class _Tally:
                 GroupDifference(
                     dict(zip(heads, groups.labels(k), strict=True)), int(self.decisions[k]),
                     int(costs.count[k]), int(self.toss_ups[k]),
-                    float(costs.total[k] / costs.count[k]) if costs.count[k] else 0.0,
-                    float(costs.worst[k]),
+                    costs.mean(k),
+                    _mean(float(costs.worst[k]), min(1, int(costs.priced[k])), int(costs.count[k])),
                 )
                 for k in order.tolist()
             ],
@@ -355,16 +358,29 @@ class _Costs:
     does not depend on the pieces."""
 
     def __init__(self, codes: int) -> None:
-        self.count = np.zeros(codes, np.int64)
+        self.count, self.priced = np.zeros(codes, np.int64), np.zeros(codes, np.int64)
         self.total, self.worst = np.zeros(codes), np.zeros(codes)
 
     def take(self, codes: Ints, costs: Floats, which: NDArray[np.bool_]) -> None:
         """Take in the costs (n,) of those with a code (n,)."""
         which = which & (codes >= 0)
+        np.add.at(self.count, codes[which], 1)
+        which &= ~np.isnan(costs)  # no payoffs are stored there
         at = codes[which]
-        np.add.at(self.count, at, 1)
+        np.add.at(self.priced, at, 1)
         np.add.at(self.total, at, costs[which])
         np.maximum.at(self.worst, at, costs[which])
+
+    def mean(self, code: int) -> float:
+        """Of those that have a cost."""
+        return _mean(float(self.total[code]), int(self.priced[code]), int(self.count[code]))
+
+
+def _mean(total: float, priced: int, count: int) -> float:
+    """Of so many decisions, some of which have a cost; NaN where none has, 0 of no decision."""
+    if not count:
+        return 0.0
+    return total / priced if priced else np.nan
 
 
 class Thresholds:

@@ -231,3 +231,16 @@ def test_games_are_not_played_where_the_payoffs_are_stored(
     words = ["query", TINY, "scores=0,500,0", "earned=0,1,0", "--games", "9"]
     assert run([*words, "--results", str(results)]) == 2
     assert "--games 9: this table has the exact payoffs" in capsys.readouterr().err
+
+
+def test_a_table_of_decisions_is_searched_from_above_and_follows_one_state(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--set", "frontier=1", "--results", str(tmp_path)]
+    assert run(["solve", TINY, "--store", "decisions", "--payoffs-of", "none", *where]) == 0
+    capsys.readouterr()
+    assert run(["query", TINY, "scores=0,500,1000", "earned=0,1,1", *where]) == 0
+    assert "from the search" in capsys.readouterr().out
+    for more in (["--payoffs"], ["--games", "9"]):
+        assert run(["query", TINY, "--batch", "states.csv", *more, *where]) == 2
+        assert f"{more[0]}: is of one state" in capsys.readouterr().err

@@ -21,8 +21,8 @@ import pytest
 
 import luckbase
 from luckbase import cluster, solver
+from luckbase.cluster.table import diff, pairs
 from luckbase.cluster.table import format as table_format
-from luckbase.cluster.table import pairs
 from luckbase.cluster.table.comparison import (
     NEVER,
     Comparison,
@@ -530,6 +530,14 @@ def test_a_file_is_refused_before_anything_is_compared(tmp_path: Path) -> None:
 def test_tables_of_other_fields_are_refused() -> None:
     with pytest.raises(OptionError, match="upcard, lead cannot be compared"):
         table_in_memory("goofspiel/tiny").diff(table_in_memory("goofspiel/tiny", objective="win"))
+
+
+def test_a_mean_is_over_the_decisions_that_have_a_cost() -> None:
+    costs = diff._Costs(3)
+    costs.take(np.array([0, 0, 1, -1]), np.array([0.5, np.nan, np.nan, 1.0]), np.ones(4, bool))
+    assert costs.count.tolist() == [2, 1, 0]
+    assert (costs.mean(0), costs.mean(2)) == (0.5, 0.0)
+    assert math.isnan(costs.mean(1))
 
 
 def test_the_plain_words_come_from_the_numbers() -> None:
