@@ -170,7 +170,15 @@ def _paid_tiers(layout: DecisionLayout[Any], payoffs_of: str | None) -> set[Any]
             where = parse_where(dense.game, payoffs_of, schema)
         except OptionError as error:
             raise OptionError(f"{option('payoffs_of')}: {error}") from None
-        return {t for t, of in fields.items() if where.may_hold({k: (v, v) for k, v in of.items()})}
+        named = {
+            t for t, of in fields.items() if where.may_hold({k: (v, v) for k, v in of.items()})
+        }
+        if not named:
+            raise OptionError(
+                f"{option('payoffs_of')}: no tier of this table has {payoffs_of}; write none to "
+                "store no payoffs"
+            )
+        return named
     level = {tier: next(iter(of.values()), 0) for tier, of in fields.items()}
     found = set()
     for end in {min(level.values()), max(level.values())}:

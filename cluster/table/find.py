@@ -379,10 +379,10 @@ class Question:
 
     @property
     def best(self) -> str:
-        """The best action, or the likeliest ones of a mixed strategy."""
+        """The best action, or the likeliest ones of a mixed strategy; a dash where nobody acts."""
         answer = self.answer
         if answer.strategies is None:
-            return "toss-up" if answer.toss_up else str(answer.best)
+            return "toss-up" if answer.toss_up else answer.best or "–"
         likely = sorted(answer.strategies[0], key=lambda bid: -bid.chance)
         return ", ".join(f"{bid.name} {bid.chance:.0%}" for bid in likely[:3] if bid.chance > 0.005)
 

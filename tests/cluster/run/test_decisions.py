@@ -28,6 +28,7 @@ from luckbase.cluster.run.progress import SolvedTiers
 from luckbase.cluster.run.ray import RayWorkers
 from luckbase.cluster.run.worker import PayoffPlace, Receipt, TableLocation
 from luckbase.cluster.table.decisions import CLASS_NAMES, write_blocks, write_runs
+from luckbase.cluster.table.find import opening_answers
 from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import StoredTable, tiers_in_memory
@@ -564,6 +565,8 @@ def test_words_that_are_wrong_are_refused() -> None:
         luckbase.solve(coarse(), store="decision")
     with pytest.raises(OptionError, match="payoffs_of: all payoffs are stored"):
         luckbase.solve(coarse(), payoffs_of="spins=1")
+    with pytest.raises(OptionError, match="payoffs_of: no tier of this table has spins=7"):
+        luckbase.plan(coarse(), store="decisions", payoffs_of="spins=7")
     with pytest.raises(OptionError, match=r"payoffs_of: .*spin"):
         luckbase.solve(coarse(), store="decisions", payoffs_of="spin=1")
     jackpot = luckbase.load_board(BOARDS / "jackpot" / "tiny.toml")
@@ -711,6 +714,7 @@ def test_dice_games_store_decisions_that_are_those_of_their_payoffs(
         for verdict in table.verify(None), table.verify(1):
             assert verdict.ok and verdict.residuals is not None and verdict.residuals.rows > 0
         assert table.diff(full).actions == 0
+        assert "None" not in [question.best for question in opening_answers(table)]
         best = full.ask({"mine": 0, "yours": 0}).value
         assert luckbase.evaluate(board, table).value == pytest.approx(best, abs=1e-9)
         rolls = table.to_arrow("best=roll").read_all()
