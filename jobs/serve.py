@@ -179,7 +179,7 @@ def run(
     config = uvicorn.Config(
         make_app(pool, hosts, warm=True, processes=processes), log_level="warning",
         access_log=False, server_header=False, date_header=False, timeout_graceful_shutdown=3,
-        ws="none", backlog=WAITING if processes == 1 else 1,
+        ws="none", proxy_headers=False, backlog=WAITING if processes == 1 else 1,
         limit_concurrency=2 * MAX_REQUESTS,  # with those that wait for nothing
     )  # fmt: skip
     # On Linux, where there is no screen for one, a browser would take over the terminal.

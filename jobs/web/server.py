@@ -52,9 +52,9 @@ OF_ONE_TABLE = 2
 """Questions of one table that are; batches: one."""
 TOGETHER = 32
 """Questions that are answered together: some 20 ms of them."""
-LINGERS, LINGER_SECONDS = 2, 0.001
-"""How often, and for how long, questions wait for others where more were answered together just
-before: sixteen together take half the processor time of as many one by one."""
+LINGER_SECONDS = 0.002
+"""How long questions wait for others, at most, where more were answered together just before:
+sixteen together take half the processor time of as many one by one."""
 MAX_REQUESTS = 200
 """Requests that are being answered, or wait for that."""
 CACHED_BYTES = 64 << 20
@@ -200,6 +200,8 @@ class Explorer:
         """Of views that answer several requests at once: those that wait, by view and table."""
         self._together: dict[tuple[str, str, bool], int] = {}
         """How many were answered together last."""
+        self._enough: dict[tuple[str, str, bool], asyncio.Event] = {}
+        """Set where as many wait as that."""
         self._tasks = set[asyncio.Task[None]]()
 
     async def in_thread(self, work: Callable[..., Any], *inputs: Any, long: bool = False) -> Any:
@@ -224,8 +226,10 @@ class Explorer:
         mine.reply = asyncio.get_running_loop().create_future()
         if key in self._waiting:
             self._waiting[key].append(mine)
+            if len(self._waiting[key]) >= self._together.get(key, 1):
+                self._enough[key].set()
         else:
-            self._waiting[key] = [mine]
+            self._waiting[key], self._enough[key] = [mine], asyncio.Event()
             task = asyncio.create_task(self._answer_waiting(view, key))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -235,9 +239,10 @@ class Explorer:
         waiting = self._waiting[key]
         try:
             while waiting:
-                for _ in range(LINGERS):  # who was answered just now asks again in a moment
-                    if len(waiting) < self._together.get(key, 1):
-                        await asyncio.sleep(LINGER_SECONDS)
+                if len(waiting) < self._together.get(key, 1):  # who was answered asks again soon
+                    self._enough[key].clear()
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(self._enough[key].wait(), LINGER_SECONDS)
                 async with self.slots([key[1]]):
                     together = waiting[:TOGETHER]
                     replies = await self.in_thread(self._answers, view, key, together)
@@ -249,6 +254,7 @@ class Explorer:
                     else:
                         mine.reply.set_result(reply)
         finally:
+            self._enough.pop(key)
             for mine in self._waiting.pop(key):
                 mine.reply.cancel()
 

@@ -30,7 +30,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
 from functools import cached_property
-from operator import itemgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -515,25 +514,23 @@ class Fields(Sequence[Field]):
 
     def describe_all(self, numbers: Ints) -> list[dict[str, Any]]:
         """`describe` of each of the numbers (n, columns)."""
-        says, blanks, at = list[tuple[str, Callable[[list[int]], Any]]](), False, 0
+        values, blanks, at = self.values(numbers), False, 0
+        columns: list[Any] = []
         for field in self:
-            here = slice(at, at := at + field.length)
+            own = values[:, at : (at := at + field.length)]
             if field.blank is not None or field.is_text:
                 blanks = True
-                says.append((field.name, _of(field, here)))
+                columns.append(map(field.say, own.tolist()))
             else:  # the numbers as they are
                 single = field.length == 1 and not field.as_list
-                says.append((field.name, itemgetter(here.start if single else here)))
-        found = [{name: say(row) for name, say in says} for row in self.values(numbers).tolist()]
+                columns.append((own[:, 0] if single else own).tolist())
+        names = self.names
+        found = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
         if not blanks:
             return found
         return [
             {name: value for name, value in each.items() if value is not None} for each in found
         ]
-
-
-def _of(field: Field, here: slice) -> Callable[[list[int]], Any]:
-    return lambda row: field.say(row[here])
 
 
 def _cells(field: Field, cells: Any, refuse: Refuse) -> Ints:

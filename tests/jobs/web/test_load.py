@@ -155,9 +155,10 @@ def test_who_was_answered_with_others_is_waited_for(monkeypatch: pytest.MonkeyPa
         explorer.close()
 
     view = replace(next(view for view in server.VIEWS if view.of_many), of_many=of_many)
-    monkeypatch.setattr(server, "LINGER_SECONDS", 0.5)
+    monkeypatch.setattr(server, "LINGER_SECONDS", 20.0)
+    began = time.monotonic()
     asyncio.run(all_of_them())
-    assert sizes == [2, 2]
+    assert sizes == [2, 2] and time.monotonic() - began < 10  # and no longer than for the second
 
 
 @pytest.mark.parametrize(
