@@ -79,6 +79,8 @@ class Hosts:
 
     def _spawn(self, name: str, *flags: str) -> None:
         idle = "trap : HUP INT TERM; while :; do sleep 3600; done"
+        if "--pid" not in flags:  # what it starts would outlive it
+            idle = "exec sleep infinity"
         init = subprocess.Popen(
             ["unshare", *flags, "--fork", "--kill-child", "bash", "-c", idle],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
