@@ -22,7 +22,7 @@ from luckbase.solver.game.capabilities import (
     SearchHints,
     View,
 )
-from luckbase.solver.game.fields import Field, Refuse, set_field
+from luckbase.solver.game.fields import Field, Names, Refuse, set_field
 from luckbase.solver.game.game import Game, load_game, load_game_file
 from luckbase.solver.game.groups import GROUP_TYPE as _GROUP_TYPE
 from luckbase.solver.game.groups import Axis, Grouped, Groups, Threshold
@@ -45,7 +45,8 @@ from luckbase.solver.scene import Box, Counter, Die, Scene, Words
 __all__ = [
     "GROUP_TYPE", "JOINT", "Agents", "Axis", "Board", "Box", "Capability", "Charts", "ClosedForms",
     "Counter", "DecisionLayout", "Die", "Drawing", "Entry", "Field", "Game", "Grouped", "Groups",
-    "Layout", "Level", "Numbers", "Refuse", "Rules", "Scene", "SearchHints", "Section", "Threshold",
+    "Layout", "Level", "Names", "Numbers", "Refuse", "Rules", "Scene", "SearchHints", "Section",
+    "Threshold",
     "Unavailable", "View", "Words", "chance", "check_game", "decision", "lead", "load_game",
     "load_game_file", "option", "over", "pay", "register", "set_field", "simultaneous",
     "transition",

@@ -167,8 +167,10 @@ class Sure:
             if self.brings and self.brings.startswith(who):
                 said = [f"{self.brings} and {wins.removeprefix(who).strip()}"]
             else:
-                said.append(wins)
-        own = self.payoffs.of(f"player {self.player}", self.own)
+                said.append(wins if wins.startswith(who) else f"{who}'s {wins}")
+        own = self.payoffs.of(who := f"player {self.player}", self.own)
+        if self.up is not None and not own.startswith(who):
+            own = f"{who}'s {own}"
         if self.than is not None and self.cost:
             own += f", {self.payoffs.change(self.cost)} less than by {doing(self.than)}"
         elif self.than is not None:

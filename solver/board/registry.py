@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -86,7 +87,12 @@ def register(
 ) -> None:
     """Enter a game: its name as a board file says it, the model of its board files, and the
     function that makes its rules of a board; title, about: what people call it, and the game in two
-    sentences. Raises OptionError for a name that is taken."""
+    sentences. Raises OptionError for a name that is taken or cannot be one of a folder; TypeError
+    for a model that is none."""
+    if not re.fullmatch(r"\w[\w-]*", name):
+        raise OptionError(f"game {name!r}: expected a name of letters, digits, - and _")
+    if not hasattr(board, "model_validate"):
+        raise TypeError("register: expected (name, a class of Board, the function of its rules)")
     enter(Entry(name, board, rules, title=title, about=about))
 
 

@@ -147,9 +147,11 @@ def _kind_faults(game: Game, kind: int, groups: Ints, names: list[str]) -> Itera
         yield f"an edge has action {groups.min()}; expected 0 or more", ""
     if kind == SIMULTANEOUS:
         rows, columns = len(np.unique(groups // JOINT)), len(np.unique(groups % JOINT))
-        if not game.simultaneous or game.players != 2 or rows * columns != len(groups):
-            expected = "for two players, and every pair of their choices must be there"
-            yield f"both choose at once: the rules must say `simultaneous`, {expected}", ""
+        if not game.simultaneous:
+            yield "both choose at once; expected Rules(simultaneous=True)", ""
+        if rows * columns != len(groups):
+            pairs = f"{many(len(groups), 'pair')} of choices; expected {rows} x {columns}"
+            yield f"both choose at once, and there are {pairs}: every row with every column", ""
         if (np.diff(groups) <= 0).any():
             yield "the pairs of choices are not in ascending order", ""
     if kind == DECISION and len(set(names)) < len(names):

@@ -45,6 +45,8 @@ NEAR = 2_000
 """Names of a field's values among which the one that was meant is looked for."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
 _PLAIN = re.compile(r"[0-9]{1,9}(,[0-9]{1,9})*")
+_TAKEN = re.compile(r"key|best|to_act|margin|status|toss_up|payoff(_\d+)?|tier")
+"""Names of columns that every table has."""
 _BYTES = (bytes, bytearray, memoryview)
 _NUMBERS = (int, float, Decimal, np.integer, np.floating)
 _NO_NUMBERS = (bool, np.timedelta64)
@@ -75,7 +77,8 @@ class Field:
     """One field of a state.
 
     length: how many numbers; several are a list, over players for example. low, high: the least and
-    the greatest value. unit: values are multiples of it. default: what each number is when the
+    the greatest value. unit: values are multiples of it. The rules read a value as (value - low) /
+    unit where low is negative, as value / unit elsewhere. default: what each number is when the
     field is not said; None where it must be. blank: a value, below `low`, that stands for "nothing
     there": it is not written, and a list may be short of it at its end. bits: how many each number
     takes in a key, as many as `high` needs if 0; where those of a game do not fit in 64, each takes
@@ -99,6 +102,25 @@ class Field:
     names: Names | None = None
     help: str = ""
     sample: str = ""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a name that a command, a column or a key cannot have, and for
+        bounds that are none."""
+        named = isinstance(self.name, str) and self.name.isidentifier()
+        if not named or _TAKEN.fullmatch(self.name):
+            raise ValueError(
+                f"field {self.name!r}: expected a name of letters, digits and _, none that tables "
+                "have a column of (key, best, to_act, margin, status, payoff, tier)"
+            )
+        sizes = (self.length, self.low, self.high, self.unit)
+        if not all(type(size) is int for size in sizes):
+            raise ValueError(f"field {self.name}: length, low, high, unit: expected whole numbers")
+        if self.length < 1 or self.unit < 1 or self.low > self.high:
+            raise ValueError(
+                f"field {self.name}: expected length and unit of at least 1, low of at most high"
+            )
+        if not isinstance(self.names, Names | None):
+            raise ValueError(f"field {self.name}: names: expected Names([…])")
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

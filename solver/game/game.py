@@ -117,8 +117,9 @@ class Game:
     def numbers(self) -> Numbers:
         """The board as numbers, for the transition."""
         given = self.rules.numbers
-        if isinstance(given, Numbers):
-            return given
+        if isinstance(given, Numbers):  # lists too, and numbers of other sizes
+            ints, reals = (np.ascontiguousarray(part) for part in given)
+            return Numbers(ints.astype(np.int64, casting="same_kind"), reals.astype(np.float64))
         return Numbers(np.array(given, np.int64), np.zeros(1))
 
     @property
@@ -306,7 +307,7 @@ def _rules(entry: registry.Entry, board: Board) -> Rules:
                             f"{type(rules).__name__}; expected Rules")  # fmt: skip
     except LuckbaseError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if registry.is_here(board.game):
             raise
         file = entry.file.path if entry.file else inspect.getfile(entry.make)  # type: ignore[arg-type]

@@ -177,7 +177,21 @@ class Rules:
     capabilities: Mapping[type[Capability], Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises ValueError for what no game can be."""
+        """Raises TypeError and ValueError for what no game can be."""
+        whole = (self.players, self.max_edges, self.version)
+        if not all(isinstance(number, int | np.integer) for number in whole):
+            raise TypeError("players, max_edges, version: expected whole numbers")
+        if not hasattr(self.transition, "py_func"):
+            raise TypeError("transition: expected a function that begins with @transition")
+        if not callable(self.actions):
+            words = not isinstance(self.actions, str) and isinstance(self.actions, Sequence)
+            if not words or not all(isinstance(name, str) for name in self.actions):
+                raise TypeError('actions: expected names, as ("take", "again")')
+        if not isinstance(self.numbers, Numbers):
+            given = np.asarray(self.numbers)
+            if given.ndim != 1 or (given.size and given.dtype.kind not in "iub"):
+                raise TypeError(f"numbers: {self.numbers}; expected a tuple of whole numbers; for "
+                                "fractions write Numbers(ints, reals)")  # fmt: skip
         low, high = self.payoff_range
         room = prod((each.bounds[1] + 1) ** each.length for each in self.fields)
         bits = (room - 1).bit_length()
@@ -188,6 +202,7 @@ class Rules:
             (self.simultaneous and self.players != 2, "simultaneous: expected two players"),
             (not (isfinite(low) and isfinite(high) and low <= high),
              f"payoff_range: {self.payoff_range}; expected the least, then the greatest payoff"),
+            (not self.tie_tolerance >= 0, "tie_tolerance: expected 0 or more"),
             (len(set(names)) < len(names), "fields: two columns have one name"),
             (bits > 64, f"fields: a state takes {bits} bits; expected at most 64: lower a field's "
              "`high`, or its bits"),
@@ -236,8 +251,19 @@ def lead(edges: Edges, state: Ints, action: int, weight: float) -> Ints:
 
 
 @jitable
+def _check_count(edges: Edges, given: int, all_of_them: bool) -> None:
+    players = edges.rewards.shape[1]
+    if given > players or (all_of_them and given < players <= 3):
+        raise ValueError("expected a payoff for each player, as many as Rules(players=…) says")
+
+
+@jitable
 def pay(edges: Edges, one: float, two: float | None = None, three: float | None = None) -> None:
-    """What the edge that was added last pays each player."""
+    """What the edge that was added last pays each player. Raises ValueError before any edge, and
+    for more payoffs than players."""
+    if edges.about[2] == 0:
+        raise ValueError("pay stands before its edge; write it after `lead`")
+    _check_count(edges, 1 + (two is not None) + (three is not None), False)
     n = min(edges.about[2], edges.weights.size) - 1
     edges.rewards[n, 0] = one
     if two is not None:
@@ -273,7 +299,9 @@ def simultaneous(edges: Edges) -> int:
 
 @jitable
 def over(edges: Edges, one: float, two: float | None = None, three: float | None = None) -> int:
-    """The end of a game, with the payoff of each of its players: no edges."""
+    """The end of a game, with the payoff of each of its players: no edges. Of a fourth player on,
+    write edges.rewards[0, 3]. Raises ValueError for other payoffs than the players have."""
+    _check_count(edges, 1 + (two is not None) + (three is not None), True)
     edges.rewards[0, 0] = one
     if two is not None:
         edges.rewards[0, 1] = two

@@ -1,0 +1,77 @@
+"""What somebody writes wrong in their first game is refused in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from luckbase.game import Board, Field, Numbers, Rules, over, pay, register
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.rules import room_for
+from tests.games.climb import climb
+
+RIGHT: dict[str, Any] = {
+    "fields": [Field("turns", high=3)], "players": 2, "transition": climb, "numbers": (10, 6),
+    "max_edges": 7, "actions": ("rest", "roll"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("end", "says"),
+    [
+        (lambda edges: over(edges, 1.0), "a payoff for each player"),
+        (lambda edges: over(edges, 1.0, 2.0, 3.0), "a payoff for each player"),
+        (lambda edges: pay(edges, 1.0), "write it after `lead`"),
+    ],
+)
+def test_payoffs_are_of_each_player_and_of_an_edge(end: Callable[[Any], Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        end(room_for(3, 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"numbers": (10, 0.5)}, "for fractions write Numbers"),
+        ({"numbers": 10}, "a tuple of whole numbers"),
+        ({"actions": "rest"}, "expected names"),
+        ({"actions": (1, 2)}, "expected names"),
+        ({"max_edges": 6.5}, "whole numbers"),
+        ({"transition": lambda board, state, edges: 0}, "@transition"),
+        ({"tie_tolerance": float("nan")}, "0 or more"),
+    ],
+)
+def test_rules_of_no_game_are_refused(wrong: dict[str, Any], says: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=says):
+        Rules(**{**RIGHT, **wrong})
+
+
+@pytest.mark.parametrize("name", ["my die", "a=b", "", "--x", "best", "payoff_1", "key", 3])
+def test_a_field_has_a_name_that_can_be_typed_and_is_no_column_of_tables(name: Any) -> None:
+    with pytest.raises(ValueError, match="expected a name of letters"):
+        Field(name)
+
+
+@pytest.mark.parametrize("wrong", [{"high": 6.5}, {"unit": 0}, {"low": 7, "high": 3}, {"length": 0},
+                                   {"names": ["a"]}])  # fmt: skip
+def test_a_field_has_bounds(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"field die: .*expected"):
+        Field("die", **wrong)
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "my game"])
+def test_a_game_has_the_name_of_a_folder(name: str, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="expected a name of letters"):
+        register(name, Board, lambda board: None)  # type: ignore[arg-type, return-value]
+
+
+def test_numbers_may_be_lists() -> None:
+    rules = Rules(**{**RIGHT, "numbers": Numbers([10, 6], [0.5])})
+    given = Game.numbers.func(SimpleNamespace(rules=rules))
+    assert (given.ints.dtype, given.reals.dtype) == (np.int64, np.float64)
