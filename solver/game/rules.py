@@ -63,7 +63,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from luckbase.solver.compiled import jitable, tuple_type, types
+from luckbase.solver.compiled import Function, jitable, tuple_type, types
 from luckbase.solver.game.arrays import Floats, Ints
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ class Rules:
         whole = (self.players, self.max_edges, self.version)
         if not all(isinstance(number, int | np.integer) for number in whole):
             raise TypeError("players, max_edges, version: expected whole numbers")
-        if not hasattr(self.transition, "py_func"):
+        if not (isinstance(self.transition, Function) or hasattr(self.transition, "py_func")):
             raise TypeError("transition: expected a function that begins with @transition")
         if not callable(self.actions):
             words = not isinstance(self.actions, str) and isinstance(self.actions, Sequence)

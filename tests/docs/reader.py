@@ -336,7 +336,7 @@ def goofspiel_place(rules: Columns, state: Columns) -> tuple[int, int] | None:
         {(1, 1): 0, (1, 0): 1, (0, 1): 2}[mine >> k & 1, theirs >> k & 1]
         for k in range((mine | theirs).bit_length())
     )
-    width, column, low = 0, -1, cards - 3 if cards >= 15 else cards
+    width, column, low = 0, -1, cards - 3 if cards >= 16 else cards
     for other in range(1 << cards):
         if other.bit_count() == size and other >> low == deck >> low:
             reach = min(points(other), cards * (cards + 1) // 2 - points(other)) if win else 0

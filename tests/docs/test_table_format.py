@@ -216,8 +216,8 @@ def test_sets_are_written_as_the_page_says() -> None:
     assert set_of(0b10011) == "1 2 5"
 
 
-def test_from_15_cards_a_layer_of_goofspiel_is_eight_tiers() -> None:
-    found, rules = layout.layers_of(15, "points"), {"cards": 15, "objective": "points"}
+def test_from_16_cards_a_layer_of_goofspiel_is_eight_tiers() -> None:
+    found, rules = layout.layers_of(16, "points"), {"cards": 16, "objective": "points"}
     tiers = [tier for tier in found.tiers() if found.tier_fields(tier)["cards"] == 3]
     assert [found.tier_fields(tier)["top"] for tier in tiers] == list(range(8))
     for tier in tiers:

@@ -212,7 +212,7 @@ def test_a_table_plays_both_sides_of_a_turned_card(whole: Path) -> None:
 
 
 def test_a_plan_has_room_for_all_groups_that_a_shard_reads() -> None:
-    layers = solver.load_layout(solver.load_board(POINTS, cards=15))
+    layers = solver.load_layout(solver.load_board(POINTS, cards=16))
     most = max(
         sum(tiers.payoff_bytes(layers, child) for child in layers.children(tier))
         for tier in layers.tiers()
