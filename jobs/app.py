@@ -213,6 +213,10 @@ def _usage(error: Exception, arguments: list[str]) -> int:
             said = " ".join((error.strerror or str(error)).split())
             print(f"luckbase: {where}{said}", file=sys.stderr)
             return 2
+        if isinstance(cause, MemoryError):
+            said = f"the memory does not reach: {cause}".rstrip(": ")
+            print(f"luckbase: {said}; what was solved stays", file=sys.stderr)
+            return 1
         if type(error).__name__ == "Abort":
             return 130
         raise error

@@ -182,6 +182,9 @@ class Game:
         given = self.rules.start() if callable(self.rules.start) else self.rules.start
         if given is None or isinstance(given, Mapping | Unavailable):
             return [(1.0, self.parse(given))] if isinstance(given, Mapping) else []
+        if not all(isinstance(one, tuple | list) and len(one) == 2 for one in given):
+            said = f"start: {given!r:.80}; expected a state in words, or (chance, state) of each"
+            raise GameError(f"{registry.said(self.board.game)}: {said}")
         states = self.canonical_states(np.array([self.fields.read(words) for _, words in given]))
         chances: dict[bytes, float] = {}
         for (chance, _), state in zip(given, states, strict=True):
@@ -229,7 +232,11 @@ class Game:
         states = np.asarray(values, np.int64).reshape(-1, self.field_count)
         refuse = Refuse(len(states))
         numbers = self.fields.numbers(states, refuse)
-        return numbers if self.rules.canonical is None else self.rules.canonical(numbers, refuse)
+        found = numbers if self.rules.canonical is None else self.rules.canonical(numbers, refuse)
+        if np.shape(found) != numbers.shape:
+            said = f"canonical gives {type(found).__name__}, not states {numbers.shape}"
+            raise GameError(f"{registry.said(self.board.game)}: {said}")
+        return found
 
     def known_states(self, values: Ints) -> tuple[Ints, NDArray[np.bool_]]:
         """Canonical states (m, fields) of those values (n, fields) that are states of this

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections import namedtuple
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from luckbase import solver
@@ -101,6 +103,18 @@ def test_a_full_disk_in_a_ray_worker_is_known_by_its_cause(
     monkeypatch.setattr("luckbase.cluster.run.tiers.solve", solve)
     assert run(["solve", TINY]) == 1
     assert capsys.readouterr().err.startswith("luckbase: /there/file.part: the disk is full; what")
+
+
+def test_memory_that_does_not_reach_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def solve(*given: object, **named: object) -> None:
+        np.empty(1 << 59)
+
+    monkeypatch.setattr("luckbase.cluster.run.tiers.solve", solve)
+    assert run(["solve", TINY]) == 1
+    assert re.match(r"luckbase: the memory does not reach: .* 4\.00 EiB .*; what was solved stays",
+                    capsys.readouterr().err)  # fmt: skip
 
 
 def test_a_full_disk_under_another_command_says_so_too(

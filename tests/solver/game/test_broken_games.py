@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import luckbase
-from luckbase import cluster
+from luckbase import cluster, solver
 from luckbase.cluster.table.verify import verify
 from luckbase.game import (
     Agents,
@@ -250,6 +250,22 @@ def test_a_sample_is_looked_at_before_a_solve(
     with pytest.raises(GameError, match=sentence):
         cluster.solve_below(board, results=tmp_path)
     assert not list(tmp_path.glob("**/*.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        *((("start", start), r"start: .*expected a state in words")
+          for start in ("left=3", [3, 0], (1.0, {}))),
+        (("canonical", lambda states, refuse: None), "canonical gives NoneType, not states"),
+    ],
+)  # fmt: skip
+def test_a_start_or_canonical_states_of_another_kind_are_one_sentence(
+    wrong: tuple[str, Any], sentence: str, board: Board
+) -> None:
+    register("purse", Purse, lambda board: rules(board, **dict([wrong])))
+    with pytest.raises(GameError, match=sentence):
+        solver.load_game(board).start()
 
 
 @transition
