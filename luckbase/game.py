@@ -46,9 +46,8 @@ __all__ = [
     "GROUP_TYPE", "JOINT", "Agents", "Axis", "Board", "Box", "Capability", "Charts", "ClosedForms",
     "Counter", "DecisionLayout", "Die", "Drawing", "Entry", "Field", "Game", "Grouped", "Groups",
     "Layout", "Level", "Names", "Numbers", "Refuse", "Rules", "Scene", "SearchHints", "Section",
-    "Threshold",
-    "Unavailable", "View", "Words", "chance", "check_game", "decision", "lead", "load_game",
-    "load_game_file", "option", "over", "pay", "register", "set_field", "simultaneous",
+    "Threshold", "Unavailable", "View", "Words", "chance", "check_game", "decision", "lead",
+    "load_game", "load_game_file", "option", "over", "pay", "register", "set_field", "simultaneous",
     "transition",
 ]  # fmt: skip
 

@@ -134,11 +134,8 @@ class Objects(Storage):
 
     def _reason(self, said: str, does: str) -> str:
         """Why the store did not do what was wanted, and what helps, for people."""
-        if (
-            self.scheme in READ_ONLY
-            and (status := _STATUS.search(said))
-            and status[1] in ("401", "403")
-        ):
+        status = _STATUS.search(said)
+        if self.scheme in READ_ONLY and status and status[1] in ("401", "403"):
             return f"its server lets nobody read there without a login ({status[1]})"
         if "RequestTimeTooSkewed" not in said:
             return _reason(said, does)

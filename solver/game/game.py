@@ -184,7 +184,7 @@ class Game:
             return [(1.0, self.parse(given))] if isinstance(given, Mapping) else []
         if not all(isinstance(one, tuple | list) and len(one) == 2 for one in given):
             said = f"start: {given!r:.80}; expected a state in words, or (chance, state) of each"
-            raise GameError(f"{registry.said(self.board.game)}: {said}")
+            raise self._breaks(said)
         states = self.canonical_states(np.array([self.fields.read(words) for _, words in given]))
         chances: dict[bytes, float] = {}
         for (chance, _), state in zip(given, states, strict=True):
@@ -193,9 +193,13 @@ class Game:
         off = abs(total - 1) > WEIGHT + len(given) * 2.0**-53
         if off or not all(chance > 0 for chance in chances.values()):
             said = f"the chances in Rules(start=…) add up to {total:.13g}; expected 1"
-            raise GameError(registry.said(self.board.game) + f": {said}, each above 0")
+            raise self._breaks(f"{said}, each above 0")
         ordered = sorted(chances.items(), key=lambda each: (-each[1], each[0]))
         return [(chance, np.frombuffer(key, np.int64).copy()) for key, chance in ordered]
+
+    def _breaks(self, said: str) -> GameError:
+        """The error that this game's own code breaks the contract of games."""
+        return GameError(f"{registry.said(self.board.game)}: {said}")
 
     def needed_start(self) -> Ints:
         """`start`; raises OptionError where there is none."""
@@ -235,7 +239,7 @@ class Game:
         found = numbers if self.rules.canonical is None else self.rules.canonical(numbers, refuse)
         if np.shape(found) != numbers.shape:
             said = f"canonical gives {type(found).__name__}, not states {numbers.shape}"
-            raise GameError(f"{registry.said(self.board.game)}: {said}")
+            raise self._breaks(said)
         return found
 
     def known_states(self, values: Ints) -> tuple[Ints, NDArray[np.bool_]]:
