@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from luckbase.cluster.search import files
 from luckbase.cluster.search.files import Ask, AskedKeys
 from luckbase.cluster.table import folder
 from luckbase.cluster.table.entries import digest
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.search import find_stages, stages
 from luckbase.solver.search.keys import NO_KEYS, Keys
 from luckbase.solver.search.stages import NOTHING, WHOLE, Box, Knows, Looks, Stages
@@ -113,6 +114,31 @@ def growth_of(shards: Sequence[LevelShard], states: Sequence[int], demand: int) 
     return Above(min(MAX_GROWTH, sum(states) / demand), max(bursts), max(first.values()))
 
 
+@dataclass(frozen=True)
+class Look:
+    """A stage that is to be looked at, for it may be large: as `Looks.at` has it. keys: how many
+    states are asked for; states: of a shard, about."""
+
+    stage: int
+    sample: Keys
+    each: int
+    widths: Ints
+    keys: int
+    states: int
+
+
+Cut = tuple[int, list[tuple[Box, int]]]
+"""About how many states a stage has, and the boxes that it is cut into, with theirs."""
+Cutting = Callable[[Sequence[Look]], Sequence[Cut]]
+
+
+def cut_stage(looks: Looks, look: Look) -> Cut:
+    """Look at a stage, and cut it."""
+    lies = looks.at(look.stage, look.sample, look.each, look.widths)
+    size = max(lies.total, look.keys)
+    return size, stages.grid(looks.stages, lies, min(MAX_BOXES, -(-size // look.states)))
+
+
 class Demand:
     """What is asked of the stages that are not found yet."""
 
@@ -126,7 +152,7 @@ class Demand:
         some = files.sampled(roots, files.SPARSE_BITS)
         sample, of_sample = roots[some], of_roots[some]
         self._roots = {stage: sample[of_sample == stage] for stage in np.unique(of_sample).tolist()}
-        self._looks = Looks(stages, roots, known)
+        self.looks = Looks(stages, roots, known)
         self._asks: dict[int, list[Asked]] = {}
         self._boxes: dict[int, tuple[Keys, Keys]] = {}
         """Where the asks of a stage lie, as far as somebody looked."""
@@ -174,18 +200,16 @@ class Demand:
             for stage in [stage for stage in counts if stage >> 32 == level]:
                 del counts[stage]
 
-    def shards(self, level: int, above: Above) -> list[LevelShard]:
-        """The shards of a level, if it grows as the one above did."""
+    def shards(self, level: int, above: Above, cut: Cutting | None = None) -> list[LevelShard]:
+        """The shards of a level, if it grows as the one above did. cut: who looks at its stages and
+        cuts them, if not this process, one after the other."""
         found: list[LevelShard] = []
         together: list[int] = []
         states = burst = 0
-        looks = self._spreads(level)
+        looks = self._to_look_at(level)
+        cuts = dict(zip([one.stage for one in looks], (cut or self.cut)(looks), strict=True))
         for stage in self._stages(level):
-            size, lies = round(self._keys(stage) * above.growth), looks.get(stage)
-            boxes: list[tuple[Box, int]] = []
-            if lies is not None:
-                size = max(lies.total, self._keys(stage))
-                boxes = stages.grid(self.stages, lies, min(MAX_BOXES, -(-size // SHARD_STATES)))
+            size, boxes = cuts.get(stage, (round(self._keys(stage) * above.growth), []))
             at_most = min(above.largest, round(size * above.burst))
             if together and max(states + size, (burst + at_most) // BURST) > SHARD_STATES:
                 found.append(_together(len(found), together, states, burst))
@@ -198,17 +222,21 @@ class Demand:
             found.append(_together(len(found), together, states, burst))
         return found
 
-    def _spreads(self, level: int) -> dict[int, stages.Spread]:
-        """How those stages of a level lie that may be large."""
+    def cut(self, some: Sequence[Look]) -> list[Cut]:
+        """Look at stages, and cut them."""
+        return [cut_stage(self.looks, one) for one in some]
+
+    def _to_look_at(self, level: int) -> list[Look]:
+        """Those stages of a level that may be large."""
         sampled = [stage for stage in self._stages(level) if len(self._sample(stage))]
         if not sampled or not self.stages.level.inside:
-            return {}
-        widths = self._looks.widths(np.concatenate([self._sample(stage) for stage in sampled]))
+            return []
+        widths = self.looks.widths(np.concatenate([self._sample(stage) for stage in sampled]))
         each = 1 << files.SPARSE_BITS
-        return {
-            stage: self._looks.at(stage, self._sample(stage), each, widths)
+        return [
+            Look(stage, self._sample(stage), each, widths, self._keys(stage), SHARD_STATES)
             for stage in sampled if self._keys(stage) * MAX_GROWTH > SHARD_STATES
-        }  # fmt: skip
+        ]  # fmt: skip
 
     def of(self, shard: LevelShard) -> list[Asked]:
         """The asks that may be met by a shard, from the highest level on."""

@@ -1,7 +1,8 @@
 """A search by stages: every state once, on as many workers as there are, larger than memory.
 
 1. **Down**, highest level first. What is asked of a level is known once all above it is found; it
-   is cut into shards (`cluster.search.shards`), each found by a worker (`tasks.Find`), which leaves
+   is cut into shards (`cluster.search.shards`), its large stages by workers (`tasks.CutStage`) as
+   far as they know what is known; each is found by a worker (`tasks.Find`), which leaves
    a stage file on its own disk, and what it asks of others in the table.
 2. **Up**, children first, by the schedule of the dense tiers: a shard is solved once the shards
    that it asks are (`tasks.Sweep`), writes its file of the table, and hands on its payoffs to those
@@ -37,13 +38,15 @@ from luckbase.cluster.search.shards import (
     Above,
     Asked,
     Asker,
+    Cut,
     Demand,
     LevelShard,
+    Look,
     Order,
     Path,
     number_of,
 )
-from luckbase.cluster.search.tasks import Below, Find, Found, Sweep, Swept
+from luckbase.cluster.search.tasks import Below, CutStage, Find, Found, Sweep, Swept
 from luckbase.cluster.table import folder
 from luckbase.cluster.table.folder import Commits, Piece, ends_of
 from luckbase.cluster.table.format import file_entry
@@ -55,7 +58,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.search.explore import estimate
 from luckbase.solver.search.find_stages import CACHED, RisingError
 from luckbase.solver.search.keys import NO_KEYS, Keys, unpack_all
-from luckbase.solver.search.stages import WHOLE, Box, Known, Knows, Stages, box_ends
+from luckbase.solver.search.stages import NOTHING, WHOLE, Box, Known, Knows, Stages, box_ends
 from luckbase.solver.sentences import many
 
 ASK_BYTES, STORED_BYTES = 24, 100
@@ -194,7 +197,7 @@ class StageSearch(Run[SolvedSearch]):
         self.asks, above = Demand(self.stages, self.context.roots, self.context.knows), Above()
         while (level := self.asks.highest()) is not None:
             self.at_level = level
-            shards = self._find(level, Order(self.asks.shards(level, above)))
+            shards = self._find(level, Order(self.asks.shards(level, above, self._cut)))
             entries = [self.ledger.shards[self._name(one)] for one in shards]
             above = level_shards.growth_of(
                 shards, [entry.rows for entry in entries], self.asks.keys(level)
@@ -229,7 +232,8 @@ class StageSearch(Run[SolvedSearch]):
         for one in entries:
             del self.ledger.shards[one.name]
             self.met, self.shards_met = self.met - one.rows, self.shards_met - 1
-        folder.compact(self.ledger)  # else what it says may count at the next reading
+        if entries:
+            folder.compact(self.ledger)  # else what it says may count at the next reading
         for one in entries:  # what is found again may get another name (`Entries.mark`)
             self.storage.delete(one.ask_place)
 
@@ -240,6 +244,27 @@ class StageSearch(Run[SolvedSearch]):
                 f"the search has found {many(met, 'state')} in {many(len(self.levels), 'level')} "
                 f"and is not finished; the limit is {most:,}"
             )
+
+    def _cut(self, looks: Sequence[Look]) -> list[Cut]:
+        """Look at stages and cut them: workers do, unless it is to be seen here alone what is
+        known."""
+        if self.context.knows is not NOTHING:
+            return self.asks.cut(looks)
+        todo, found = list(enumerate(looks)), dict[int, Cut]()
+        at_once = max(1, min(self.workers.slots, self.memory // folder.LEAST_BYTES))
+        while len(found) < len(looks):
+            while todo and len(looks) - len(todo) - len(found) < at_once:
+                i, look = todo.pop()
+                job = CutStage(
+                    board=self.game.board, location=self.location, level=self.level, number=i,
+                    look=look, roots=self.asks.looks.roots,
+                )  # fmt: skip
+                self.workers.submit(Task(i, job, folder.LEAST_BYTES))
+            receipt = self.workers.wait_one(IDLE_SECONDS)
+            if receipt is not None:
+                found[receipt.shard] = receipt.cut
+                self.solve_seconds += receipt.solve_seconds
+        return [found[i] for i in range(len(looks))]
 
     def _find(self, level: int, order: Order) -> list[LevelShard]:
         """Find the shards of a level, those that the ledger does not have; returns all."""

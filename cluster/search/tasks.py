@@ -1,7 +1,7 @@
 """What a worker does for a search by stages: find the states of a shard; later, solve them.
 
 A shard is some small stages of one level, which have nothing to do with one another, or a box of a
-large one. `Find` is handed what others ask it for, and leaves a stage file on the disk of its
+large one, which `CutStage` looks at before. `Find` is handed what others ask it for, and leaves a stage file on the disk of its
 machine; `Sweep` is handed the
 payoff tables of the shards that it asks, and gives its own: rows of keys, ascending, and payoffs,
 the row in front beginning with the bounds on their error, where all decisions are told and of all.
@@ -48,13 +48,13 @@ from luckbase.solver.search.bellman import KNOWN, OVER, final_payoffs
 from luckbase.solver.search.expand import some_state
 from luckbase.solver.search.find_stages import LevelSearch, expand_level
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all
-from luckbase.solver.search.stages import Box, Known, Stages
+from luckbase.solver.search.stages import Box, Known, Looks, Stages
 from luckbase.solver.search.sweep import Sweeping
 
 Content = bytes  # a receipt has a field `bytes`
 
 if TYPE_CHECKING:
-    from luckbase.cluster.search.shards import LevelShard
+    from luckbase.cluster.search.shards import Cut, LevelShard, Look
 
 
 def warm_up_stages(stages: Stages) -> None:
@@ -83,6 +83,36 @@ class _StageJob:
     def compile(self) -> None:
         """Compile, or load, what it needs."""
         warm_up_stages(stages_of(self.board, self.level))
+
+
+@dataclass(frozen=True)
+class CutStage(_StageJob):
+    """To look at a stage and cut it, number `number` of those of its level. roots: of the search, few
+    that tell as much."""
+
+    number: int
+    look: Look
+    roots: Keys
+
+    def run(
+        self, payoffs: Sequence[Any], sent: Sent, out: Floats | None, stop: Stop
+    ) -> Iterator[Any]:
+        """Look; yields as `worker.Job.run`."""
+        from luckbase.cluster.search.shards import cut_stage
+
+        started = time.perf_counter()
+        looks = Looks(stages_of(self.board, self.level), self.roots)
+        yield None
+        cut = cut_stage(looks, self.look)
+        seconds = time.perf_counter() - started
+        yield StageCut(shard=self.number, solve_seconds=seconds, cut=cut), None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageCut(Receipt):
+    """What came of a `CutStage`."""
+
+    cut: Cut
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -325,11 +324,14 @@ class Looks:
     def __init__(self, stages: Stages, roots: Keys, known: Knows = NOTHING) -> None:
         self.stages, self._known = stages, known
         nothing = self._values(np.zeros(1, np.uint64))
-        at_roots = [np.unique(column) for column in self._values(roots).T]
+        at_roots = [np.unique(column, return_index=True) for column in self._values(roots).T]
         self._single = [
             np.union1d(zero, some if len(some) <= MAX_ROOTS else zero)
-            for zero, some in zip(nothing.T, at_roots, strict=True)
+            for zero, (some, _) in zip(nothing.T, at_roots, strict=True)
         ]
+        few = [at[: MAX_ROOTS + 1] for _, at in at_roots]
+        self.roots = roots[np.unique(np.concatenate([np.empty(0, np.int64), *few]))]
+        """Few of the roots, which tell as much."""
 
     def _values(self, keys: Keys) -> Ints:
         """The values (n, functions) of keys (n,)."""
@@ -401,11 +403,11 @@ def grid(stages: Stages, spread: Spread, count: int) -> list[tuple[Box, int]]:
     """A stage cut into about so many boxes, none of which leads to one before it, and how many
     states each has, about."""
     bounds: list[list[int]] = [[] for _ in range(spread.low.shape[1])]
-    whole: set[int] = set()
+    below, whole = [_below(spread, lane) for lane in range(len(bounds))], set[int]()
     while np.prod([1 + len(some) for some in bounds]) < count and len(whole) < len(bounds):
         left = [lane for lane in range(len(bounds)) if lane not in whole]
         lane = min(left, key=lambda lane: len(bounds[lane]))
-        finer = _bounds(spread, lane, 2 + len(bounds[lane]))
+        finer = _bounds(*below[lane], 2 + len(bounds[lane]))
         if len(finer) > len(bounds[lane]):
             bounds[lane] = finer
         else:
@@ -415,34 +417,41 @@ def grid(stages: Stages, spread: Spread, count: int) -> list[tuple[Box, int]]:
         list(zip([0, *some], [*some, top + 1], strict=True))[::-1]
         for some, top in zip(bounds, most, strict=True)
     ]
+    parts: list[tuple[tuple[tuple[int, int], ...], Spread]] = [((), spread)]
+    for lane, some in enumerate(spans):
+        parts = [
+            ((*span, ends), _inside(part, lane, *ends)) for span, part in parts for ends in some
+        ]
     found = []
-    for span in product(*spans):
-        states = spread.states
-        for lane, (start, stop) in enumerate(span):
-            states = _inside(spread, states, lane, start, stop)
-        ends = np.array(span, np.int64)
-        box = Box(stages.inside.word(ends[:, 0]), stages.inside.word(ends[:, 1] - 1))
-        found.append((box, round(_sum(states))))
+    for span, part in parts:
+        low, high = np.array(span, np.int64).reshape(-1, 2).T
+        box = Box(stages.inside.word(low), stages.inside.word(high - 1))
+        found.append((box, part.total))
     return found
 
 
-def _bounds(spread: Spread, lane: int, parts: int) -> list[int]:
-    """Values of a function that cut the states into so many parts, as evenly as it goes; fewer
-    where it has not so many."""
+def _below(spread: Spread, lane: int) -> tuple[list[int], list[float]]:
+    """The values of a function at which cells end, and how many states lie below each."""
     ends = np.unique(np.stack([spread.low[:, lane], spread.high[:, lane]])).tolist()
-    before = [_sum(_inside(spread, spread.states, lane, ends[0], end)) for end in ends]
+    return ends, [_sum(_inside(spread, lane, ends[0], end).states) for end in ends]
+
+
+def _bounds(ends: list[int], before: list[float], parts: int) -> list[int]:
+    """Values of a function that cut the states into so many parts, as evenly as it goes; fewer
+    where it has not so many. ends, before: as `_below` has them."""
     wanted = [before[-1] * i / parts for i in range(1, parts)]
     found = {round(float(at)) for at in np.interp(wanted, before, ends)}
     return sorted(at for at in found if ends[0] < at < ends[-1])
 
 
-def _inside(spread: Spread, states: Floats, lane: int, start: int, stop: int) -> Floats:
-    """How many of the states (cells,) have a function's values from start to before stop, if they
-    lie evenly in their cells."""
+def _inside(spread: Spread, lane: int, start: int, stop: int) -> Spread:
+    """The cells that have a function's values from start to before stop, and how many of their
+    states do, if they lie evenly in their cells."""
     low, high = spread.low[:, lane], spread.high[:, lane]
-    common = np.maximum(0, np.minimum(high, stop) - np.maximum(low, start))
-    found: Floats = states * (common / (high - low))
-    return found
+    mine = np.flatnonzero((low < stop) & (high > start))
+    low, high = low[mine], high[mine]
+    share = (np.minimum(high, stop) - np.maximum(low, start)) / (high - low)
+    return Spread(spread.low[mine], spread.high[mine], spread.states[mine] * share)
 
 
 def _sum(states: Floats) -> float:

@@ -22,7 +22,7 @@ from unittest.mock import patch
 
 from luckbase.cluster.run.worker import Pool, Task, Threads
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.search.tasks import Find, Found, Sweep
+from luckbase.cluster.search.tasks import CutStage, Find, Found, Sweep
 
 
 class Said(NamedTuple):
@@ -40,6 +40,8 @@ Receipts = dict[str, Said]
 
 def name_of(job: Any) -> str:
     """What names a task in all runs of a search."""
+    if isinstance(job, CutStage):
+        return f"look {job.look.stage}"
     return str(job.name if isinstance(job, Find) else job.file)
 
 
@@ -66,7 +68,7 @@ def receipts() -> Iterator[Receipts]:
 
         return patch.object(kind, "run", noted)
 
-    with noting(Find), noting(Sweep):
+    with noting(CutStage), noting(Find), noting(Sweep):
         yield found
 
 

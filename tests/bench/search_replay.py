@@ -38,7 +38,8 @@ class FindTime(NamedTuple):
 @dataclass(frozen=True)
 class TaskTimes:
     """Of a search. states: that it met, those that are over included. looks: seconds that the
-    driver took to cut each level, the highest first; finds: of each, its tasks on the way down.
+    driver took to cut each level, the highest first; cuts: of each, how many of its stages workers
+    looked at, and their seconds together; finds: of each, its tasks on the way down.
     sweeps: seconds of each task on the way up, in the schedule's order: to solve, and to write its
     file. reads: the tasks before it that each reads. states_of: states that each solves. row_bytes:
     of each state's payoffs as they travel. keep, commit: seconds that the driver took to note what
@@ -55,20 +56,23 @@ class TaskTimes:
     keep: tuple[float, float] = (0.0, 0.0)
     commit: tuple[float, float] = (0.0, 0.0)
     noted: float = 0.0
+    cuts: Sequence[tuple[int, float]] = ()
 
     @property
     def work(self) -> float:
         """Seconds of all tasks."""
         finds = sum(one.seconds for level in self.finds for one in level)
-        return finds + sum(map(sum, self.sweeps))
+        cuts = sum(seconds for _, seconds in self.cuts)
+        return cuts + finds + sum(map(sum, self.sweeps))
 
 
 @contextmanager
 def recording() -> Iterator[list[TaskTimes]]:
     """The times of each search by stages that ends meanwhile in this process."""
     found: list[TaskTimes] = []
-    looks: list[float] = []
+    looks, cuts, waited = list[float](), list[tuple[int, float]](), list[float]()
     run, shards, flush = StageSearch.run, Demand.shards, Commits.flush
+    cut = StageSearch._cut
     took: dict[tuple[int, str], list[float]] = {}
 
     def flushed(commits: Commits) -> None:
@@ -93,22 +97,33 @@ def recording() -> Iterator[list[TaskTimes]]:
 
     def timed(asked: Demand, *given: Any) -> Any:
         began = time.perf_counter()
-        cut = shards(asked, *given)
-        looks.append(time.perf_counter() - began)
-        return cut
+        found = shards(asked, *given)
+        looks.append(time.perf_counter() - began - sum(waited))
+        waited.clear()
+        return found
+
+    def cut_by_workers(search: StageSearch, some: Any) -> Any:
+        began, before = time.perf_counter(), search.solve_seconds
+        found = cut(search, some)
+        taken = search.solve_seconds - before
+        cuts.append((len(some) if taken else 0, taken))
+        waited.append(time.perf_counter() - began if taken else 0.0)
+        return found
 
     def kept(search: StageSearch) -> Solved:
         looks.clear()
+        cuts.clear()
         solved = run(search)
         keep = mean(search.keeping, "flush"), mean(search, "_keep")
         commit = mean(search.commits, "flush"), mean(search, "commit")
         noted = sum(map(sum, (looks, *took.values())))
         took.clear()
-        found.append(_times(search, list(looks), keep, commit, noted))
+        found.append(_times(search, list(looks), keep, commit, noted, list(cuts)))
         return solved
 
     with (
         patch.object(Demand, "shards", timed), patch.object(StageSearch, "run", kept),
+        patch.object(StageSearch, "_cut", cut_by_workers),
         patch.object(Commits, "flush", flushed), clocked("_keep"), clocked("commit"),
     ):  # fmt: skip
         yield found
@@ -120,6 +135,7 @@ def _times(
     keep: tuple[float, float],
     commit: tuple[float, float],
     noted: float,
+    cuts: list[tuple[int, float]],
 ) -> TaskTimes:
     """What the tasks of a run took, and those that it went on from."""
     of = {one.name: one.seconds for one in run.found}
@@ -130,7 +146,7 @@ def _times(
     return TaskTimes(
         run.met, looks, finds, [_sweep_seconds(run, piece) for piece in run.pieces], run.reads,
         [piece.states for piece in run.pieces], 8 * (1 + run.game.players),
-        keep, commit, noted,
+        keep, commit, noted, cuts,
     )  # fmt: skip
 
 
@@ -147,9 +163,12 @@ def _sweep_seconds(run: Any, piece: Piece) -> tuple[float, float]:
 def replay_search(times: TaskTimes, workers: int, costs: Costs = COSTS) -> Replayed:
     """Both passes with so many workers. What the driver does takes as long as it was measured."""
     driver, path = Driver(_measured(costs, times.keep)), 0.0
-    for look, finds in zip(times.looks, times.finds, strict=True):
+    cuts = times.cuts or [(0, 0.0)] * len(times.looks)
+    for look, (count, seconds), finds in zip(times.looks, cuts, times.finds, strict=True):
         driver.takes(look)
-        path += look + _chain(finds)
+        stages = [FindTime(seconds / count, 0, ())] * count if count else []
+        path += look + _chain(stages) + _chain(finds)
+        _find(stages, workers, driver, lines=False)
         _find(finds, workers, driver)
     costs = _measured(costs, times.commit)
     shards = [
@@ -179,8 +198,9 @@ def _chain(finds: Sequence[FindTime]) -> float:
     return max(far, default=0.0)
 
 
-def _find(finds: Sequence[FindTime], workers: int, driver: Driver) -> None:
-    """Find a level: the driver hands out its tasks in their order, and takes in what comes back."""
+def _find(finds: Sequence[FindTime], workers: int, driver: Driver, lines: bool = True) -> None:
+    """Find a level: the driver hands out its tasks in their order, and takes in what comes back.
+    lines: which it commits."""
     order = Order(
         [LevelShard((i,), (), WHOLE, one.expected, tuple(one.after)) for i, one in enumerate(finds)]
     )
@@ -195,6 +215,7 @@ def _find(finds: Sequence[FindTime], workers: int, driver: Driver) -> None:
             return driver.flush()
         ended, i = heapq.heappop(events)
         driver.until(ended)
-        driver.commits()
+        if lines:
+            driver.commits()
         order.done(i)
         free += 1

@@ -4,6 +4,7 @@ or none; and what is asked of a table of many files."""
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from luckbase.cluster.run.worker import TableLocation
 from luckbase.cluster.search import stages as by_stages
 from luckbase.cluster.search.shards import LevelShard
 from luckbase.cluster.search.stages import StageSearch
+from luckbase.cluster.search.tasks import CutStage
 from luckbase.cluster.table import folder as table_folder
 from luckbase.cluster.table.diff import compare
 from luckbase.cluster.table.folder import read_ledger
@@ -41,6 +43,7 @@ from luckbase.solver.search.find_stages import LevelSearch, RisingError
 from luckbase.solver.search.stages import WHOLE
 from tests.bench.search_replay import recording
 from tests.cluster.search.searches import (
+    OTHER,
     START,
     WIDE,
     by,
@@ -427,6 +430,38 @@ def test_a_stage_in_many_boxes_is_solved_in_pieces_with_a_file_each(
     again = by(tmp_path / "stopped", root, workers=1)
     assert files_of(again.table) == files_of(solved.table)
     assert 0 < again.states < solved.states
+
+
+def test_workers_look_at_stages_where_the_driver_alone_knows_nothing_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They cut them as the driver does; and between the passes the ledger is not written anew."""
+    looked, compacted = list[str](), list[str]()
+    run = CutStage.run
+
+    def noted(job: CutStage, *given: Any) -> Iterator[Any]:
+        looked.append(threading.current_thread().name)
+        assert len(job.roots) == 1
+        return run(job, *given)
+
+    monkeypatch.setattr(CutStage, "run", noted)
+    compact = table_folder.compact
+
+    def noted_too(ledger: Any) -> None:
+        compacted.append(sys._getframe(1).f_code.co_name)
+        compact(ledger)
+
+    monkeypatch.setattr(table_folder, "compact", noted_too)
+    made = by(tmp_path / "workers", workers=2)
+    assert len(looked) > 3 and all(name.startswith("luckbase") for name in looked)
+    assert "_forget" not in compacted
+    looked.clear()
+    other = by(tmp_path / "workers", tiny().parse(OTHER)[None], workers=2)
+    assert other.kept == made.states and other.states and not looked  # they may not see that table
+    monkeypatch.setattr(StageSearch, "_cut", lambda search, looks: search.asks.cut(looks))
+    alone = by(tmp_path / "driver", workers=2)
+    assert not looked and alone.shards == made.shards
+    assert files_of(made.table).items() >= files_of(alone.table).items()
 
 
 def test_machines_that_do_not_share_the_folder_send_their_files_and_are_sent_what_they_need(

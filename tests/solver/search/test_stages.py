@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -104,6 +106,7 @@ def test_a_function_that_no_state_differs_in_is_not_cut() -> None:
     assert [states for _, states in grid(stages, _even((1, 1)), 6)] == [1]
 
 
+@cache
 def looked_at(down: int = 1) -> tuple[Stages, Keys, int, Keys]:
     """The tiny board's stages, a root, the stage below it of which most is asked, and what."""
     stages, root = tiny({"scores": "0,1000,500", "earned": "2,1,2"})
@@ -147,6 +150,17 @@ def test_a_value_of_the_roots_is_a_cell_of_its_own(monkeypatch: pytest.MonkeyPat
     single.append(Looks(stages, root).at(stage, asked, 1, wide))
     narrow = [int((one.high - one.low == 1).any(axis=1).sum()) for one in single]
     assert narrow[0] > narrow[1] > 0  # where nothing was won yet it is one value still
+
+
+@given(st.integers(1, 60), st.integers(0, 1 << 20))
+def test_few_of_the_roots_tell_as_much_as_all(count: int, seed: int) -> None:
+    stages, _, _, asked = looked_at(2)
+    roots = np.random.default_rng(seed).choice(asked, count)
+    looks = Looks(stages, roots)
+    few = Looks(stages, looks.roots)
+    assert np.isin(looks.roots, roots).all() and len(looks.roots) <= 3 * (module.MAX_ROOTS + 1)
+    for one, other in zip(looks._single, few._single, strict=True):
+        assert (one == other).all()
 
 
 def test_more_states_than_places_are_believed() -> None:
