@@ -1,11 +1,11 @@
 """What a worker does for a search by stages: find the states of a shard; later, solve them.
 
 A shard is some small stages of one level, which have nothing to do with one another, or a box of a
-large one, which `CutStage` looks at before. `Find` is handed what others ask it for, and leaves a stage file on the disk of its
-machine; `Sweep` is handed the
-payoff tables of the shards that it asks, and gives its own: rows of keys, ascending, and payoffs,
-the row in front beginning with the bounds on their error, where all decisions are told and of all.
-What it writes is the table's file of that shard.
+large one, which `CutStage` cuts before. `Find` is handed what others ask it for, and leaves a stage
+file on the disk of its machine; `Sweep` is handed the payoff tables of the shards that it asks, and
+gives its own: rows of keys, ascending, and payoffs, the row in front beginning with the bounds on
+their error, where all decisions are told and of all. What it writes is the table's file of that
+shard.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ class _StageJob:
 
 @dataclass(frozen=True)
 class CutStage(_StageJob):
-    """To look at a stage and cut it, number `number` of those of its level. roots: of the search, few
-    that tell as much."""
+    """To look at a stage and cut it, number `number` of those of its level. roots: of the search, a
+    few that tell as much."""
 
     number: int
     look: Look
