@@ -79,26 +79,26 @@ class PackagedBoard(Result):
 @cache
 def boards() -> tuple[PackagedBoard, ...]:
     """The boards that the package brings, game by game."""
-    found = []
+    entries = []
     for name in packaged():
         text = (BOARDS / f"{name}{SUFFIX}").read_text(encoding="utf-8")
-        read, about = tomllib.loads(text), text.partition("\n")[0].removeprefix("# ")
-        title = registry.described(read["game"])[0]
-        found.append(PackagedBoard(name, read["game"], title, read["title"], about, text))
-    return tuple(sorted(found, key=lambda each: (each.game_title, each.name)))
+        data, about = tomllib.loads(text), text.partition("\n")[0].removeprefix("# ")
+        title = registry.described(data["game"])[0]
+        entries.append(PackagedBoard(name, data["game"], title, data["title"], about, text))
+    return tuple(sorted(entries, key=lambda each: (each.game_title, each.name)))
 
 
 @cache
 def written_down() -> tuple[PackagedBoard, ...]:
     """The games that are written down that the package brings, for ``luckbase advise --file``."""
-    found = []
+    entries = []
     for name, path in episodes().items():
         text, game = path.read_text(encoding="utf-8"), name.partition("/")[0]
         title = re.search("(?m)^title: (.*)", text)
         about = title[1] if title else ""
         kind = "Games written down, for luckbase advise --file"
-        found.append(PackagedBoard(name, game, kind, about, about, text, path.suffix))
-    return tuple(found)
+        entries.append(PackagedBoard(name, game, kind, about, about, text, path.suffix))
+    return tuple(entries)
 
 
 # --- a board or a table --------------------------------------------------------------------------
@@ -247,22 +247,22 @@ def _options(board: Board) -> Iterator[OptionInfo]:
             f"{each[0]} to {each[-1]}" if isinstance(each, range) else as_words({"": each})[""]
             for each in values_of(of)
         ]
-        said, default = (
+        text, default = (
             None if each is None else as_words({"": each})[""] for each in (value, of.default)
         )
-        yield OptionInfo(name, said, default, set_by, tuple(texts), of.description or "")
+        yield OptionInfo(name, text, default, set_by, tuple(texts), of.description or "")
 
 
 def _examples(game: Game, file: str, results: Path, ledger: Ledger | None) -> Iterator[str]:
     """Commands of a board, each of which works once those before it were run."""
     settings = {} if game.board.source is None else game.board.source.settings
     root = game.start()
-    state = sentences.fields(_worth_asking(game, ledger))
+    state = sentences.fields(_example_state(game, ledger))
     start = "" if root is not None else state
 
     def command(name: str, *more: str) -> str:
-        said = board_command(file, settings, game.board.game, results, f"luckbase {name}")
-        return " ".join([said, *filter(None, more)])
+        command_line = board_command(file, settings, game.board.game, results, f"luckbase {name}")
+        return " ".join([command_line, *filter(None, more)])
 
     full, solvable = False, True
     try:
@@ -278,22 +278,22 @@ def _examples(game: Game, file: str, results: Path, ledger: Ledger | None) -> It
             if (full and not below) or kind.needs != FULL:
                 yield command("chart", f"--what {kind.name}")
     yield command("play", start, "--hints")
-    about = game.own(SearchHints).states_below
-    if about is None or root is None or about(root) <= FEW_STATES:
+    states_below = game.own(SearchHints).states_below
+    if states_below is None or root is None or states_below(root) <= FEW_STATES:
         for agent in islice(_own(game), 1):
             agents = ",".join([OPTIMAL] * (game.players - 1) + [agent])
             yield command("evaluate", start, f"--agents {agents}")
 
 
-def _worth_asking(game: Game, ledger: Ledger | None) -> Mapping[str, Any]:
+def _example_state(game: Game, ledger: Ledger | None) -> Mapping[str, Any]:
     """A state that a table answers, in words: where its search began, or an instructive one."""
     layout, root = game.get(Layout), game.start()
     if ledger is not None and ledger.furthest is None and (goal := ledger.origin) and goal.roots:
         start = goal.roots.start[0]
         return {name: start[name] for name in game.fields.names if name in start}
-    known = all(each.sample for each in game.fields) and (layout is not None or root is not None)
+    complete = all(each.sample for each in game.fields) and (layout is not None or root is not None)
     state: dict[str, Any] = {each.name: sample(each) for each in game.fields}
-    if known and (layout is None or layout.why_outside(game.parse(state)) is None):
+    if complete and (layout is None or layout.why_outside(game.parse(state)) is None):
         return state
     for _, state in layout.opening_questions() if layout is not None else ():
         return state
@@ -335,16 +335,16 @@ def field_info(game: Game, of: Field, held_max: int | None = None) -> FieldInfo:
     players = not lone and of.length == game.players and not of.as_list
     kind: Literal["players", "list", "set", "choice", "number"]
     kind = "set" if of.is_set else "players" if players else "number" if lone else "list"
-    high = None if of.high == MAX_VALUE else of.high
+    upper = None if of.high == MAX_VALUE else of.high
     choices: list[int] | None = None
     if of.is_set:
         choices = list(range(1, of.high.bit_length() + 1))
-    elif high is not None and (high - of.low) // of.unit < CHOICES:
-        choices = list(range(of.low, high + 1, of.unit))
+    elif upper is not None and (upper - of.low) // of.unit < CHOICES:
+        choices = list(range(of.low, upper + 1, of.unit))
         kind = "choice" if kind == "number" else kind
     return FieldInfo(
         name=of.name, label=label(of.name), help=of.help, example=sample(of), kind=kind,
-        players=players, length=of.length, min=of.low, max=high, step=of.unit, held_max=held_max,
+        players=players, length=of.length, min=of.low, max=upper, step=of.unit, held_max=held_max,
         choices=choices, default=of.default,
         optional=of.default is not None or of.blank is not None, blank=of.blank is not None,
     )  # fmt: skip

@@ -115,8 +115,8 @@ def start_of(game: Game, start: Any) -> Ints:
         raise OptionError(
             f"{option('start')}: {many(len(roots), 'state')} given; a play starts from one"
         )
-    found: Ints = roots[0]
-    return found
+    root: Ints = roots[0]
+    return root
 
 
 def starts_of(game: Game, start: Any) -> Starts:
@@ -124,10 +124,12 @@ def starts_of(game: Game, start: Any) -> Starts:
     `start_of`."""
     from luckbase.solver.policy.evaluate import Starts, starts_at
 
-    own = game.starts() if roots_of(game, start) is None else []
-    if len(own) < 2:
+    pairs = game.starts() if roots_of(game, start) is None else []
+    if len(pairs) < 2:
         return starts_at(start_of(game, start))
-    return Starts(np.array([state for _, state in own]), np.array([chance for chance, _ in own]))
+    return Starts(
+        np.array([state for _, state in pairs]), np.array([chance for chance, _ in pairs])
+    )
 
 
 def has_full_table(game: Game, on_note: Callable[[str], None] = lambda text: None) -> bool:
@@ -153,8 +155,8 @@ def stores_decisions(board: Board, store: str | None, payoffs_of: str | None = N
     Raises OptionError."""
     store = store or getattr(getattr(board, "solve", None), "store", None) or "payoffs"
     if store not in ("payoffs", "decisions"):
-        said = nearest(store, ["payoffs", "decisions"])
-        raise OptionError(f"{option('store')}: unknown '{shorten(store, 30)}'; {said}")
+        expected = nearest(store, ["payoffs", "decisions"])
+        raise OptionError(f"{option('store')}: unknown '{shorten(store, 30)}'; {expected}")
     if payoffs_of is not None and store == "payoffs":
         raise OptionError(
             f"{option('payoffs_of')}: all payoffs are stored; it goes with "
@@ -208,8 +210,8 @@ def opened(board_or_path: Any, results: Path, options: Mapping[str, object]) -> 
                 "in_memory=True"
             )
         return open_table(path, named_by_board=True)
-    found = find_table(os.fspath(board_or_path), results, as_words(options))
-    return open_table(found.path, named_by_board=found.by_board)
+    location = find_table(os.fspath(board_or_path), results, as_words(options))
+    return open_table(location.path, named_by_board=location.by_board)
 
 
 def in_memory(board_or_path: Any, start: Any, options: Mapping[str, object]) -> Table:
@@ -257,8 +259,8 @@ def replayed(
     if meant is None:
         raise OptionError(f"{script.name}: names no board; write a line board: NAME, or give one")
     settings = {**script.settings, **as_words(options)}
-    with following(meant, None, settings, max_states, results) as found:
-        return replay(found, script, skip)
+    with following(meant, None, settings, max_states, results) as game:
+        return replay(game, script, skip)
 
 
 # --- tables of a play ----------------------------------------------------------------------------
@@ -357,8 +359,8 @@ def soonest(
     if layout and few and layout.payoff_type is np.float64 and _inside(layout, root):
         seconds = sum(map(layout.tier_seconds, layout.tiers()))
         if seconds > A_WHILE:
-            said = sentences.duration(seconds)
-            on_note(f"{bare.board.name}: solving it first, in memory: {said}")
+            duration = sentences.duration(seconds)
+            on_note(f"{bare.board.name}: solving it first, in memory: {duration}")
         return tiers_in_memory(layout)
     return searched(bare, root, max_states, file)
 
@@ -380,8 +382,8 @@ def _stored(game: Game, roots: Ints, results: Path) -> StoredTable | None:
         table.close()
         return None
     for part in table.parts:
-        known = lookup_or_backup(game, part.lookup, roots, game.tie_tolerance)[1]
-        if part.name in (TIERS, SEARCH) and known.any():  # others end at another table
+        present = lookup_or_backup(game, part.lookup, roots, game.tie_tolerance)[1]
+        if part.name in (TIERS, SEARCH) and present.any():  # others end at another table
             return table
     table.close()
     return None

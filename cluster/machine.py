@@ -3,7 +3,7 @@ say, and the memory that processes have had.
 
 Pages of files do not count as had: they are mapped where payoffs spill and where tables are read,
 and the system takes them back when it is short. What processes share, Ray's object store, counts
-once a machine. The system keeps no peak of these two, so a thread looks ten times a second.
+once a machine. The system keeps no peak of these two, so a thread samples them ten times a second.
 """
 
 from __future__ import annotations
@@ -110,9 +110,9 @@ def _folders(controller: str) -> Iterator[Path]:
             continue
         root = GROUPS / names if names else GROUPS
         root = root if root.is_dir() else GROUPS / controller
-        own = root / path.lstrip("/")
-        yield own
-        yield from (above for above in own.parents if above.is_relative_to(root))
+        group = root / path.lstrip("/")
+        yield group
+        yield from (above for above in group.parents if above.is_relative_to(root))
 
 
 def _number(path: Path) -> int | None:
@@ -155,16 +155,16 @@ def _quotas() -> Iterator[tuple[int, int]]:
 # --- memory that processes have had --------------------------------------------------------------
 
 STATUS, SHARED = Path("/proc/self/status"), Path("/dev/shm")
-EVERY = 0.1
-"""Seconds between two looks."""
-LEAST_SHARED = 1 << 20
+SAMPLE_SECONDS = 0.1
+"""Seconds between two samples."""
+MIN_SHARED = 1 << 20
 """Bytes of shared memory that a process has which uses an object store."""
 
 
 @dataclass(frozen=True)
 class MemoryUsed:
-    """The most that a process was seen to have. own: bytes of its own. shared: bytes of shared
-    memory that its machine has had more than when it was first looked at; 0 where this process
+    """The peak of a process, as sampled. own: bytes of its own. shared: bytes of shared
+    memory that its machine has had more than at the first sample; 0 where this process
     uses none."""
 
     own: int
@@ -202,7 +202,7 @@ def _sizes(path: Path) -> dict[str, int]:
 
 
 class _Peak:
-    """The most that this process has had."""
+    """The peak of this process."""
 
     def __init__(self) -> None:
         self.own = self.shared = self._before = self._process = 0
@@ -217,30 +217,30 @@ class _Peak:
         self.own, self.shared, self._before = 0, 0, _shared_on_machine()
         if self._process != os.getpid():  # the first time, also after a fork
             self._process = os.getpid()
-            threading.Thread(target=self._go_on, daemon=True, name="luckbase memory").start()
+            threading.Thread(target=self._run, daemon=True, name="luckbase memory").start()
 
     def so_far(self) -> MemoryUsed:
-        """The most since it was first looked at, or since a solve began."""
+        """The most since the first sample, or since a solve began."""
         with self._lock:
             if self._process != os.getpid():
                 self._begin()
-            self._look()
+            self._sample()
             return MemoryUsed(self.own, self.shared)
 
-    def _go_on(self) -> None:
+    def _run(self) -> None:
         while True:
-            time.sleep(EVERY)
+            time.sleep(SAMPLE_SECONDS)
             with self._lock:
-                self._look()
+                self._sample()
 
-    def _look(self) -> None:
+    def _sample(self) -> None:
         sizes = _sizes(STATUS)
         if not sizes:
             unit = 1 if sys.platform == "darwin" else 1024
             self.own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
             return
         self.own = max(self.own, sizes.get("RssAnon", 0))
-        if sizes.get("RssShmem", 0) >= LEAST_SHARED:
+        if sizes.get("RssShmem", 0) >= MIN_SHARED:
             self.shared = max(self.shared, _shared_on_machine() - self._before)
 
 
@@ -254,4 +254,4 @@ def _shared_on_machine() -> int:
 
 _peak = _Peak()
 
-look_from_now, memory_used = _peak.begin, _peak.so_far
+restart_memory_peak, memory_used = _peak.begin, _peak.so_far

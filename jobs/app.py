@@ -63,13 +63,13 @@ class _Command(TyperCommand):
             value = ctx.params.get(each.name or "")
             of_file = str(each.metavar).startswith(("FILE", "DIR")) and each.name != "results"
             if of_file and "://" in str(value):
-                said = f"{each.opts[0]}: {str(value)[:60]}"
-                raise OptionError(f"{said}: expected a file or folder on this machine")
+                value_text = f"{each.opts[0]}: {str(value)[:60]}"
+                raise OptionError(f"{value_text}: expected a file or folder on this machine")
         return rest
 
     def _arguments(self) -> list[tuple[str, str]]:
-        every: list[Any] = [each for each in self.params if each.param_type_name == "argument"]
-        return [(each.metavar, each.help) for each in every]
+        arguments: list[Any] = [each for each in self.params if each.param_type_name == "argument"]
+        return [(each.metavar, each.help) for each in arguments]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         if self._arguments():
@@ -84,9 +84,9 @@ class _Command(TyperCommand):
 
 
 def _write_options(command: Any, ctx: Any, formatter: Any) -> None:
-    every = [each for each in command.get_params(ctx) if each.param_type_name == "option"]
+    options = [each for each in command.get_params(ctx) if each.param_type_name == "option"]
     with formatter.section("Options"):
-        formatter.write_dl([each.get_help_record(ctx) for each in every])
+        formatter.write_dl([each.get_help_record(ctx) for each in options])
 
 
 class _Commands(TyperGroup):
@@ -187,9 +187,9 @@ def run(arguments: list[str]) -> int:
         print(f"luckbase: {error}", file=sys.stderr)
         return error.exit_code
     except (KeyboardInterrupt, _Interrupted) as stop:
-        said = f"interrupted; nothing solved is lost: {_again(arguments)}"
+        interrupted = f"interrupted; nothing solved is lost: {_again(arguments)}"
         with suppress(OSError):  # the terminal that hung up is gone
-            print(f"\nluckbase: {said}", file=sys.stderr)
+            print(f"\nluckbase: {interrupted}", file=sys.stderr)
         return terminal.exit_code(stop.__cause__ or stop)
     except typer.Exit as stop:
         return stop.exit_code
@@ -210,22 +210,22 @@ def _usage(error: Exception, arguments: list[str]) -> int:
             return 1
         if isinstance(error, OSError):
             where = f"{error.filename}: " if error.filename else ""
-            said = " ".join((error.strerror or str(error)).split())
-            print(f"luckbase: {where}{said}", file=sys.stderr)
+            message = " ".join((error.strerror or str(error)).split())
+            print(f"luckbase: {where}{message}", file=sys.stderr)
             return 2
         if isinstance(cause, MemoryError):
-            said = f"the memory does not reach: {cause}".rstrip(": ")
-            print(f"luckbase: {said}; what was solved stays", file=sys.stderr)
+            message = f"the memory does not reach: {cause}".rstrip(": ")
+            print(f"luckbase: {message}; what was solved stays", file=sys.stderr)
             return 1
         if type(error).__name__ == "Abort":
             return 130
         raise error
     if hasattr(error, "possibilities"):  # click names what is not near at all
-        name, known = str(getattr(error, "option_name", "")), error.possibilities or ()
-        error.possibilities = get_close_matches(name, known, cutoff=sentences.CLOSE)
+        name, possible = str(getattr(error, "option_name", "")), error.possibilities or ()
+        error.possibilities = get_close_matches(name, possible, cutoff=sentences.CLOSE)
     least = r"Invalid value for '(-[\w-]+)': Input should be greater than or equal to"
-    said = re.sub(least, r"\1: expected at least", " ".join(show().split()))
-    print(f"luckbase: {said}", file=sys.stderr)
+    message = re.sub(least, r"\1: expected at least", " ".join(show().split()))
+    print(f"luckbase: {message}", file=sys.stderr)
     return int(getattr(error, "exit_code", 2)) or 2
 
 

@@ -62,75 +62,75 @@ def diff(
         suffix = options.check_ending("--picture", picture, options.PICTURES)
         check_place("--picture", picture)
     roots = options.read_start(start, more)
-    mine, theirs = _settings_of(first, second, settings or [], set_second or [])
+    first_settings, second_settings = _settings_of(first, second, settings or [], set_second or [])
     with (
-        options.open_found(first, results, mine) as old,
-        options.open_found(second, results, theirs) as new,
+        options.open_found(first, results, first_settings) as old,
+        options.open_found(second, results, second_settings) as new,
         terminal.rows_progress("diff") as on_rows,
     ):
         names = [old.origin, new.origin]
         options.say_unfinished(first, old)
         options.say_unfinished(second, new)
-        found = old.diff(
+        result = old.diff(
             new, tolerance=tolerance, worst=worst, sample=sample, seed=seed, reachable=reachable,
             start=roots, out=out, on_rows=on_rows,
         )  # fmt: skip
     if out is not None:
-        moved = found.actions + found.toss_ups + found.one_sided + found.unpriced
+        moved = result.actions + result.toss_ups + result.one_sided + result.unpriced
         terminal.say(f"{out}: {sentences.counted(moved, 'decision')}")
     if as_json:
-        terminal.print_json({"tables": [name.as_json() for name in names]}, found)
+        terminal.print_json({"tables": [name.as_json() for name in names]}, result)
     else:
-        _print_comparison(found, names, groups)
+        _print_comparison(result, names, groups)
     if picture is not None:  # last: whatever befalls it, the answer is there
         sys.stdout.flush()
-        _draw(picture, suffix, found, names)
-    return 1 if found.differs else 0
+        _draw(picture, suffix, result, names)
+    return 1 if result.differs else 0
 
 
 def _settings_of(
     first: str, second: str, both: list[str], settings: list[str]
 ) -> tuple[list[str], list[str]]:
     """The options of each table, `settings` of the second; none of a directory."""
-    mine, theirs = (both if not options.is_folder(table) else [] for table in (first, second))
-    own = [word.partition("=")[0].strip() for word in settings]
-    kept = [word for word in theirs if word.partition("=")[0].strip() not in own]
-    return mine, [*kept, *settings]
+    left, right = (both if not options.is_folder(table) else [] for table in (first, second))
+    names = [word.partition("=")[0].strip() for word in settings]
+    inherited = [word for word in right if word.partition("=")[0].strip() not in names]
+    return left, [*inherited, *settings]
 
 
-def _draw(where: str, suffix: str, found: Comparison, names: Sequence[Any]) -> None:
+def _draw(where: str, suffix: str, result: Comparison, names: Sequence[Any]) -> None:
     from luckbase.jobs.plots import draw
 
     boards = [name.board for name in names]
     if boards[0] == boards[1]:
         boards = [f"{name.board} ({name.solve_id})" for name in names]
-    drawn = draw(found.picture.heatmap(f"{boards[1]} in place of {boards[0]}"), suffix)
+    drawn = draw(result.picture.heatmap(f"{boards[1]} in place of {boards[0]}"), suffix)
     size = sentences.size(terminal.write_file(where, drawn))
     terminal.say(f"{where}: where decisions moved, {size}")
 
 
-def _print_comparison(found: Comparison, names: Sequence[Any], groups: int) -> None:
-    if found.actions:
-        heads, cases = found.case_rows()
+def _print_comparison(result: Comparison, names: Sequence[Any], groups: int) -> None:
+    if result.actions:
+        heads, cases = result.case_rows()
         terminal.print_table("", heads, cases, sys.stdout)
-    for sentence in found.notes:
+    for sentence in result.notes:
         terminal.print_to_fit(f"{capital(sentence)}.")
-    print(f"{'' if not found.notes else chr(10)}first   {names[0]}\nsecond  {names[1]}")
-    up = " that can come up" if found.reachable else ""
-    said = [f"{sentences.many(found.states, 'state')} in both{up}"]
+    print(f"{'' if not result.notes else chr(10)}first   {names[0]}\nsecond  {names[1]}")
+    up = " that can come up" if result.reachable else ""
+    counts = [f"{sentences.many(result.states, 'state')} in both{up}"]
     sides = ("first are not in the second", "second are not in the first")
-    said += [f"{n:,} of the {side}" for side, n in zip(sides, found.only, strict=True)
+    counts += [f"{n:,} of the {side}" for side, n in zip(sides, result.only, strict=True)
              if n is not None]  # fmt: skip
-    terminal.print_to_fit(f"{', '.join(said)}; payoffs closer than {found.tolerance:.1e} agree")
-    stored = ", of those with payoffs in both," * bool(found.unpriced)
-    print(f"payoffs of {sentences.many(found.payoffs, 'state')}{stored} differ", end="")
-    print(f", by {found.amount(found.largest)} at most" * bool(found.payoffs))
-    moved = [group for group in found.groups if group.changed]
+    terminal.print_to_fit(f"{', '.join(counts)}; payoffs closer than {result.tolerance:.1e} agree")
+    stored = ", of those with payoffs in both," * bool(result.unpriced)
+    print(f"payoffs of {sentences.many(result.payoffs, 'state')}{stored} differ", end="")
+    print(f", by {result.amount(result.largest)} at most" * bool(result.payoffs))
+    moved = [group for group in result.groups if group.changed]
     rows = [
         (
             ", ".join(group.group.values()), f"{group.decisions:,}", f"{group.changed:,}",
-            f"{100 * group.changed / max(group.decisions, 1):.2f} %", found.amount(group.mean),
-            found.amount(group.worst),
+            f"{100 * group.changed / max(group.decisions, 1):.2f} %", result.amount(group.mean),
+            result.amount(group.worst),
         )
         for group in moved[:groups]
     ]  # fmt: skip
@@ -141,8 +141,8 @@ def _print_comparison(found: Comparison, names: Sequence[Any], groups: int) -> N
             more = sentences.many(len(moved) - len(rows), "more group")
             print(f"and {more} (--groups {len(moved)})")
     worst = [
-        (sentences.fields(each.state), found.amount(each.cost), *map(str, each.best))
-        for each in found.worst
+        (sentences.fields(each.state), result.amount(each.cost), *map(str, each.best))
+        for each in result.worst
     ]
     if worst:
         columns = ("state", "cost", "before", "now")
@@ -173,17 +173,17 @@ def evaluate(
 
     read, root = options.board_of(board, settings), options.read_start(start, more)
     payoff_name = load_game(read).payoff_name
-    found: Matrix | Evaluated
+    result: Matrix | Evaluated
     if matrix:
-        found = luckbase.matrix(read, agents, root, results=results)
+        result = luckbase.matrix(read, agents, root, results=results)
     else:
-        found = luckbase.evaluate(read, agents, root, results=results, **how)
+        result = luckbase.evaluate(read, agents, root, results=results, **how)
     if as_json:
-        terminal.print_json(found)
-    elif isinstance(found, luckbase.Matrix):
-        _print_matrix(payoff_name, found)
+        terminal.print_json(result)
+    elif isinstance(result, luckbase.Matrix):
+        _print_matrix(payoff_name, result)
     else:
-        _print(payoff_name, found)
+        _print(payoff_name, result)
 
 
 def _print_matrix(payoff_name: str, matrix: Matrix) -> None:
@@ -196,31 +196,31 @@ def _print_matrix(payoff_name: str, matrix: Matrix) -> None:
     print(f"under the rules of {matrix.origin}")
 
 
-def _print(payoff_name: str, found: Evaluated) -> None:
+def _print(payoff_name: str, result: Evaluated) -> None:
     heads = ["player", "agent", payoff_name]
-    rows = [[str(i + 1), name, f"{found.value[i]:z.10f}"] for i, name in enumerate(found.agents)]
-    if found.gain is not None:
+    rows = [[str(i + 1), name, f"{result.value[i]:z.10f}"] for i, name in enumerate(result.agents)]
+    if result.gain is not None:
         heads.append("could gain")
-        for row, gain in zip(rows, found.gain, strict=True):
+        for row, gain in zip(rows, result.gain, strict=True):
             row.append(f"{gain:.2e}")
     terminal.print_table("", heads, rows, sys.stdout)
-    if found.exact is not None:
-        print(f"exactly {found.exact}")
-    print(f"under the rules of {found.origin}")
-    if found.states is not None:
-        print(f"{sentences.many(found.states, 'state')} can come up")
-    if found.facts:
-        facts = [(agent, what, f"{number:z.9f}") for agent, what, number in found.facts]
+    if result.exact is not None:
+        print(f"exactly {result.exact}")
+    print(f"under the rules of {result.origin}")
+    if result.states is not None:
+        print(f"{sentences.many(result.states, 'state')} can come up")
+    if result.facts:
+        facts = [(agent, what, f"{number:z.9f}") for agent, what, number in result.facts]
         terminal.print_table("", ("agent", "what", ""), facts, sys.stdout)
-    _print_counts(found.distribution)
-    if found.costly is None:
+    _print_counts(result.distribution)
+    if result.costly is None:
         return
-    cost = "costs" if found.costly == 1 else "cost"
-    said = f"{sentences.many(found.costly, 'decision')} {cost} something"
-    print(f"{said}, {found.loss:.3e} a play in all")
+    cost = "costs" if result.costly == 1 else "cost"
+    decisions = f"{sentences.many(result.costly, 'decision')} {cost} something"
+    print(f"{decisions}, {result.loss:.3e} a play in all")
     listed = [
         (sentences.fields(move.state), str(move.player), f"{move.reach:.3e}", f"{move.regret:.3e}")
-        for move in found.moves or ()
+        for move in result.moves or ()
     ]
     if listed:
         heads = ["the costliest", "player", "reached", "costs"]
@@ -231,14 +231,14 @@ def _print_counts(counts: Sequence[Count] | None) -> None:
     """How what is counted of a play is spread: a line each."""
     if counts is None:
         return
-    wide = any(each.stderr is not None for each in counts)
+    errors = any(each.stderr is not None for each in counts)
     shares = next((each.quantiles for each in counts if each.quantiles), {})
-    heads = ["counted of a play", "player", "mean", *["standard error"] * wide]
+    heads = ["counted of a play", "player", "mean", *["standard error"] * errors]
     heads += [f"{100 * float(share):g}%" for share in shares]
     rows = []
     for each in counts:
         row = [each.what, "" if each.player is None else str(each.player), f"{each.mean:z.6g}"]
-        row += [f"{each.stderr or 0:.2g}"] * wide
+        row += [f"{each.stderr or 0:.2g}"] * errors
         rows.append(row + [f"{each.quantiles[s]:,g}" if each.quantiles else "" for s in shares])
     terminal.print_table("", heads, rows, sys.stdout)
 
@@ -265,25 +265,25 @@ def simulate(
     from luckbase.solver import load_game
 
     read, root = options.board_of(board, settings), options.read_start(start, more)
-    found = luckbase.simulate(read, agents, start=root, results=results, **how)
+    result = luckbase.simulate(read, agents, start=root, results=results, **how)
     if as_json:
-        terminal.print_json(found)
+        terminal.print_json(result)
         return
     rows = []
-    for i, name in enumerate(found.agents):
-        mean, error, known, off = found.mean[i], found.error[i], "", ""
-        if found.exact is not None:
-            known, off = f"{found.exact[i]:z.10f}", errors_off(mean, found.exact[i], error)
-        rows.append((str(i + 1), name, f"{mean:z.6f}", f"{error:z.6f}", known, off))
+    for i, name in enumerate(result.agents):
+        mean, error, exact, off = result.mean[i], result.error[i], "", ""
+        if result.exact is not None:
+            exact, off = f"{result.exact[i]:z.10f}", errors_off(mean, result.exact[i], error)
+        rows.append((str(i + 1), name, f"{mean:z.6f}", f"{error:z.6f}", exact, off))
     payoff = load_game(read).payoff_name
     heads = ("player", "agent", payoff, "standard error", "exactly", "errors off")
     terminal.print_table("", heads, rows, sys.stdout)
-    _print_counts(found.distribution)
-    if found.starts is not None:
-        said = "the others begin beyond the agents' tables and are left out"
-        print(f"{100 * found.starts:.1f}% of all games, by how they begin; {said}")
-    print(f"under the rules of {found.origin}")
+    _print_counts(result.distribution)
+    if result.starts is not None:
+        others = "the others begin beyond the agents' tables and are left out"
+        print(f"{100 * result.starts:.1f}% of all games, by how they begin; {others}")
+    print(f"under the rules of {result.origin}")
     print(
-        f"{sentences.counted(found.games, 'game')} in {sentences.duration(found.seconds)}, "
-        f"{found.games / found.seconds / 1e6:.2f} M games/s, seed {how['seed']}"
+        f"{sentences.counted(result.games, 'game')} in {sentences.duration(result.seconds)}, "
+        f"{result.games / result.seconds / 1e6:.2f} M games/s, seed {how['seed']}"
     )

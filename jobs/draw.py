@@ -63,18 +63,18 @@ def chart(
         kind = choose_chart(opened.game, what)
         opened.check_chart(kind)
         suffix = _suffix(kind, opened.game.need(Charts).kinds, as_csv, out)
-        made = opened.chart(kind.name, options.read_fields(fields or []), reachable=reachable)
+        drawn = opened.chart(kind.name, options.read_fields(fields or []), reachable=reachable)
         origin = opened.origin
     if not as_json:
-        note = made.note if isinstance(made, Listing) else ""
+        note = drawn.note if isinstance(drawn, Listing) else ""
         terminal.say("\n".join(filter(None, [note, f"from {origin}"])))
     if out != "-":
-        written = terminal.write_file(out, _written(made, suffix))
+        written = terminal.write_file(out, _written(drawn, suffix))
         _say_written(as_json, f"{out}: {kind.shows}", out, written, origin, kind)
     elif as_json:
-        terminal.print_json(origin, {"name": kind.name, "shows": kind.shows}, made)
+        terminal.print_json(origin, {"name": kind.name, "shows": kind.shows}, drawn)
     else:
-        sys.stdout.write(_written(made, suffix, sys.stdout).decode())
+        sys.stdout.write(_written(drawn, suffix, sys.stdout).decode())
 
 
 def _game_of(table: str, settings: list[str] | None) -> Game:
@@ -113,7 +113,7 @@ def _suffix(kind: Kind, kinds: Sequence[Kind], as_csv: bool, out: str) -> str:
     if as_csv and suffix != ".csv":
         raise OptionError(f"--csv: {out} does not end in .csv")
     if suffix in options.PICTURES and not kind.picture:
-        pictures = ", ".join(other.name for other in kinds if other.picture)
+        pictures = ", ".join(each.name for each in kinds if each.picture)
         raise OptionError(
             f"--out: {out}: the chart '{kind.name}' is a list, for .txt or .csv; pictures by "
             f"--what: {pictures or 'none'}"
@@ -123,17 +123,17 @@ def _suffix(kind: Kind, kinds: Sequence[Kind], as_csv: bool, out: str) -> str:
     return suffix
 
 
-def _written(made: Chart, suffix: str, out: Any = None) -> bytes:
+def _written(drawn: Chart, suffix: str, out: Any = None) -> bytes:
     """What stands in a file, or on stdout, `out`: as wide as a terminal, and with colours where it
     has them."""
     from luckbase.jobs.plots import as_file, text
     from luckbase.solver.charts import Listing
 
     if out is None or suffix == ".csv":
-        return as_file(made, suffix)
-    if isinstance(made, Listing):
-        return terminal.to_fit(as_file(made, suffix).decode(), out).encode()
-    return text(made, terminal.width(out), terminal.has_colours(out)).encode()
+        return as_file(drawn, suffix)
+    if isinstance(drawn, Listing):
+        return terminal.to_fit(as_file(drawn, suffix).decode(), out).encode()
+    return text(drawn, terminal.width(out), terminal.has_colours(out)).encode()
 
 
 @options.command(
@@ -163,15 +163,15 @@ def graph(
     suffix = ".dot" if out == "-" else options.check_ending("--out", out, endings)
     read, root = options.board_of(board, settings), options.read_start(start, more)
     drawn = luckbase.graph(read, agents, root, results=results, **how)
-    about = {"board": drawn.game.board.name, "agents": drawn.agents}
+    heading = {"board": drawn.game.board.name, "agents": drawn.agents}
     if out != "-":
         written = terminal.write_file(out, _rendered(drawn.dot, suffix, out))
         counts = {"nodes": len(drawn.diagram.nodes), "edges": len(drawn.diagram.edges)}
         text = f"{out}: {sentences.many(counts['nodes'], 'position')}, "
         text += sentences.many(counts["edges"], "edge")
-        _say_written(as_json, text, out, written, about, counts)
+        _say_written(as_json, text, out, written, heading, counts)
     elif as_json:
-        terminal.print_json(about, drawn.diagram)
+        terminal.print_json(heading, drawn.diagram)
     else:
         print(drawn.dot.source, end="")
 
@@ -220,17 +220,17 @@ def report(
     if not where.parent.is_dir():
         raise OptionError(f"--out: {where.parent} is not a folder; make it first")
     with options.open_found(table, results, settings, strict) as opened:
-        made, origin = luckbase.report(opened, rows), opened.origin
+        page, origin = luckbase.report(opened, rows), opened.origin
     verdict = "not verified"
-    if made.verdict is not None and made.verdict.ok:
-        found = made.verdict.residuals
-        verdict = sentences.agree(found.rows if found else 0)
-    elif made.verdict is not None:
-        verdict = f"faults were found: {made.verdict.faults[0]}"
-    text = f"{out}: {sentences.many(len(made.charts), 'chart')}, {verdict}"
-    checked = {} if made.verdict is None else made.verdict.as_json()
-    about = {"charts": made.charts, "verdict": checked or None}
-    _say_written(as_json, text, out, made.save(where), origin, about)
+    if page.verdict is not None and page.verdict.ok:
+        residuals = page.verdict.residuals
+        verdict = sentences.agree(residuals.rows if residuals else 0)
+    elif page.verdict is not None:
+        verdict = f"faults were found: {page.verdict.faults[0]}"
+    text = f"{out}: {sentences.many(len(page.charts), 'chart')}, {verdict}"
+    checked = {} if page.verdict is None else page.verdict.as_json()
+    summary = {"charts": page.charts, "verdict": checked or None}
+    _say_written(as_json, text, out, page.save(where), origin, summary)
     if not as_json:
         print(out)
-    return 0 if made.ok else 1
+    return 0 if page.ok else 1

@@ -63,15 +63,15 @@ def command(
                 load_game_file(file)
             return function(**inputs)
 
-        own = signature(function, eval_str=True).parameters
-        every = [each for each in own.values() if each.kind is not Parameter.VAR_KEYWORD]
-        every += [each for each in _with_help(api) if each.name not in own]
-        every.sort(key=lambda each: each.name == "as_json")
-        every.append(Parameter("game", Parameter.KEYWORD_ONLY, default=None, annotation=GameFiles))
-        every = [_option(each) for each in every]
-        call.__signature__ = Signature(every)  # type: ignore[attr-defined]
+        named = signature(function, eval_str=True).parameters
+        params = [each for each in named.values() if each.kind is not Parameter.VAR_KEYWORD]
+        params += [each for each in _with_help(api) if each.name not in named]
+        params.sort(key=lambda each: each.name == "as_json")
+        params.append(Parameter("game", Parameter.KEYWORD_ONLY, default=None, annotation=GameFiles))
+        params = [_option(each) for each in params]
+        call.__signature__ = Signature(params)  # type: ignore[attr-defined]
         call.examples = examples  # type: ignore[attr-defined]
-        call.__annotations__ = {each.name: each.annotation for each in every}
+        call.__annotations__ = {each.name: each.annotation for each in params}
         return call
 
     return decorate
@@ -87,15 +87,15 @@ def _with_help(api: Callable[..., Any] | None) -> Iterator[Parameter]:
 
 def _option(parameter: Parameter) -> Parameter:
     """A parameter as Typer reads it."""
-    kind, about = get_args(parameter.annotation)
+    kind, spec = get_args(parameter.annotation)
     if os.PathLike[str] in get_args(kind):
         kind = str | None
-    if isinstance(about, Argument):
-        about = typer.Argument(metavar=about.metavar, help=about.text)
-    elif isinstance(about, Help):
+    if isinstance(spec, Argument):
+        spec = typer.Argument(metavar=spec.metavar, help=spec.text)
+    elif isinstance(spec, Help):
         name = FLAGS.get(parameter.name, flag(parameter.name))
-        about = typer.Option(name, help=about.text, metavar=about.metavar, min=about.min)
-    return parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=Annotated[kind, about])
+        spec = typer.Option(name, help=spec.text, metavar=spec.metavar, min=spec.min)
+    return parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=Annotated[kind, spec])
 
 
 # --- tables and boards ---------------------------------------------------------------------------
@@ -172,11 +172,11 @@ def open_found(
 
     opened = open_table(name, results, read_settings(settings))
     if opened.origin.stale:
-        said = f"{name}: this table is stale: {'; '.join(opened.origin.stale[:3])}"
+        warning = f"{name}: this table is stale: {'; '.join(opened.origin.stale[:3])}"
         if strict:
             opened.close()
-            raise StaleTableError(said)
-        terminal.say(f"luckbase: {said}")
+            raise StaleTableError(warning)
+        terminal.say(f"luckbase: {warning}")
     return opened
 
 

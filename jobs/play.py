@@ -68,8 +68,8 @@ def play(
             title = f"{read.name} with {', '.join(settings)}"
         others = [seat.name for i, seat in enumerate(played.seats) if i != played.person]
         you = f"you are player {played.person + 1} against {' and '.join(others)}"
-        said = you if others else "you play alone"
-        terminal.print_to_fit(f"{title}, seed {seed}: {said}")
+        opponents = you if others else "you play alone"
+        terminal.print_to_fit(f"{title}, seed {seed}: {opponents}")
         terminal.print_to_fit(f"payoffs are from {played.table.source}")
         terminal.print_to_fit(f"write {played.help}")
         _converse(played)
@@ -96,18 +96,18 @@ def _converse(played: Play) -> None:
     _take_any_text()
     while True:
         try:
-            said = talk.send(answer)
+            message = talk.send(answer)
         except StopIteration:
             return
         answer = None
-        if isinstance(said, Question):
-            terminal.print_to_fit(said.prompt.rstrip(), end=" ")
+        if isinstance(message, Question):
+            terminal.print_to_fit(message.prompt.rstrip(), end=" ")
             line = sys.stdin.readline()
             answer = line.rstrip("\n") if line else None
             if not (line and sys.stdin.isatty()):
                 print(answer or "")
         else:
-            terminal.print_to_fit(said)
+            terminal.print_to_fit(message)
 
 
 def _report(decisions: list[Decision], chance: bool) -> None:
@@ -174,8 +174,8 @@ def advise(
         raise OptionError("--skip: decisions of a game that is written down; add --file")
     if file is not None:
         if start or more:
-            said = "where a game that is written down begins stands in its file"
-            raise OptionError(f"--from: {said}; leave it out")
+            why = "where a game that is written down begins stands in its file"
+            raise OptionError(f"--from: {why}; leave it out")
         _replayed(luckbase.episode(file, board, results=results, **how, **typed), out, as_json)
         return
     if board is None:
@@ -224,13 +224,13 @@ def _follow(following: Following, as_json: bool) -> None:
         if line.lower() in ("quit", "q", "exit"):
             return
         try:
-            said = following.say(line)
+            answer = following.say(line)
         except RequestError as error:
             if asks:
                 terminal.say(f"{error}")
                 continue
             raise type(error)(f"line {number}: '{line[:60]}': {error}") from None
-        _show(following, said, as_json)
+        _show(following, answer, as_json)
 
 
 def _lines(prompt: bool) -> Iterator[str]:
@@ -244,12 +244,12 @@ def _lines(prompt: bool) -> Iterator[str]:
         yield line.strip()
 
 
-def _show(following: Following, said: Said, as_json: bool) -> None:
+def _show(following: Following, answer: Said, as_json: bool) -> None:
     from luckbase.cluster.play.advise import in_words
 
     if as_json:
-        terminal.print_json(said)
+        terminal.print_json(answer)
         return
-    for line in [said.text] * bool(said.text) + in_words(said, following.game):
+    for line in [answer.text] * bool(answer.text) + in_words(answer, following.game):
         terminal.print_to_fit(line)
     sys.stdout.flush()

@@ -110,15 +110,15 @@ def draw(picture: Heatmap | Curves, suffix: str = ".png") -> bytes:
     written = io.BytesIO()
     curves = isinstance(picture, Curves)
     title = wrap(picture.title, TITLE) or [""]
-    about = wrap(picture.about, ABOUT if curves else ABOUT_HEATMAP) or [""]
-    above = (CURVES_ABOVE if curves else ABOVE) + LINE_HEIGHT * (len(title) + len(about) - 2)
+    caption = wrap(picture.about, ABOUT if curves else ABOUT_HEATMAP) or [""]
+    above = (CURVES_ABOVE if curves else ABOVE) + LINE_HEIGHT * (len(title) + len(caption) - 2)
     with _style():
         figure = _figure(picture, above)
         axes = figure.axes[0]
-        pad = 24 + 14 * (len(about) - 1)
+        pad = 24 + 14 * (len(caption) - 1)
         axes.set_title("\n".join(title), loc="left", fontsize=13, fontweight="bold", pad=pad)
         axes.annotate(
-            "\n".join(about), (0, 1), (0, 8), "axes fraction", textcoords="offset points",
+            "\n".join(caption), (0, 1), (0, 8), "axes fraction", textcoords="offset points",
             color=GREY,
         )  # fmt: skip
         figure.savefig(written, format=suffix[1:], dpi=DPI, metadata=NO_DATE[suffix])
@@ -157,12 +157,12 @@ def _fill_heatmap(figure: Figure, axes: Axes, picture: Heatmap) -> None:
     from matplotlib.patheffects import withStroke
     from matplotlib.ticker import MaxNLocator
 
-    low, high = picture.limits or (None, None)
+    lower, upper = picture.limits or (None, None)
     blank = np.isnan(picture.values) if picture.blank is None else picture.blank
     coloured = np.where(blank, np.nan, picture.values)
     left, right, bottom, top = edges = (*_edges(picture.xs), *_edges(picture.ys))
     mesh = axes.imshow(
-        coloured.T, cmap=COLOURS, vmin=low, vmax=high, extent=edges, origin="lower",
+        coloured.T, cmap=COLOURS, vmin=lower, vmax=upper, extent=edges, origin="lower",
         interpolation="none", aspect="auto",
     )  # fmt: skip
     axes.set_facecolor(BLANK)
@@ -303,11 +303,11 @@ def for_page(picture: Heatmap | Curves, name: str) -> PagePicture:
     top = (1 - y) * sheet[1] - height
     frame = (round(left, 2), round(top, 2), round(width, 2), round(height, 2))
     label = escape(f"{picture.title}. {picture.about}")
-    here = '<path class="here"/>' if points else '<rect class="here" width="0" height="0"/>'
+    marker = '<path class="here"/>' if points else '<rect class="here" width="0" height="0"/>'
     inner = _for_page(written.getvalue().decode(), name)
     svg = (
         f'<svg viewBox="0 0 {sheet[0]:g} {sheet[1]:g}" role="img" tabindex="0" '
-        f'aria-label="{label}" fill="currentColor" stroke-linejoin="round">{inner}{here}</svg>'
+        f'aria-label="{label}" fill="currentColor" stroke-linejoin="round">{inner}{marker}</svg>'
     )
     return PagePicture(svg, frame, tuple(round(left + width * share, 1) for share in shares))
 
@@ -316,17 +316,17 @@ def _for_page(svg: str, name: str) -> str:
     """What stands in an SVG file of matplotlib's, made to stand in a page."""
     svg = svg[svg.index(">", svg.index("<svg")) + 1 : svg.rindex("</svg>")]
     svg = re.sub(r"<style.*?</style>|<metadata.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"base64,[^\"]*", lambda found: "".join(found[0].split()), svg)
+    svg = re.sub(r"base64,[^\"]*", lambda match: "".join(match[0].split()), svg)
     svg = re.sub(r"\s+", " ", svg).replace("> <", "><").replace("xlink:href", "href")
     svg = re.sub(r' transform="rotate\(-0 [^"]*"', "", svg)
-    svg = re.sub(r'style="([^"]*)"', lambda found: _attributes(found[1]), svg)
+    svg = re.sub(r'style="([^"]*)"', lambda match: _attributes(match[1]), svg)
     used = set(re.findall(r'(?:href="|url\()#([^")]+)', svg))
     svg = re.sub(r'((?:href="|url\()#)', rf"\g<1>{name}-", svg)
 
-    def renamed(found: re.Match[str]) -> str:
-        if found[1] in used:
-            return f' id="{name}-{found[1]}"'
-        return f' class="{found[1]}"' if found[1] in CLASSES else ""
+    def renamed(match: re.Match[str]) -> str:
+        if match[1] in used:
+            return f' id="{name}-{match[1]}"'
+        return f' class="{match[1]}"' if match[1] in CLASSES else ""
 
     return re.sub(r' id="([^"]*)"', renamed, svg)
 
@@ -352,7 +352,7 @@ def text(picture: Heatmap | Curves, width: int | None = None, colour: bool = Fal
     width: `PIPED` if not given; no less than `MIN_WIDTH`. colour: with escape sequences.
     """
     columns = max(width or PIPED, MIN_WIDTH) - MARGIN
-    head = (part for said in (picture.title, picture.about) for part in wrap(said, columns))
+    head = (part for words in (picture.title, picture.about) for part in wrap(words, columns))
     lines = [*head, "", picture.y_label]
     if isinstance(picture, Heatmap):
         lines += _heatmap_text(picture, columns, _coloured if colour else str)
@@ -379,15 +379,15 @@ def _heatmap_text(picture: Heatmap, columns: int, paint: Callable[[str], str]) -
         signs[_bins(ys, up, rows), _bins(xs, across, columns)] = "#"
     cells = [[paint(sign) for sign in row] for row in signs]
     for words in picture.words:
-        said = f" {' '.join(words.text.split())} "[:columns]
-        at = np.clip(_bins(words.x, across, columns) - len(said) // 2, 0, columns - len(said))
-        cells[_bins(words.y, up, rows)][at : at + len(said)] = said
+        label = f" {' '.join(words.text.split())} "[:columns]
+        at = np.clip(_bins(words.x, across, columns) - len(label) // 2, 0, columns - len(label))
+        cells[_bins(words.y, up, rows)][at : at + len(label)] = label
     yield from _framed(cells, across, up, picture.x_label, True)
     bounds = [f"{x:,.0f}" if high - low >= 10 else f"{x:.3g}" for x in np.linspace(low, high, 11)]
     key = [f"{paint(str(k))} {bounds[k]}" for k in range(10)] + [f"to {bounds[10]}"]
-    wide = 4 * len(key) + sum(map(len, bounds)) > room
+    two_lines = 4 * len(key) + sum(map(len, bounds)) > room
     yield from ("", f"{picture.colour_label}, from:")
-    yield from ("  " + "  ".join(part) for part in ((key[:5], key[5:]) if wide else (key,)))
+    yield from ("  " + "  ".join(part) for part in ((key[:5], key[5:]) if two_lines else (key,)))
     yield from (f"  # {line.label}" for line in picture.lines)
     yield from ["  . none"] * int((blank & ~none).any())
 
@@ -433,14 +433,14 @@ def _ticks(span: Span, most: int, whole: bool) -> list[float]:
     """Round numbers in a span, about so many: multiples of 1, 2, 2.5 or 5 times a power of ten; two
     at least where there are such; as matplotlib has them."""
     low, high = span
-    wanted = (high - low) / max(2, most) or 1.0
-    power = 10.0 ** math.floor(math.log10(wanted))
+    target = (high - low) / max(2, most) or 1.0
+    power = 10.0 ** math.floor(math.log10(target))
     steps = [power * step for step in (0.1, 0.2, 0.25, 0.5, 1, 2, 2.5, 5, 10)]
     if whole:
         least = float(math.floor(high) > math.ceil(low))
         steps = [max(least, step) for step in steps if step < 1 or step == round(step)]
     ticks: list[float] = []
-    for step in reversed(steps[: 1 + sum(step < wanted for step in steps)]):
+    for step in reversed(steps[: 1 + sum(step < target for step in steps)]):
         first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
         ticks = [k * step for k in range(first, last + 1)]
         if len(ticks) > 1:

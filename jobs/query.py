@@ -47,11 +47,11 @@ def boards(
     advise --file, are listed and copied as well."""
     from luckbase.cluster.info import written_down
 
-    found = [*luckbase.boards(), *written_down()]
+    entries = [*luckbase.boards(), *written_down()]
     if out is not None and copy is None:
         raise OptionError("--out: name the board to write too: --copy NAME")
     if copy is not None:
-        by_name = {each.name: each for each in found}
+        by_name = {each.name: each for each in entries}
         if copy not in by_name:
             raise OptionError(f"--copy: unknown board '{copy[:60]}'; {nearest(copy, by_name)}")
         path = by_name[copy].copy(out)
@@ -66,12 +66,12 @@ def boards(
         listed = {"boards": luckbase.boards(), "episodes": written_down()}
         terminal.print_json({name: [each.as_json() for each in of] for name, of in listed.items()})
         return
-    for title, of_game in groupby(found, lambda each: each.game_title):
+    for title, of_game in groupby(entries, lambda each: each.game_title):
         print(title)
         rows = [*of_game]
-        wide = max(len(each.name) for each in rows)
+        width = max(len(each.name) for each in rows)
         for each in rows:
-            print(f"  {each.name:{wide}}  {each.about}")
+            print(f"  {each.name:{width}}  {each.about}")
     terminal.say(f"{sentences.program()} info NAME explains one; --copy NAME writes one to edit")
 
 
@@ -90,48 +90,48 @@ def info(
     It says what each field of a state is, which values the options have, how to read the charts,
     and commands to copy; of a table also its size, age and origin."""
     with in_python():
-        found = luckbase.info(table, results=results, **options.read_settings(settings))
+        facts = luckbase.info(table, results=results, **options.read_settings(settings))
     if as_json:
-        terminal.print_json(found)
+        terminal.print_json(facts)
         return
-    named = found.file if found.table is None else found.table.status.table
-    about = ["", *_lines(found.about)] if found.about else []
-    print(found.title, named, *about, "", sep="\n")
-    who = "of the player" if found.players == 1 else f"of each of {found.players} players"
-    low, high = found.payoff_range
-    print(f"Payoff: {found.payoff_name}, {who}, from {low:g} to {high:g}.")
+    named = facts.file if facts.table is None else facts.table.status.table
+    paragraph = ["", *_lines(facts.about)] if facts.about else []
+    print(facts.title, named, *paragraph, "", sep="\n")
+    who = "of the player" if facts.players == 1 else f"of each of {facts.players} players"
+    low, high = facts.payoff_range
+    print(f"Payoff: {facts.payoff_name}, {who}, from {low:g} to {high:g}.")
     print("\nA state, field by field")
-    _print_pairs((each.name, _field_text(each)) for each in found.fields)
+    _print_pairs((each.name, _field_text(each)) for each in facts.fields)
     print("\nOptions: --set NAME=VALUE, or in a copy of the board file")
-    _print_pairs((_option_name(each), _option_text(each)) for each in found.options)
-    if found.charts:
+    _print_pairs((_option_name(each), _option_text(each)) for each in facts.options)
+    if facts.charts:
         print("\nCharts: luckbase chart, --what NAME")
-        _print_pairs((each.name, f"{capital(each.shows)}. {each.reading}") for each in found.charts)
-    print("", *_lines(f"Agents: {', '.join(_runs(found.agents))}, best-response"), sep="\n")
+        _print_pairs((each.name, f"{capital(each.shows)}. {each.reading}") for each in facts.charts)
+    print("", *_lines(f"Agents: {', '.join(_runs(facts.agents))}, best-response"), sep="\n")
     print("\nTable")
-    _print_pairs(_table_rows(found.table))
+    _print_pairs(_table_rows(facts.table))
     print("\nTry")
-    for example in found.examples:
+    for example in facts.examples:
         print(*_command_lines(example), sep="\n")
 
 
 # --- text in 80 columns --------------------------------------------------------------------------
 
 
-def _wide() -> int:
+def _text_width() -> int:
     """The columns of a line: the terminal's, 80 at most."""
     return min(terminal.width(sys.stdout) or WIDTH, WIDTH)
 
 
 def _lines(text: str) -> list[str]:
-    return textwrap.wrap(text, _wide(), break_on_hyphens=False)
+    return textwrap.wrap(text, _text_width(), break_on_hyphens=False)
 
 
 def _command_lines(command: str) -> list[str]:
     """A command that can be copied, over several lines where it is long."""
     lines = [""]
     for word in command.split(" "):
-        if len(lines[-1]) + len(word) + 4 > _wide() and lines[-1]:
+        if len(lines[-1]) + len(word) + 4 > _text_width() and lines[-1]:
             lines[-1] += " \\"
             lines.append(" " * 4)
         lines[-1] += f" {word}"
@@ -149,9 +149,9 @@ def _print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
     """Names, each with its text beside it; a name that is too long has a line to itself."""
     rows = [*pairs]
     column = 4 + max((len(name) for name, _ in rows if len(name) <= NAME), default=0)
-    wide = _wide()
+    width = _text_width()
     for name, text in rows:
-        lines = textwrap.wrap(text, max(wide - column, 20), break_on_hyphens=False) or [""]
+        lines = textwrap.wrap(text, max(width - column, 20), break_on_hyphens=False) or [""]
         if len(name) > NAME:
             lines.insert(0, "")
         heads = [f"  {name}", *[""] * len(lines)]
@@ -174,11 +174,11 @@ def _option_name(of: OptionInfo) -> str:
 
 def _option_text(of: OptionInfo) -> str:
     values = [each for each in of.values if each not in ("true", "false")]
-    said = {"default": "", "board": "the board file", "command": "--set"}[of.set_by]
+    source = {"default": "", "board": "the board file", "command": "--set"}[of.set_by]
     otherwise = f"; otherwise {of.default}" if of.default is not None else ""
     return " ".join(
         [of.help, *([f"Values: {', '.join(values)}."] if values else []),
-         *([f"Set by {said}{otherwise}."] if said else [])]
+         *([f"Set by {source}{otherwise}."] if source else [])]
     )  # fmt: skip
 
 
@@ -263,15 +263,15 @@ def query(
         from luckbase.cluster.table.why import explain
 
         progress = terminal.search_progress(opened, state, max_states)
-        there, claims = explain(opened, state, max_states, progress)
+        result, claims = explain(opened, state, max_states, progress)
         reasons = list(map(str, claims))
         name, defaults = opened.game.payoff_name, opened.game.fields.left_out(state)
     if as_json:
-        terminal.print_json(there.answer, {"why": reasons})
+        terminal.print_json(result.answer, {"why": reasons})
         return
     if defaults:
         terminal.print_to_fit(f"left out, so taken as: {sentences.fields(defaults)}")
-    _print(there.answer, name, reasons)
+    _print(result.answer, name, reasons)
 
 
 def _print_decision(

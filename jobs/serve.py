@@ -108,8 +108,8 @@ def pool_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) ->
         elif not path.exists():
             raise OptionError(f"{name}: no such table, board file or folder{meant(path)}")
         elif settings:
-            found = find_table(name, results, dict(settings))
-            finders.append(partial(tables_below, found.path))
+            location = find_table(name, results, dict(settings))
+            finders.append(partial(tables_below, location.path))
         else:
             finders.append(partial(tables_of, read_board(path), results))
     for name, finder in zip(names, finders, strict=True):
@@ -145,8 +145,8 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:
-            said = f"--port: {port} is taken; another one, or --port 0 for any that is free"
-            raise OptionError(said) from None
+            why = f"--port: {port} is taken; another one, or --port 0 for any that is free"
+            raise OptionError(why) from None
         raise OptionError(f"--host: {host[:60]}: {error.strerror}") from None
     return listener
 

@@ -155,7 +155,7 @@ def _solve_many(
 ) -> list[Outcome]:
     """Solve all boards, saying of each what became of it, and of all at the end."""
     outcomes: list[Outcome] = []
-    begun: list[BoardRequest] = []
+    started: list[BoardRequest] = []
     total = 0
 
     def show(
@@ -163,7 +163,7 @@ def _solve_many(
     ) -> AbstractContextManager[Callable[[Progress], None]]:
         nonlocal total
         total = of
-        begun.append(request)
+        started.append(request)
         label = request.file if request.board is None else request.board.name
         return terminal.progress(label, call.as_json)
 
@@ -182,8 +182,8 @@ def _solve_many(
             **call.how,
         )  # fmt: skip
     finally:
-        if begun and total > 1 and not call.as_json:
-            stopped = begun[-1].name if len(begun) > len(outcomes) else ""
+        if started and total > 1 and not call.as_json:
+            stopped = started[-1].name if len(started) > len(outcomes) else ""
             _say_outcomes(outcomes, total, stopped)
     return outcomes
 
@@ -320,9 +320,9 @@ def _say_outcome(outcome: Outcome, where: str) -> None:
             say(f"  {changed}")
 
 
-def _without(said: object, file: str) -> str:
+def _without(message: object, file: str) -> str:
     """A sentence without the file that it begins with, where that stands before it already."""
-    return str(said).removeprefix(f"{file}: ")
+    return str(message).removeprefix(f"{file}: ")
 
 
 def _say_outcomes(outcomes: Sequence[Outcome], total: int, stopped: str) -> None:
@@ -386,13 +386,13 @@ def _print_due(planned: Sequence[Due]) -> None:
         reasons = [due.error] if due.error else due.why
         for reason in reasons if due.state != "missing" else ():
             print(f"{due.request.name}: {_without(reason, due.request.file)}")
-    said = f"{len(todo)} of {sentences.many(len(planned), 'board')} to solve"
+    summary = f"{len(todo)} of {sentences.many(len(planned), 'board')} to solve"
     if todo:
         size, seconds = sum(due.bytes for due in todo), sum(due.seconds for due in todo)
-        said += f": {sentences.counted(sum(due.states for due in todo), 'state')}, about "
-        said += f"{sentences.size(size)} and {sentences.duration(seconds)}"
+        summary += f": {sentences.counted(sum(due.states for due in todo), 'state')}, about "
+        summary += f"{sentences.size(size)} and {sentences.duration(seconds)}"
     refused = sum(due.state == "refused" for due in planned)
-    print(said + (f"; {refused} cannot be" if refused else ""))
+    print(summary + (f"; {refused} cannot be" if refused else ""))
 
 
 @options.command(
@@ -416,44 +416,44 @@ def plan(
     memory or on the disk."""
     from luckbase.cluster.run.tiers import Planned
 
-    found = luckbase.plan(
+    result = luckbase.plan(
         options.board_of(board, settings), options.read_start(start, more),
         memory=options.read_memory(memory), results=results, **how,
     )  # fmt: skip
     if as_json:
-        terminal.print_json(found)
-    elif isinstance(found, Planned):
-        _print_plan(found)
+        terminal.print_json(result)
+    elif isinstance(result, Planned):
+        _print_plan(result)
     else:
-        _print_search_plan(found)
-    found.check()
+        _print_search_plan(result)
+    result.check()
 
 
-def _print_plan(found: Planned) -> None:
+def _print_plan(result: Planned) -> None:
     rows = [
         (level.name, str(level.shards), sentences.count(level.states), sentences.size(level.memory))
-        for level in found.levels
+        for level in result.levels
     ]
-    rows.append(("all", str(found.shards), sentences.count(found.states), ""))
+    rows.append(("all", str(result.shards), sentences.count(result.states), ""))
     heads = ("", "shards", "states", "memory a shard")
-    terminal.print_table(f"The plan for {found.board}", heads, rows, sys.stdout)
-    print(f"table on disk   about {sentences.size(found.table_bytes)}")
-    fullest = sentences.size(found.kept_bytes)
+    terminal.print_table(f"The plan for {result.board}", heads, rows, sys.stdout)
+    print(f"table on disk   about {sentences.size(result.table_bytes)}")
+    fullest = sentences.size(result.kept_bytes)
     print(f"kept payoffs    about {fullest} at their fullest, for shards that read them")
-    workers = sentences.many(found.workers, "thread")
-    print(f"peak memory     {sentences.size(found.peak_memory)} with {workers}")
-    print(f"time            about {sentences.duration(found.seconds)}")
+    workers = sentences.many(result.workers, "thread")
+    print(f"peak memory     {sentences.size(result.peak_memory)} with {workers}")
+    print(f"time            about {sentences.duration(result.seconds)}")
 
 
-def _print_search_plan(found: PlannedSearch) -> None:
-    about = "" if found.exact else "more than " if found.at_least else "about "
-    how = f"in {sentences.many(found.levels, 'level')}" if found.levels else "in one piece"
-    how = "by levels" if found.levels is None else how
-    print(f"The plan for a search on {found.board}")
-    print(f"states          {about}{sentences.count(found.states)} {how}")
-    print(f"table on disk   {about or 'about '}{sentences.size(found.table_bytes)}")
-    if found.between_bytes:
-        print(f"until it ends   {about or 'about '}{sentences.size(found.between_bytes)} more")
-    workers = sentences.many(found.workers, "worker")
-    print(f"peak memory     about {sentences.size(found.peak_memory)} with {workers}")
-    print(f"time            {about or 'about '}{sentences.duration(found.seconds)}")
+def _print_search_plan(search: PlannedSearch) -> None:
+    bound = "" if search.exact else "more than " if search.at_least else "about "
+    how = f"in {sentences.many(search.levels, 'level')}" if search.levels else "in one piece"
+    how = "by levels" if search.levels is None else how
+    print(f"The plan for a search on {search.board}")
+    print(f"states          {bound}{sentences.count(search.states)} {how}")
+    print(f"table on disk   {bound or 'about '}{sentences.size(search.table_bytes)}")
+    if search.between_bytes:
+        print(f"until it ends   {bound or 'about '}{sentences.size(search.between_bytes)} more")
+    workers = sentences.many(search.workers, "worker")
+    print(f"peak memory     about {sentences.size(search.peak_memory)} with {workers}")
+    print(f"time            {bound or 'about '}{sentences.duration(search.seconds)}")

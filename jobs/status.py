@@ -75,8 +75,8 @@ def _print_status(of: Status) -> None:
     terminal.print_to_fit(line)
     if of.state not in ("missing", "refused"):
         date = "" if of.date is None else f", {of.date[:16].replace('T', ' ')}"
-        some = "" if of.tiers == of.tiers_in_all else f"{of.tiers} of "
-        files = f", {some}{sentences.many(of.tiers_in_all, 'tier')}" if of.tiers_in_all else ""
+        present = "" if of.tiers == of.tiers_in_all else f"{of.tiers} of "
+        files = f", {present}{sentences.many(of.tiers_in_all, 'tier')}" if of.tiers_in_all else ""
         files += f" of {of.stores}" * (of.stores != "payoffs")
         below = f", below {sentences.many(of.roots, 'root')}" if of.roots else ""
         size = f"{sentences.counted(of.states, 'state')}, {sentences.size(of.bytes)}"
@@ -88,35 +88,35 @@ def _print_status(of: Status) -> None:
 def _print_total(statuses: Sequence[Status], results: Path | None) -> None:
     if not statuses:
         print(f"no tables under {results or 'results'}")
-    there = [each for each in statuses if each.state != "missing"]
-    if len(there) > 1:
-        states = sentences.counted(sum(each.states for each in there), "state")
-        size = sentences.size(sum(each.bytes for each in there))
-        print(f"\n          {sentences.many(len(there), 'table')}: {states}, {size}")
+    existing = [each for each in statuses if each.state != "missing"]
+    if len(existing) > 1:
+        states = sentences.counted(sum(each.states for each in existing), "state")
+        size = sentences.size(sum(each.bytes for each in existing))
+        print(f"\n          {sentences.many(len(existing), 'table')}: {states}, {size}")
 
 
-def _running(said: dict[str, Any]) -> Iterator[str]:
-    if not said:
+def _running(state: dict[str, Any]) -> Iterator[str]:
+    if not state:
         return
-    left = said["seconds_left"]
-    far = f"{said['shards']} of {sentences.many(said['shards_total'], 'shard')}"
-    if said["finding"]:
-        far = terminal.found_so_far(said["states"], said.get("states_about"), said["finding"])
+    left = state["seconds_left"]
+    far = f"{state['shards']} of {sentences.many(state['shards_total'], 'shard')}"
+    if state["finding"]:
+        far = terminal.found_so_far(state["states"], state.get("states_about"), state["finding"])
     yield (
-        f"running: process {said['process']} on {said['host']} since {said['since']}, {far}, "
-        f"{sentences.count(said['states_a_second'])} states/s, "
-        f"{sentences.size(said['memory'])} here"
+        f"running: process {state['process']} on {state['host']} since {state['since']}, {far}, "
+        f"{sentences.count(state['states_a_second'])} states/s, "
+        f"{sentences.size(state['memory'])} here"
         + ("" if left is None else f", about {sentences.duration(left)} left")
     )
-    for node in said["nodes"]:
+    for node in state["nodes"]:
         doing = sentences.many(node["slots"], "core")
         if "shards_done" in node:
             doing += f", {sentences.many(node['shards_done'], 'shard')} done"
         if "left_out" in node:
             doing = f"left out: {node['left_out']}"
         yield f"  {node['node']}: {doing}"
-    if said["last_note"]:
-        yield f"  {said['last_note']}"
+    if state["last_note"]:
+        yield f"  {state['last_note']}"
 
 
 @options.command(
@@ -144,19 +144,19 @@ def verify(
         options.open_found(table, results, settings) as opened,
         terminal.rows_progress("verify") as on_rows,
     ):
-        found = opened.verify(rows, seed, on_rows)
+        verdict = opened.verify(rows, seed, on_rows)
         ledger, precision = opened.ledger, opened.precision
         origin, where = opened.origin, opened.where
     if as_json:
-        terminal.print_json(origin, {"table": str(where)}, found)
-        return 0 if found.ok else 1
-    for fault in found.faults:
+        terminal.print_json(origin, {"table": str(where)}, verdict)
+        return 0 if verdict.ok else 1
+    for fault in verdict.faults:
         print(f"fault: {fault}")
-    if found.faults:
+    if verdict.faults:
         return 1
-    files = f"{sentences.many(found.files, 'file')} as written, {sentences.size(ledger.bytes)}"
+    files = f"{sentences.many(verdict.files, 'file')} as written, {sentences.size(ledger.bytes)}"
     terminal.print_to_fit(f"{origin}: {files}")
-    checked = found.residuals
+    checked = verdict.residuals
     if checked is not None and checked.rows:
         at = sentences.fields(checked.state)
         terminal.print_to_fit(
@@ -205,18 +205,18 @@ def publish(
             from luckbase.jobs.web.site import write_site
 
             page = write_site(opened, Path(site), on_rows)
-            made: Site | Published = page
+            result: Site | Published = page
             offline = "kept by a browser for use" if page.offline else "too large to be kept"
             more = f", {offline} offline"
         else:
-            made = copied = opened.publish(str(to), on_rows)
-            there = copied.files - copied.copied
-            more = f", {there} of them there before" * bool(there)
+            result = copied = opened.publish(str(to), on_rows)
+            existing = copied.files - copied.copied
+            more = f", {existing} of them there before" * bool(existing)
     if as_json:
-        terminal.print_json(made)
+        terminal.print_json(result)
         return
-    size, files = sentences.size(made.bytes), sentences.many(made.files, "file")
-    print(f"{made.to}: {sentences.counted(made.states, 'state')}, {size} in {files}{more}")
+    size, files = sentences.size(result.bytes), sentences.many(result.files, "file")
+    print(f"{result.to}: {sentences.counted(result.states, 'state')}, {size} in {files}{more}")
 
 
 @options.command(
@@ -269,11 +269,11 @@ def _print_spare(spare: Spare) -> None:
 
 def _sum_up(spares: Sequence[Spare], results: Path) -> None:
     """What --yes would do, or did."""
-    gone = [spare for spare in spares if spare.state == "removed"]
+    removed = [spare for spare in spares if spare.state == "removed"]
     unasked = [spare for spare in spares if spare.state == "unasked"]
-    size = sentences.size(sum(spare.bytes for spare in gone or unasked))
-    tables = f"{sentences.many(len(gone or unasked), 'table')}, {size}"
-    if gone:
+    size = sentences.size(sum(spare.bytes for spare in removed or unasked))
+    tables = f"{sentences.many(len(removed or unasked), 'table')}, {size}"
+    if removed:
         terminal.say(f"removed {tables}")
     elif unasked:
         terminal.say(f"{tables}; --yes removes {'them' if len(unasked) > 1 else 'it'}")

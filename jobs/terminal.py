@@ -74,13 +74,13 @@ def signals() -> Iterator[None]:
         raise Ended(number)
 
     main = threading.current_thread() is threading.main_thread()  # no other thread may set them
-    mine = [each for each in SIGNALS if main and signal.getsignal(each) == signal.SIG_DFL]
-    for number in mine:
+    handled = [each for each in SIGNALS if main and signal.getsignal(each) == signal.SIG_DFL]
+    for number in handled:
         signal.signal(number, end)
     try:
         yield
     finally:
-        for number in mine:
+        for number in handled:
             signal.signal(number, signal.SIG_DFL)
 
 
@@ -173,13 +173,13 @@ def watch_compiling() -> Iterator[None]:
     before = compiling_seconds()
 
     def watch() -> None:
-        said = False
+        noted = False
         while not over.wait(POLL_SECONDS):
             if hasattr(sys.modules.get("numba"), "njit"):  # all of it is imported
                 _listen(sys.modules["numba.core.event"])
-            if not said and compiling_seconds() - before > MOMENT_SECONDS:
+            if not noted and compiling_seconds() - before > MOMENT_SECONDS:
                 print(COMPILING_TEXT, file=sys.stderr)
-                said = True
+                noted = True
 
     thread = threading.Thread(target=watch, name="luckbase compiling", daemon=True)
     thread.start()
@@ -215,10 +215,10 @@ def say(text: str = "", whole: bool = False) -> None:
 
 def print_json(*parts: Any) -> None:
     """A line of JSON on stdout: results and mappings, as one."""
-    said: dict[str, Any] = {}
+    merged: dict[str, Any] = {}
     for part in parts:
-        said |= part if isinstance(part, Mapping) else part.as_json()
-    print(json.dumps(said), flush=True)
+        merged |= part if isinstance(part, Mapping) else part.as_json()
+    print(json.dumps(merged), flush=True)
 
 
 def write_file(path: str | os.PathLike[str], content: bytes) -> int:
@@ -232,8 +232,8 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> int:
 
 def shown(path: Path) -> str:
     """A path as short as it can be typed here."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+    folder = Path.cwd()
+    return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
 
 
 def width(out: Any) -> int | None:
@@ -259,12 +259,12 @@ def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]],
     from rich.console import Console
     from rich.table import Table
 
-    wide = width(out)
-    fitted = fit(heads, rows, wide) if wide else (heads, rows)
+    columns = width(out)
+    fitted = fit(heads, rows, columns) if columns else (heads, rows)
     if title:
         print(title, file=out)
     if fitted is None:
-        print("", *blocks(heads, rows, wide or OFF_A_TERMINAL), "", sep="\n", file=out)
+        print("", *blocks(heads, rows, columns or OFF_A_TERMINAL), "", sep="\n", file=out)
         return
     table = Table(box=box.SIMPLE_HEAD)
     for i, head in enumerate(fitted[0]):
@@ -272,7 +272,7 @@ def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]],
     for row in fitted[1]:
         table.add_row(*row)
     needed = Console(width=10_000).measure(table).maximum
-    Console(file=out, width=max(needed, wide or OFF_A_TERMINAL), highlight=False).print(table)
+    Console(file=out, width=max(needed, columns or OFF_A_TERMINAL), highlight=False).print(table)
 
 
 def print_to_fit(text: str, end: str = "\n") -> None:
@@ -280,18 +280,18 @@ def print_to_fit(text: str, end: str = "\n") -> None:
     print(to_fit(text, sys.stdout), end=end, flush=end != "\n")
 
 
-def print_entry(head: str, text: str, wide: int = 10) -> None:
+def print_entry(head: str, text: str, indent: int = 10) -> None:
     """A word and what is to be said of it, on stdout: beside it, on as many lines as it takes."""
-    room = (width(sys.stdout) or OFF_A_TERMINAL) - wide - 1
+    room = (width(sys.stdout) or OFF_A_TERMINAL) - indent - 1
     first, *rest = broken(text, room) or [""]
-    print(f"{head:{wide}} {first}", *(f"{'':{wide}} {line}" for line in rest), sep="\n")
+    print(f"{head:{indent}} {first}", *(f"{'':{indent}} {line}" for line in rest), sep="\n")
 
 
 def to_fit(text: str, out: Any) -> str:
     """Lines of text with breaks where a terminal would put them into a number; as they are where
     `out` is none."""
-    wide = width(out)
-    return text if wide is None else "\n".join(fold(text.split("\n"), wide))
+    columns = width(out)
+    return text if columns is None else "\n".join(fold(text.split("\n"), columns))
 
 
 # --- progress ------------------------------------------------------------------------------------
@@ -401,8 +401,8 @@ def search_progress(table: Table, state: Mapping[str, Any], most: int) -> OnLeve
         if time.monotonic() - last < LINE_SECONDS:
             return
         last = time.monotonic()
-        found = f"{counted(states, 'state')} found in {many(levels, 'level')}"
-        say(f"above the table, searching down to it: {found}, of at most {count(most)}")
+        states_found = f"{counted(states, 'state')} found in {many(levels, 'level')}"
+        say(f"above the table, searching down to it: {states_found}, of at most {count(most)}")
 
     return show
 
@@ -459,19 +459,19 @@ def fit(
         max([*map(len, column)] if number else _pieces(column), default=0)
         for column, number in zip(columns, numbers, strict=True)
     ]
-    least = [max(own, *_pieces([head])) for own, head in zip(least, heads, strict=True)]
-    wide = [max(map(len, [head, *column])) for head, column in zip(heads, columns, strict=True)]
+    least = [max(longest, *_pieces([head])) for longest, head in zip(least, heads, strict=True)]
+    widths = [max(map(len, [head, *column])) for head, column in zip(heads, columns, strict=True)]
     room = width - BETWEEN * len(heads) - 1
     if sum(least) > room:
         return None
-    while sum(wide) > room:  # what can give most gives first
-        i = max(range(len(wide)), key=lambda i: (wide[i] > least[i], wide[i]))
-        wide[i] -= 1
+    while sum(widths) > room:  # what can give most gives first
+        i = max(range(len(widths)), key=lambda i: (widths[i] > least[i], widths[i]))
+        widths[i] -= 1
     cells = [
-        [cell if numbers[i] else "\n".join(broken(cell, wide[i])) for i, cell in enumerate(row)]
+        [cell if numbers[i] else "\n".join(broken(cell, widths[i])) for i, cell in enumerate(row)]
         for row in rows
     ]
-    return ["\n".join(broken(head, wide[i])) for i, head in enumerate(heads)], cells
+    return ["\n".join(broken(head, widths[i])) for i, head in enumerate(heads)], cells
 
 
 def blocks(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:

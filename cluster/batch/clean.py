@@ -132,12 +132,12 @@ class _Scope:
         self.results = results
         self.named = [place_of(name) for name in names if is_table(place_of(name))]
         self.places = [name for name in names if not is_table(place_of(name))]
-        there = {name for name in self.places if is_there(path_of(name))}
-        self.requests = requests_for([name for name in self.places if name in there])
+        existing = {name for name in self.places if is_there(path_of(name))}
+        self.requests = requests_for([name for name in self.places if name in existing])
         self.files = {path: _board_files(path) for path in tables_in(results)}
-        known = [file for files in self.files.values() for file in files]
+        sources = [file for files in self.files.values() for file in files]
         for name in self.places:
-            if name not in there and not any(_below(file, name) for file in known):
+            if name not in existing and not any(_below(file, name) for file in sources):
                 near = meant(Path(name))
                 raise OptionError(f"{name}: no such table, board file or folder of boards{near}")
 
@@ -170,12 +170,12 @@ class _Scope:
             str(file) for folder in candidates for file in sorted(Path(folder).glob("*.toml"))
             if not is_special(str(file))
         ]  # fmt: skip
-        found: dict[str, str] = {}
+        by_rules: dict[str, str] = {}
         for request in [*self.requests, *requests_for(beside)]:
             if request.board is not None and not request.settings:
                 with suppress(LuckbaseError):
-                    found.setdefault(rules_identity(load_game(request.board)), request.file)
-        return found
+                    by_rules.setdefault(rules_identity(load_game(request.board)), request.file)
+        return by_rules
 
 
 def _real(path: Path) -> str:
@@ -213,8 +213,8 @@ def _spare(path: Path, scope: _Scope) -> Spare | None:
     named = path in scope.named
     if not is_uri(path) and path.is_symlink():
         return Spare(path, "protected", ("it is a link, and a link is not followed",), named=named)
-    own, others = contents(path)
-    spare = Spare(path, "", bytes=sum(own.values()), left=tuple(others), named=named)
+    ours, others = contents(path)
+    spare = Spare(path, "", bytes=sum(ours.values()), left=tuple(others), named=named)
     try:
         ledger = read_ledger(storage_at(path), path)
     except TableError as error:
@@ -301,9 +301,9 @@ def _is_start(goal: Goal, ledger: Ledger) -> bool:
 def contents(table: Path) -> tuple[dict[str, int], list[str]]:
     """(the files in a table's folder that luckbase wrote, with sizes; what is not its own)."""
     if is_uri(table):
-        there = storage_at(table).list()
-        own = {name: size for name, size in there.items() if _is_ours(name)}
-        return own, sorted(there.keys() - own.keys())
+        sizes = storage_at(table).list()
+        written = {name: size for name, size in sizes.items() if _is_ours(name)}
+        return written, sorted(sizes.keys() - written.keys())
     ours: dict[str, int] = {}
     others = []
     for folder, folders, files in os.walk(table):
@@ -338,24 +338,24 @@ def remove(table: Path) -> list[str]:
         last = [name.startswith(prefix) for prefix in REMOVED_LAST]
         return last.index(True) + 1 if any(last) else 0
 
-    storage, held = storage_at(table), suspended(storage_at(table))
-    if held is not None and held[1] < ORPHAN_SECONDS:
+    storage, solver = storage_at(table), suspended(storage_at(table))
+    if solver is not None and solver[1] < ORPHAN_SECONDS:
         raise RequestError(
-            f"{table}: {held[0]} was not seen to end, and may only be suspended; the table can be "
-            f"removed in {sentences.duration(ORPHAN_SECONDS - held[1])}"
+            f"{table}: {solver[0]} was not seen to end, and may only be suspended; the table can "
+            f"be removed in {sentences.duration(ORPHAN_SECONDS - solver[1])}"
         )
-    with lock(table) as mine:
+    with lock(table) as lease:
         ours, others = contents(table)
         last = sorted(filter(rank, ours), key=rank)
         identity = ""
         with suppress(TableError):
             identity = read_head(storage, table).identity
         # After the list: so nothing in it is a later solve's.
-        Entries(storage, identity).begin(mine.holder)
+        Entries(storage, identity).begin(lease.holder)
         for name in ours.keys() - set(last):
             storage.delete(name)
-        mine.check()
-        mine.stop()  # it would be written again
+        lease.check()
+        lease.stop()  # it would be written again
         later = [*storage.list(LINES), *filter(_is_ours, storage.list(LOCK))]
         last += [name for name in later if name not in last]
         for name in sorted(last, key=rank):

@@ -127,13 +127,13 @@ class Job(Section):
 
     def solve_options(self, path: Path) -> dict[str, Any]:
         """What the job file at `path` says of the solve, named as in `SolveOptions`."""
-        every = {
+        options = {
             "workers": self.workers,
             "margin": self.margin or None,
             "memory": None if self.memory is None else int(self.memory * 1e9),
             "results": None if self.results is None else _beside(path, self.results),
         }
-        return {name: value for name, value in every.items() if value is not None}
+        return {name: value for name, value in options.items() if value is not None}
 
 
 def read_job(path: Path) -> Job:
@@ -189,8 +189,8 @@ def _requests(name: BoardName, settings: dict[str, str]) -> Iterator[BoardReques
         return
     if isinstance(name, Board):
         source = name.source
-        file, own = ("", {}) if source is None else (source.file, dict(source.settings))
-        yield BoardRequest(file, own, name, loaded=True)
+        file, options = ("", {}) if source is None else (source.file, dict(source.settings))
+        yield BoardRequest(file, options, name, loaded=True)
         return
     try:
         path = path_of(name)
@@ -312,10 +312,10 @@ class SavedBoards:
         now = self._file_times()
         changing, self._latest = now != self._latest, now
         saved = [file for file in now if now[file] != self._handled.get(file)]
-        gone = [file for file in self._handled if not os.path.exists(file)]
-        if changing or not (saved or gone):
+        deleted = [file for file in self._handled if not os.path.exists(file)]
+        if changing or not (saved or deleted):
             return []
-        for file in gone:
+        for file in deleted:
             self.on_note(f"{file}: is gone; its tables stay, luckbase clean lists them")
             del self._handled[file]
         self._handled |= now

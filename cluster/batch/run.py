@@ -86,7 +86,7 @@ def plan_boards(requests: Sequence[BoardRequest], start: Any, options: Options) 
     """What is due of each board, in the order in which they are solved: those of a job that asks
     for it by the time that they take, others as they stand. start: as `luckbase.solve` has it."""
     files: dict[Path, set[str]] = {}
-    planned = [_plan(one, start, options_for(one, options), files) for one in requests]
+    planned = [_plan(request, start, options_for(request, options), files) for request in requests]
 
     def place(due: Due) -> tuple[int, float]:
         return due.request.group, due.seconds if due.request.order == "shortest" else 0.0
@@ -117,11 +117,11 @@ def options_for(request: BoardRequest, options: Options) -> Options:
     """The options of one board's solve: what its job file says, but for what was said with the
     command or the call."""
     default = Options()
-    own = {
+    overrides = {
         name: value for name, value in request.solve_options.items()
         if getattr(options, name) == getattr(default, name)
     }  # fmt: skip
-    return replace(options, **own)
+    return replace(options, **overrides)
 
 
 def _plan(
@@ -269,9 +269,9 @@ def solve_boards(
 ) -> list[Outcome]:
     """Solve every board behind `names`; what becomes of one stops no other. As
     `luckbase.solve_all`."""
-    own: dict[str, Any] = dict(options)
-    on_outcome, show = own.pop("on_outcome", None), own.pop("shown", None)
-    shared, requests = Options(**own), requests_for(names, settings)
+    kwargs: dict[str, Any] = dict(options)
+    on_outcome, show = kwargs.pop("on_outcome", None), kwargs.pop("shown", None)
+    shared, requests = Options(**kwargs), requests_for(names, settings)
     if any(request.order != "listed" for request in requests):
         requests = [due.request for due in plan_boards(requests, start, shared)]
     outcomes = []
@@ -327,10 +327,10 @@ def statuses(
 
     Raises OptionError, MissingTableError for what is not there.
     """
-    found: dict[tuple[str, str], Status] = {}
+    by_table: dict[tuple[str, str], Status] = {}
     for status in _statuses(names, results, dict(settings)):
-        found.setdefault((status.table, str(status.options)), status)
-    return list(found.values())
+        by_table.setdefault((status.table, str(status.options)), status)
+    return list(by_table.values())
 
 
 def _statuses(
@@ -366,12 +366,12 @@ def statuses_of_board(request: BoardRequest, results: Path) -> Iterator[Status]:
         yield Status(file, "refused", settings, why=(str(request.error),))
         return
     try:
-        own = find.table_of(request.board, results)
+        exact = find.table_of(request.board, results)
     except LuckbaseError as error:
         yield Status(request.name, "refused", settings, why=(str(error),))
         return
     paths = [] if settings else find.tables_of(request.board, results)
-    paths += [own] if own is not None and own not in paths else []
+    paths += [exact] if exact is not None and exact not in paths else []
     for path in paths:
         yield _for_request(status_of(path), request, results, full=True)
     if not paths:
@@ -403,12 +403,12 @@ def _for_request(
     if status.state != "complete" or request.board is None or not (status.tiers or full):
         return status
     game = load_game(request.board)
-    own = table_directory(results, game)
+    path = table_directory(results, game)
     try:
         whole = has_full_table(game)
     except OptionError:  # it is solved below states alone
         return status
-    if not whole or not own.is_dir() or not own.samefile(status.table):
+    if not whole or not path.is_dir() or not path.samefile(status.table):
         return status
     as_it_is = Options(results=results, store="decisions" * (status.stores == "decisions") or None)
     (due,) = plan_boards([replace(request, solve_options={})], None, as_it_is)

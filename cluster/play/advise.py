@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup
 
 MAX_STATES = 5_000_000
-"""States that a search may meet for one decision: some ten seconds."""
+"""States that a search may find for one decision: some ten seconds."""
 KEPT = 2
-"""Searches that are kept in memory, for the lines that follow."""
+"""Searches that are kept in memory, for later lines."""
 WORDS = (
     ("undo", "take the last line back"), ("state", "who has what"),
     ("help", "these lines"), ("quit", "leave"),
@@ -114,32 +114,32 @@ class Prices:
 
         Raises SearchLimitError, which says how many states there are and what would do.
         """
-        said = self.game.describe(state)
+        state_fields = self.game.describe(state)
         for table in [*filter(None, [self.table]), *self.searched]:
             if table.lookup_or_backup(state.reshape(1, -1))[1][0]:
-                return table, moves(table, said)
+                return table, moves(table, state_fields)
         if self.table is not None:
             try:
-                return self.table, moves(self.table, said, self.max_states)
+                return self.table, moves(self.table, state_fields, self.max_states)
             except SearchLimitError as error:
                 raise SearchLimitError(f"{error}; {self._instead()}") from None
         table = self._search(state)
         self.searched = [table, *self.searched][:KEPT]
-        return table, moves(table, said)
+        return table, moves(table, state_fields)
 
     def _search(self, state: Ints) -> Lookup:
         from luckbase.cluster.table.table import search_in_memory
         from luckbase.solver.search.explore import estimate
 
-        about = estimate(self.game, state) if self._failed else None
+        size = estimate(self.game, state) if self._failed else None
         try:
-            if about is None or about.states <= self.max_states:
+            if size is None or size.states <= self.max_states:
                 return search_in_memory(self.game, state, self.max_states)
         except SearchLimitError:
             self._failed = True
-        about = about or estimate(self.game, state)
-        more = "more than" if about.at_least else "about"
-        number = sentences.counted(max(about.states, self.max_states), "state")
+        size = size or estimate(self.game, state)
+        more = "more than" if size.at_least else "about"
+        number = sentences.counted(max(size.states, self.max_states), "state")
         raise SearchLimitError(
             f"{more} {number} lie below, and a search may find {sentences.count(self.max_states)} "
             f"({option('max_states')}); {self._instead()}"
@@ -179,10 +179,10 @@ class Following:
 
     def take(self, line: str) -> str:
         """Go where a line leads, without advice; the line in full. Raises StateError."""
-        begun = self.words.begin(line)
-        if begun is not None:
-            self.positions, self.events = [begun], []
-            return self.words.say(begun)
+        start = self.words.begin(line)
+        if start is not None:
+            self.positions, self.events = [start], []
+            return self.words.say(start)
         event, after = self.words.read(self.here, line)
         self.positions.append(after)
         self.events.append(event)
@@ -199,8 +199,8 @@ class Following:
             case "state":
                 text = self.words.say(self.here)
             case "help":
-                wide = max(len(form) for form, _ in (*self.words.words, *WORDS))
-                text = "\n".join(f"{a:{wide}}  {b}" for a, b in (*self.words.words, *WORDS))
+                width = max(len(form) for form, _ in (*self.words.words, *WORDS))
+                text = "\n".join(f"{a:{width}}  {b}" for a, b in (*self.words.words, *WORDS))
                 if not self.positions:
                     return Said(text, None, {}, {})
             case _:
@@ -222,17 +222,17 @@ class Following:
         return Said(text, up, self.game.describe(at.state), desks, note, advice, unpriced)
 
 
-def advice_at(table: Lookup, there: Moves, names: Sequence[str]) -> Advice:
+def advice_at(table: Lookup, at: Moves, names: Sequence[str]) -> Advice:
     """What to do at a state, in the players' names."""
-    answer = there.answer
-    costs = {move.action.name: move.cost or 0.0 for move in there.moves}
+    answer = at.answer
+    costs = {move.action.name: move.cost or 0.0 for move in at.moves}
     choices = tuple(
         Choice(named(each.name, names), each.value, costs.get(each.name, 0.0))
         for each in answer.actions
     )
     return Advice(
         answer.best and named(answer.best, names), answer.margin, answer.toss_up, answer.value,
-        choices, named(reason(table, there), names), answer.error, answer.source,
+        choices, named(reason(table, at), names), answer.error, answer.source,
         answer.margin_class,
     )  # fmt: skip
 
@@ -240,9 +240,9 @@ def advice_at(table: Lookup, there: Moves, names: Sequence[str]) -> Advice:
 def named(text: str, names: Sequence[str]) -> str:
     """A text with the players' names for their numbers: ``passing to Michael``."""
 
-    def name(found: re.Match[str]) -> str:
-        at = int(found[1] or found[2]) - 1
-        return names[at] if 0 <= at < len(names) else found[0]
+    def name(match: re.Match[str]) -> str:
+        at = int(match[1] or match[2]) - 1
+        return names[at] if 0 <= at < len(names) else match[0]
 
     return re.sub(r"\bplayer (\d+)\b|(?<=\bto )(\d+)\b", name, text)
 
@@ -252,8 +252,8 @@ def payoffs_said(game: Game, names: Iterable[str], value: Iterable[float]) -> st
     payoffs = Payoffs(game.payoff_name, game.pays_chances)
     if payoffs.dollars or game.payoff_name == "chance to win":
         return "; ".join(payoffs.of(*each) for each in zip(names, value, strict=True))
-    said = ", ".join(f"{name} {paid:,.6g}" for name, paid in zip(names, value, strict=True))
-    return f"{game.payoff_name}: {said}"
+    text = ", ".join(f"{name} {paid:,.6g}" for name, paid in zip(names, value, strict=True))
+    return f"{game.payoff_name}: {text}"
 
 
 def in_words(said: Said, game: Game) -> list[str]:

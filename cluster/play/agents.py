@@ -79,19 +79,19 @@ def _one_each(
     agents: str | Sequence[AgentLike], count: int, argument: str, who: str
 ) -> list[AgentLike]:
     """So many agents, of one for all or one for each. Raises OptionError for another number."""
-    each = split(agents, argument)
-    if len(each) not in (1, count):
+    items = split(agents, argument)
+    if len(items) not in (1, count):
         raise OptionError(
-            f"{option(argument)}: {many(len(each), 'name')}, and {who}; give one for all or one "
+            f"{option(argument)}: {many(len(items), 'name')}, and {who}; give one for all or one "
             "for each"
         )
-    return each * count if len(each) == 1 else each
+    return items * count if len(items) == 1 else items
 
 
 def check(game: Game, agents: str | Sequence[AgentLike], opener: Opener) -> None:
     """Raises OptionError for an agent that there is not, unless their number is wrong as well."""
-    each = split(agents)
-    for agent in each if len(each) in (1, game.players) else ():
+    items = split(agents)
+    for agent in items if len(items) in (1, game.players) else ():
         _player(game, agent, opener, "agents")
 
 
@@ -100,8 +100,8 @@ def for_players(
 ) -> tuple[list[str], list[str | Agent | Policy]]:
     """The names, one a player, and what `solver.policy.evaluate` takes for them."""
     who = f"{game.board.game} has {many(game.players, 'player')}"
-    each = _one_each(agents, game.players, "agents", who)
-    return list(map(name_of, each)), [_player(game, agent, opener, "agents") for agent in each]
+    seats = _one_each(agents, game.players, "agents", who)
+    return list(map(name_of, seats)), [_player(game, agent, opener, "agents") for agent in seats]
 
 
 def opponents(
@@ -113,9 +113,9 @@ def opponents(
     if not others and against is not None:
         raise OptionError(f"{option(argument)}: {game.board.game} has one player; leave it out")
     agents = OPTIMAL if against is None else against
-    each = _one_each(agents, others, argument, f"you have {many(others, 'opponent')}")
+    seats = _one_each(agents, others, argument, f"you have {many(others, 'opponent')}")
     players: list[tuple[str, Decider | None]] = []
-    for agent in each:
+    for agent in seats:
         if agent == BEST_RESPONSE:
             raise OptionError(
                 f"{option(argument)}: {agent} has to know beforehand how you will play; {OPTIMAL} "
@@ -180,12 +180,12 @@ class Frequencies:
     def chances(self, states: Ints, player: int) -> Floats:
         """(n,) the chance of the kind of action at states (n, fields); NaN where `otherwise`
         says."""
-        found = np.stack([column(states, player) for column in self.columns.values()], 1)
-        off = np.maximum(self.low - found[:, None], 0) + np.maximum(found[:, None] - self.high, 0)
+        values = np.stack([column(states, player) for column in self.columns.values()], 1)
+        off = np.maximum(self.low - values[:, None], 0) + np.maximum(values[:, None] - self.high, 0)
         near = np.ones(off.shape[:2], bool)  # (n, k)
         for column in reversed(range(len(self.columns))):
-            each = np.where(near, off[:, :, column], FAR)
-            near &= each == each.min(axis=1, keepdims=True)
+            distances = np.where(near, off[:, :, column], FAR)
+            near &= distances == distances.min(axis=1, keepdims=True)
         row = near.argmax(axis=1)
         says: Floats = self.chance[row]
         if self.otherwise is not None:
@@ -194,19 +194,19 @@ class Frequencies:
 
     def decide(self, game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
         """As a `Decider`."""
-        says, found = self.chances(states, player), list[Floats]()
-        for x, own in enumerate(actions):
-            kind = np.array([self.turning.takes(game.action_name(int(a))) for a in own])
+        says, lotteries = self.chances(states, player), list[Floats]()
+        for x, choices in enumerate(actions):
+            kind = np.array([self.turning.takes(game.action_name(int(a))) for a in choices])
             if np.isnan(says[x]) or kind.all() or not kind.any():
-                found.append(self._elsewhere(game, player, states[x : x + 1], own))
+                lotteries.append(self._elsewhere(game, player, states[x : x + 1], choices))
                 continue
-            found.append(np.where(kind, says[x] / kind.sum(), (1 - says[x]) / (~kind).sum()))
-        return found
+            lotteries.append(np.where(kind, says[x] / kind.sum(), (1 - says[x]) / (~kind).sum()))
+        return lotteries
 
-    def _elsewhere(self, game: Game, player: int, state: Ints, own: Ints) -> Floats:
+    def _elsewhere(self, game: Game, player: int, state: Ints, actions: Ints) -> Floats:
         if self.otherwise is not None:
-            return self.otherwise(game, player, state, [own])[0]
-        return np.eye(1, len(own))[0]
+            return self.otherwise(game, player, state, [actions])[0]
+        return np.eye(1, len(actions))[0]
 
 
 def read_frequencies(game: Game, path: Path) -> Policy:
@@ -265,15 +265,15 @@ class _Reader:
             if len(fields) != len(head):
                 right = f"expected {len(head)}: {', '.join(head)}"
                 raise self.fault(f"{many(len(fields), 'field')}; {right}")
-            said = dict(zip(head, fields, strict=True))
-            spans.append([self._span(name, said[name]) for name in names])
-            of = self._count(OF, said[OF], 1, "times")
-            chances.append(self._count(does, said[does], 0, f"of {of}", of) / of)
+            cells = dict(zip(head, fields, strict=True))
+            spans.append([self._span(name, cells[name]) for name in names])
+            of = self._count(OF, cells[OF], 1, "times")
+            chances.append(self._count(does, cells[does], 0, f"of {of}", of) / of)
         if not spans:
             raise OptionError(f"{self.path}: no row; write {self._example()}")
-        low, high = (np.array([[s[end] for s in row] for row in spans]) for end in (0, 1))
+        lower, upper = (np.array([[s[end] for s in row] for row in spans]) for end in (0, 1))
         columns = {name: self.columns[name] for name in names}
-        return Frequencies(self.turning, columns, low, high, np.array(chances), otherwise)
+        return Frequencies(self.turning, columns, lower, upper, np.array(chances), otherwise)
 
     def _columns(self, head: Sequence[str]) -> list[str]:
         does, known = self.turning.does, [*self.columns, self.turning.does, OF]
@@ -285,16 +285,16 @@ class _Reader:
         names = [name for name in head if name in self.columns]
         missing = [name for name in (does, OF) if name not in head]
         if missing or not names:
-            said = missing[0] if missing else " or ".join(self.columns)
-            raise self.fault(f"no column {said}; write {self._example()}")
+            needed = missing[0] if missing else " or ".join(self.columns)
+            raise self.fault(f"no column {needed}; write {self._example()}")
         return names
 
     def _example(self) -> str:
         return f"a line {','.join((*self.columns, self.turning.does, OF))}, then such rows"
 
     def _span(self, name: str, word: str) -> tuple[int, int]:
-        found = _SPAN.fullmatch(word)
-        low, dots, high = found.groups("") if found else ("", "", "")
+        match = _SPAN.fullmatch(word)
+        low, dots, high = match.groups("") if match else ("", "", "")
         if not (low or high) or not (dots or low == word):
             right = "write a number or a span: 500, 500..2500, ..0, 500.."
             raise self.fault(f"{name}: {show(word)} is neither a number nor a span; {right}")
@@ -305,8 +305,8 @@ class _Reader:
 
     def _count(self, name: str, word: str, low: int, what: str, high: int = 10**9) -> int:
         if not re.fullmatch(r"\d{1,9}", word) or not low <= int(word) <= high:
-            most = f" to {high}" if high < 10**9 else " or more"
-            raise self.fault(f"{name}: {show(word)} {what}; expected a whole number, {low}{most}")
+            bounds = f" to {high}" if high < 10**9 else " or more"
+            raise self.fault(f"{name}: {show(word)} {what}; expected a whole number, {low}{bounds}")
         return int(word)
 
     def _otherwise(self, fields: Sequence[str]) -> Decider:
@@ -314,9 +314,9 @@ class _Reader:
             raise self.fault(f"{ELSE}: {many(len(fields) - 1, 'field')}; write {ELSE},AGENT")
         if fields[1] == RANDOM:
             return asking(random_player)
-        known = agents_of(self.game)
-        if fields[1] not in known:  # nor what would have to be solved
-            right = nearest(fields[1], [RANDOM, *known])
-            raise self.fault(f"{ELSE}: no agent {show(fields[1])} here; {right}")
-        agent = known[fields[1]]
+        agents = agents_of(self.game)
+        if fields[1] not in agents:  # nor what would have to be solved
+            hint = nearest(fields[1], [RANDOM, *agents])
+            raise self.fault(f"{ELSE}: no agent {show(fields[1])} here; {hint}")
+        agent = agents[fields[1]]
         return agent.decide if isinstance(agent, Policy) else asking(agent)

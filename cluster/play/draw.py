@@ -168,8 +168,8 @@ def _dot(game: Game, diagram: Diagram, title: str, how: DrawingOptions) -> graph
             "counts": f"{edge.action}\n{edge.chance * rolls:.0f}",
             "chances": f"{edge.action}\n{edge.chance:.4g}",
         }[how.labels]
-        said = {"label": graphviz.escape(text).replace("\n", "\\n")} if text else {}
-        picture.edge(str(edge.source), str(edge.target), **said)
+        label = {"label": graphviz.escape(text).replace("\n", "\\n")} if text else {}
+        picture.edge(str(edge.source), str(edge.target), **label)
     return picture
 
 

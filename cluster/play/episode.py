@@ -138,8 +138,8 @@ def read_script(file: str | os.PathLike[str]) -> Script:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        known = nearest(os.fspath(file), episodes())
-        raise OptionError(f"{file}: no such file of a game that is written down; {known}") from None
+        hint = nearest(os.fspath(file), episodes())
+        raise OptionError(f"{file}: no such file of a game that is written down; {hint}") from None
     except (OSError, UnicodeDecodeError):
         raise OptionError(f"{file}: cannot be read; expected a file of an episode") from None
     heads: dict[str, str] = {}
@@ -147,17 +147,17 @@ def read_script(file: str | os.PathLike[str]) -> Script:
     lines: list[tuple[int, str]] = []
     for number, raw in enumerate(text.splitlines(), start=1):
         line = raw.partition("#")[0].strip()
-        found = None if lines else re.fullmatch(r"(\w+):\s*(.*)", line)
-        if found is None:
+        head = None if lines else re.fullmatch(r"(\w+):\s*(.*)", line)
+        if head is None:
             lines += [(number, line)] if line else []
-        elif found[1].lower() not in HEADS:
-            said = nearest(found[1], HEADS)
-            raise OptionError(f"{file}, line {number}: unknown head '{found[1]}'; {said}")
-        elif found[1].lower() == "set":
+        elif head[1].lower() not in HEADS:
+            expected = nearest(head[1], HEADS)
+            raise OptionError(f"{file}, line {number}: unknown head '{head[1]}'; {expected}")
+        elif head[1].lower() == "set":
             where = f"{file}, line {number}: "
-            settings |= pairs(found[2].split(), OptionError, where, "NAME=VALUE")
+            settings |= pairs(head[2].split(), OptionError, where, "NAME=VALUE")
         else:
-            heads[found[1].lower()] = found[2]
+            heads[head[1].lower()] = head[2]
     title, board = heads.get("title", ""), heads.get("board")
     return Script(os.fspath(file), tuple(lines), title, board, settings)
 
@@ -167,7 +167,7 @@ def replay(following: Following, script: Script, skip: int = 0) -> Episode:
 
     Raises the RequestError of a line that can not be, with its number.
     """
-    told: list[tuple[int, str, Position | None, Event | None]] = []
+    events: list[tuple[int, str, Position | None, Event | None]] = []
     for number, line in script.lines:
         before = following.positions[-1] if following.positions else None
         count = len(following.events)
@@ -176,11 +176,11 @@ def replay(following: Following, script: Script, skip: int = 0) -> Episode:
         except RequestError as error:
             raise type(error)(f"line {number}: '{shorten(line, 60)}': {error}") from None
         happened = following.events[-1] if len(following.events) > count else None
-        told.append((number, text, before if happened else None, happened))
+        events.append((number, text, before if happened else None, happened))
     last, game = following.here, following.game
-    choices = [at for at in told if at[2] is not None and _has_choice(game, at[2])]
+    choices = [at for at in events if at[2] is not None and _has_choice(game, at[2])]
     skipped = {at[0] for at in choices[:skip]}
-    lines = [_priced(following, *at, at[0] in skipped) for at in reversed(told)][::-1]
+    lines = [_priced(following, *at, at[0] in skipped) for at in reversed(events)][::-1]
     return Episode(
         origin_of(game), script.title or script.name, game.payoff_name, game.pays_chances,
         {name: following.words.desk(last, i) for i, name in enumerate(last.names)},
@@ -209,36 +209,36 @@ def _priced(
     if at is None or event is None:
         return Decided(number, text)
     game, names = following.game, at.names
-    taken = named(game.action_name(event.action), names)
+    action = named(game.action_name(event.action), names)
     bare = Decided(number, text, names[at.up], state=game.describe(at.state))
     choice = _has_choice(game, at)
     if choice:
-        bare = replace(bare, action=taken, unpriced="it is skipped")
+        bare = replace(bare, action=action, unpriced="it is skipped")
     if skipped:
         return bare
     try:
-        table, there = following.prices.at(at.state)
+        table, at_state = following.prices.at(at.state)
     except SearchLimitError as error:
         return replace(bare, unpriced=str(error) if choice else None)
     if not choice:
-        return replace(bare, value=there.answer.value or None)
-    advice = advice_at(table, there, names)
+        return replace(bare, value=at_state.answer.value or None)
+    advice = advice_at(table, at_state, names)
     if advice.margin_class is not None:
-        said = f"best is {advice.best_by_class}; the table stores decisions without payoffs"
-        return replace(bare, best=advice.best, why=advice.why, unpriced=said)
+        why = f"best is {advice.best_by_class}; the table stores decisions without payoffs"
+        return replace(bare, best=advice.best, why=advice.why, unpriced=why)
     costs = {each.action: each.cost for each in advice.choices}
-    if taken not in costs:  # level in units, and not in dollars
+    if action not in costs:  # level in units, and not in dollars
         return replace(bare, unpriced=f"{game.say(at.state)}, rounded to units, does not allow it")
     return replace(
-        bare, best=advice.best, cost=costs[taken], worst=max(costs.values()),
+        bare, best=advice.best, cost=costs[action], worst=max(costs.values()),
         toss_up=advice.toss_up, why=advice.why, value=advice.value, unpriced=None,
     )  # fmt: skip
 
 
 def _accuracy(player: str, lines: Sequence[Decided]) -> Accuracy:
-    own = [each for each in lines if each.player == player and each.action is not None]
-    costs = [(each.cost, each.worst or 0.0) for each in own if each.cost is not None]
+    decisions = [each for each in lines if each.player == player and each.action is not None]
+    costs = [(each.cost, each.worst or 0.0) for each in decisions if each.cost is not None]
     cost, worst = sum(cost for cost, _ in costs), sum(worst for _, worst in costs)
     share = None if not costs else 1 - cost / worst if worst else 1.0
     best = sum(not cost for cost, _ in costs)
-    return Accuracy(player, len(own), len(costs), best, float(cost), share)
+    return Accuracy(player, len(decisions), len(costs), best, float(cost), share)

@@ -140,9 +140,9 @@ def evaluated(
     the others, who are A. Raises OptionError for what is no agent, or not known of these;
     SearchLimitError.
     """
-    each = split(agents)
-    if len(each) == 2 < game.players and each[1] == BEST_RESPONSE:
-        agents, options = each[:1], replace(options, gain=True)
+    items = split(agents)
+    if len(items) == 2 < game.players and items[1] == BEST_RESPONSE:
+        agents, options = items[:1], replace(options, gain=True)
     root = starts_at(root)
     more = options.gain or options.exact or options.moves or options.distribution
     if _is_start(game, root) and not more:
@@ -151,22 +151,22 @@ def evaluated(
             return quick
     names, profile = for_players(game, agents, opener)
     exact = _fraction(game, names[0], root) if options.exact else None
-    optimal, most = None, options.max_states
+    optimal, max_states = None, options.max_states
     if len(root.states) > 1:
-        _refuse_far_too_many(game, root, most)
+        _refuse_far_too_many(game, root, max_states)
     if options.moves or OPTIMAL in names:
-        optimal = Graph(game, max_states=most)
+        optimal = Graph(game, max_states=max_states)
         optimal.solve(root.states)
-    found = evaluate_profile(game, root, profile, max_states=most, optimal=optimal)
+    result = evaluate_profile(game, root, profile, max_states=max_states, optimal=optimal)
     gains: list[float] = []
     for player in range(game.players) if options.gain else ():
-        other = [*profile[:player], BEST_RESPONSE, *profile[player + 1 :]]
-        best = evaluate_profile(game, root, other, max_states=most, optimal=optimal)
-        error = game.float64_error + best.error + found.error
-        gains.append(gain_of(best.value[player], found.value[player], error))
+        deviation = [*profile[:player], BEST_RESPONSE, *profile[player + 1 :]]
+        best = evaluate_profile(game, root, deviation, max_states=max_states, optimal=optimal)
+        error = game.float64_error + best.error + result.error
+        gains.append(gain_of(best.value[player], result.value[player], error))
     loss, count, moves = None, None, None
     if options.moves and optimal is not None:
-        costly = costly_moves(found, optimal)
+        costly = costly_moves(result, optimal)
         loss, count = float((costly.reach * costly.regret).sum()), len(costly.regret)
         moves = tuple(
             Costly(
@@ -176,35 +176,35 @@ def evaluated(
             for i in range(min(options.moves, count))
         )  # fmt: skip
     return Evaluated(
-        origin_of(game), tuple(names), tuple(found.value.tolist()), len(found.chain.keys), exact,
+        origin_of(game), tuple(names), tuple(result.value.tolist()), len(result.chain.keys), exact,
         tuple(gains) if options.gain else None, loss, count, moves,
-        counts_of(distribution(found.chain, found.starts)) if options.distribution else None,
+        counts_of(distribution(result.chain, result.starts)) if options.distribution else None,
     )  # fmt: skip
 
 
 def _is_start(game: Game, root: Starts) -> bool:
-    own = game.start()
-    return own is not None and len(root.states) == 1 and bool((own == root.states[0]).all())
+    start = game.start()
+    return start is not None and len(root.states) == 1 and bool((start == root.states[0]).all())
 
 
-def _refuse_far_too_many(game: Game, root: Starts, most: int) -> None:
+def _refuse_far_too_many(game: Game, root: Starts, max_states: int) -> None:
     """Raises SearchLimitError where it can soon be told that far more states than `most` lie below
     the likeliest of many starts."""
-    below = far_more_than(game, root.states[np.argmax(root.chances)], most)
+    below = far_more_than(game, root.states[np.argmax(root.chances)], max_states)
     if below:
         lower = states_to_copy(game)
         raise SearchLimitError(
             f"board {game.board.name}: more than {sentences.counted(below, 'state')} lie below one "
             f"of the {len(root.states):,} in which a play may begin, and "
-            f"{option('max_states')} is {most:,}; {on_command_line('run: luckbase ')}simulate"
+            f"{option('max_states')} is {max_states:,}; {on_command_line('run: luckbase ')}simulate"
             + (f", or begin lower, as {lower}" if lower else "")
         )
 
 
-def gain_of(best: float, own: float, error: float) -> float:
+def gain_of(best: float, value: float, error: float) -> float:
     """What a best response gains. It can not lose: what is below 0 by no more than `error` is 0,
     and what is by more is said, as something is wrong then."""
-    gain = float(best - own)
+    gain = float(best - value)
     return 0.0 if -error <= gain < 0 else gain
 
 
@@ -217,8 +217,8 @@ def _quick(game: Game, agents: list[AgentLike], facts: bool) -> Evaluated | None
     value = None if forms is None else forms.value(names)
     if forms is None or value is None:
         if facts:
-            said = f"{option('facts')}: {game.board.game} has none on these agents; leave it out"
-            raise OptionError(said)
+            error = f"{option('facts')}: {game.board.game} has none on these agents; leave it out"
+            raise OptionError(error)
         return None
     listed = tuple(forms.facts(names)) if facts else None
     return Evaluated(origin_of(game), tuple(names), tuple(value), facts=listed)
@@ -259,19 +259,19 @@ def matrix_of(
     """Each agent as player 1 (rows) against each as player 2 (columns). Raises OptionError where
     the game is not one of two."""
     if game.players != 2:
-        said = f"for games of two, and {game.board.game} has {game.players}"
-        raise OptionError(f"{option('matrix')}: {said}")
+        why = f"for games of two, and {game.board.game} has {game.players}"
+        raise OptionError(f"{option('matrix')}: {why}")
     root = starts_at(root)
-    every, at_start, values = split(agents), _is_start(game, root), []
-    for first in every:
+    rivals, at_start, values = split(agents), _is_start(game, root), []
+    for first in rivals:
         row = []
-        for second in every:
+        for second in rivals:
             names = [first, second]
-            found: Any = _quick(game, names, facts=False) if at_start else None
-            found = found or evaluate_profile(game, root, for_players(game, names, opener)[1])
-            row.append(float(found.value[0]))
+            result: Any = _quick(game, names, facts=False) if at_start else None
+            result = result or evaluate_profile(game, root, for_players(game, names, opener)[1])
+            row.append(float(result.value[0]))
         values.append(tuple(row))
-    return Matrix(origin_of(game), tuple(map(name_of, every)), tuple(values))
+    return Matrix(origin_of(game), tuple(map(name_of, rivals)), tuple(values))
 
 
 # --- by Monte Carlo ------------------------------------------------------------------------------
@@ -306,14 +306,14 @@ def simulated(
     """
     names, profile = for_players(game, agents, opener)
     root, tally = starts_at(root), Tally(game) if spread else None
-    root, share = _held_starts(root, profile)
+    root, share = _known_starts(root, profile)
     quick = _quick(game, split(agents), facts=False) if _is_start(game, root) else None
     exact = None if quick is None else quick.value
     try:
-        found = evaluate_profile(game, root, profile, max_states=max_states)
-        exact = tuple(found.value.tolist())
+        result = evaluate_profile(game, root, profile, max_states=max_states)
+        exact = tuple(result.value.tolist())
         started = time.perf_counter()
-        played = simulate(found.chain, games, seed, cores(), found.starts, tally)
+        played = simulate(result.chain, games, seed, cores(), result.starts, tally)
     except SearchLimitError:
         if OPTIMAL in names or BEST_RESPONSE in names:
             raise OptionError(
@@ -330,17 +330,17 @@ def simulated(
     )  # fmt: skip
 
 
-def _held_starts(root: Starts, profile: Sequence[Any]) -> tuple[Starts, float | None]:
+def _known_starts(root: Starts, profile: Sequence[Any]) -> tuple[Starts, float | None]:
     """Of several starts those at which all tables of a profile have decisions, and how likely these
     are; None where that is all of them, or none."""
-    there = np.ones(len(root.states), bool)
-    for agent in profile if len(there) > 1 else ():
+    known = np.ones(len(root.states), bool)
+    for agent in profile if len(known) > 1 else ():
         if isinstance(agent, Policy) and agent.holds is not None:
-            there &= agent.holds(root.states)
-    share = float(root.chances[there].sum())
-    if there.all() or not share:
+            known &= agent.holds(root.states)
+    share = float(root.chances[known].sum())
+    if known.all() or not share:
         return root, None
-    return Starts(root.states[there], root.chances[there] / share), share
+    return Starts(root.states[known], root.chances[known] / share), share
 
 
 def errors_off(mean: float, exact: float, error: float) -> str:

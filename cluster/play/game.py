@@ -181,11 +181,11 @@ class Play:
         talk, reply = self.talk(), None
         while True:
             try:
-                said = talk.send(reply)
+                line = talk.send(reply)
             except StopIteration:
                 return lines
-            reply = answer(self) if isinstance(said, Question) else None
-            lines.append(said.prompt if isinstance(said, Question) else said)
+            reply = answer(self) if isinstance(line, Question) else None
+            lines.append(line.prompt if isinstance(line, Question) else line)
 
     @property
     def names(self) -> list[str]:
@@ -201,13 +201,13 @@ class Play:
         be told from the best."""
         at_once, me = self.matrix_game, self.person
         if at_once is None:
-            own = self.table.action_values(self.edges).values[:, me]
-            top, slack, chances = own.max(), self.slack, [None] * len(own)
+            values = self.table.action_values(self.edges).values[:, me]
+            top, slack, chances = values.max(), self.slack, [None] * len(values)
         else:
-            own, top = at_once.against[me], at_once.values[me]
+            values, top = at_once.against[me], at_once.values[me]
             slack, chances = self.slack + at_once.gap, at_once.lotteries[me].tolist()
-        lost = np.where(top - own > slack, top - own, 0.0).tolist()
-        return list(map(Offer, self.names, own.tolist(), lost, chances))
+        costs = np.where(top - values > slack, top - values, 0.0).tolist()
+        return list(map(Offer, self.names, values.tolist(), costs, chances))
 
     # --- the talk ------------------------------------------------------------------------------
 
@@ -242,23 +242,23 @@ class Play:
     def _take(self, action: int) -> str:
         """Go where chance leads after an action; the line that says so."""
         before, state = self.shown, self.state
-        own = np.ascontiguousarray(self.edges.children[self.edges.actions == action])
+        children = np.ascontiguousarray(self.edges.children[self.edges.actions == action])
         nobody = self.edges.kinds[0] == CHANCE and self.edges.actors[0] < 0
         self._step(action)
         # Where both choose at once the action of a chance state is a joint one like any other.
         name = "" if self.game.simultaneous else self.game.action_name(-1 if nobody else action)
-        at = int(np.argmax((own == self.state).all(axis=1)))
-        names = self.game.own(Drawing).outcome_names(state, action, own)
-        said = sentences.exclaimed(names[at] or "")
+        at = int(np.argmax((children == self.state).all(axis=1)))
+        names = self.game.own(Drawing).outcome_names(state, action, children)
+        outcome = sentences.exclaimed(names[at] or "")
         if self.edges.kinds[0] != TERMINAL:
             numbers = changed(self.game, before, self.shown) or "nothing changes"
-            said = f"{said} ({numbers})" if said else numbers
-        return f"  {name}{': ' if name and said else ''}{said}"
+            outcome = f"{outcome} ({numbers})" if outcome else numbers
+        return f"  {name}{': ' if name and outcome else ''}{outcome}"
 
     def _step(self, action: int) -> Floats:
         """Go where chance leads after an action; what that paid, float64 (players,)."""
-        own = np.flatnonzero(self.edges.actions == action)
-        edge = own[self.draw(self.edges.weights[own])]
+        edges = np.flatnonzero(self.edges.actions == action)
+        edge = edges[self.draw(self.edges.weights[edges])]
         paid: Floats = self.edges.rewards[edge]
         self.returns += paid
         self._expand(self.edges.children[edge])
@@ -302,23 +302,23 @@ class Play:
         """What each choice is worth and costs; where both choose at once its chance."""
         at_once, width = self.matrix_game, max(len(offer.action) for offer in offers)
         chance = self.game.pays_chances
-        said = [
+        costs = [
             f"costs {sentences.cost(offer.cost, chance)}" if offer.cost else "best"
             for offer in offers
         ]
         values = [f"{offer.value:z.6f}" for offer in offers]
         rows = [f"    {offer.action:{width}}  " for offer in offers]
         if at_once is None:
-            rows = list(map("{}{}  {}".format, rows, values, said))
+            rows = list(map("{}{}  {}".format, rows, values, costs))
             return [f"  {self.game.payoff_name}, at {sentences.fields(self.shown)}:", *rows]
-        widths = max(map(len, values)), max(map(len, said))
+        widths = max(map(len, values)), max(map(len, costs))
         value = at_once.values[self.person]
         return [
             f"  {self.game.payoff_name}: {value:z.6f} for optimal play; by choice, against the "
             "other's, and its chance in yours:",
             *(
                 f"{row}{value:>{widths[0]}}  {text:{widths[1]}}  chance {offer.chance:.6f}"
-                for row, value, text, offer in zip(rows, values, said, offers, strict=True)
+                for row, value, text, offer in zip(rows, values, costs, offers, strict=True)
             ),
         ]
 
@@ -326,22 +326,22 @@ class Play:
         """A state in which both choose at once; whether the person stayed."""
         at = self.matrix_game
         assert at is not None
-        me, other = self.person, 1 - self.person
-        names, rival = at.names[me], self.seats[other]
+        me, opponent = self.person, 1 - self.person
+        names, rival = at.names[me], self.seats[opponent]
         yield f"you and {rival.name} choose at once: {sentences.fields(self.shown)}"
         taken = (yield from self._ask()) if len(names) > 1 else 0
         if taken is None:
             return False
-        lottery = at.lotteries[other]
+        lottery = at.lotteries[opponent]
         if rival.decide is not None:
-            inputs = self.state.reshape(1, -1), [at.actions[other]]
-            lottery = rival.decide(self.game, other, *inputs)[0]
+            inputs = self.state.reshape(1, -1), [at.actions[opponent]]
+            lottery = rival.decide(self.game, opponent, *inputs)[0]
         reply = self.draw(lottery) if len(lottery) > 1 else 0
         pair = (taken, reply) if me == 0 else (reply, taken)
         paid = float(self._step(int(at.actions[0][pair[0]] * JOINT + at.actions[1][pair[1]]))[me])
         gets = f"; you {'lose' if paid < 0 else 'get'} {f'{abs(paid):.6g}' if paid else 'nothing'}"
         gets = gets if self.game.pays else ""
-        yield f"  you: {names[taken]}, {rival.name}: {at.names[other][reply]}{gets}"
+        yield f"  you: {names[taken]}, {rival.name}: {at.names[opponent][reply]}{gets}"
         return True
 
     def _result(self) -> str:
@@ -425,8 +425,8 @@ def _first_state(game: Game, draw: Draw, stored: Lookup | None) -> Ints:
         fine &= stored.lookup_or_backup(simplify(stored.game, states))[1]
     at = np.flatnonzero(fine)
     if not len(at):
-        said = "" if stored is None else stored.missing(states[0])
-        raise MissingTableError(f"{said}; say where to start, as {option('start')}"
+        why = "" if stored is None else stored.missing(states[0])
+        raise MissingTableError(f"{why}; say where to start, as {option('start')}"
                                 + on_command_line(" FIELD=VALUE", "={'field': value}"))  # fmt: skip
     return states[at[draw(chances[at])]]
 
@@ -444,10 +444,10 @@ def _who_decides(game: Game, root: Ints) -> int:
     for _ in range(LOOK_AHEAD):
         edges = expand(game, states)
         for x in range(len(states)):
-            own = edges.actions[edges.first[x] : edges.first[x + 1]]
+            actions = edges.actions[edges.first[x] : edges.first[x + 1]]
             if edges.kinds[x] == SIMULTANEOUS:
                 return first
-            if edges.kinds[x] == DECISION and (own != own[0]).any():
+            if edges.kinds[x] == DECISION and (actions != actions[0]).any():
                 return int(edges.actors[x])
         if not len(edges.children):
             break
@@ -481,13 +481,13 @@ def read_answer(names: Sequence[str], answer: str, *, at_once: bool) -> int | No
     """Which of the names an answer means, None if it is none or several: a name, a number from 1,
     or the beginning of one name; where both choose at once, whose names may end in numbers of their
     own, a name or the last word of one."""
-    said = " ".join(answer.lower().split())
-    if said in names:
-        return names.index(said)
+    text = " ".join(answer.lower().split())
+    if text in names:
+        return names.index(text)
     if at_once:
-        meant = [i for i, name in enumerate(names) if said == name.split()[-1]]
+        meant = [i for i, name in enumerate(names) if text == name.split()[-1]]
     else:
-        numbers = [i for i in range(len(names)) if said == str(i + 1)]
-        begun = [i for i, name in enumerate(names) if said and name.startswith(said)]
-        meant = numbers or begun
+        numbers = [i for i in range(len(names)) if text == str(i + 1)]
+        prefixed = [i for i, name in enumerate(names) if text and name.startswith(text)]
+        meant = numbers or prefixed
     return meant[0] if len(meant) == 1 else None

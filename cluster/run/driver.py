@@ -139,7 +139,7 @@ def solve_table(work: Work[S]) -> S:
     storage_at(table).check_writable()
     work.check_room(table)
     with lock(table, options.on_note) as mine:
-        machine.look_from_now()
+        machine.restart_memory_peak()
         parts = (part, *work.others)
         ledger, damaged = _open_ledger(game, table, parts, mine, check=options.check)
         if options.force:

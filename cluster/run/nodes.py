@@ -282,7 +282,7 @@ def run(
     if any(part is None for part in given):  # made again where it is refused
         raise PayoffsLostError("payoffs were lost with their machine; what was solved stays")
     job, files = _prepare(needed, content), dict(zip(sent, given, strict=False))
-    memory_used()  # from here on it is looked at
+    memory_used()  # from here on it is sampled
     rest, payoffs = iter(given[len(sent) :]), list[Any]()
     for count in pieces:
         first, *others = islice(rest, count)

@@ -16,7 +16,7 @@ import mmap, os, sys, time
 from multiprocessing import shared_memory
 import numpy as np
 from luckbase.cluster import machine
-from luckbase.cluster.machine import EVERY, look_from_now, memory_used
+from luckbase.cluster.machine import SAMPLE_SECONDS, restart_memory_peak, memory_used
 look, looks = machine._Peak._look, []
 machine._Peak._look = lambda peak: looks.append(look(peak))
 before = memory_used()
@@ -38,11 +38,11 @@ if sys.argv[1] == "file":
     there.sum()
 seen = len(looks)
 while len(looks) < seen + 2:
-    time.sleep(EVERY)
+    time.sleep(SAMPLE_SECONDS)
 if sys.argv[1] != "shared":
     del there
 after = memory_used()
-look_from_now()
+restart_memory_peak()
 anew = memory_used()
 print((after.own - before.own) >> 20, after.shared >> 20, (anew.own - before.own) >> 20)
 sys.stdout.flush()
