@@ -100,10 +100,10 @@ def make_plan(
         if i == 0 or below is None or index[below] != i - 1:
             starts.append(i)
             reads[i] += [] if below is None else [index[below]]
-    given = {piece for of in reads for piece in of}
+    pieces = {piece for of in reads for piece in of}
     chains = [range(*ends) for ends in pairwise([*starts, len(order)])]
     chain_of = [number for number, chain in enumerate(chains) for _ in chain]
-    gives = [tuple(p for i in chain for p in (~i, i) if p in given) for chain in chains]
+    gives = [tuple(p for i in chain for p in (~i, i) if p in pieces) for chain in chains]
     kept = [np.dtype(dense.plane_type).itemsize * sum(piece_sizes(layout, of)) for of in gives]
     rows_of, memory_of, shards = list(map(dense.rows, order)), list[int](), list[Shard]()
     bytes_a_row = full.BYTES_A_ROW[np.dtype(dense.payoff_type)]
@@ -118,8 +118,9 @@ def make_plan(
         read = {chain_of[max(piece, ~piece)] for i in chain for piece in reads[i]} - {number}
         name = " to ".join(dense.tier_name(order[i]) for i in dict.fromkeys((chain[0], chain[-1])))
         rows = sum(rows_of[i] for i in chain)
-        wide, memory = max(dense.most_threads(order[i]) for i in chain), max(memory_of[chain[0] :])
-        shards.append(Shard(number, name, tuple(sorted(read)), rows, memory, wide))
+        threads = max(dense.most_threads(order[i]) for i in chain)
+        memory = max(memory_of[chain[0] :])
+        shards.append(Shard(number, name, tuple(sorted(read)), rows, memory, threads))
     of_tier = [
         (*file_names(layout, tier), *(f.name for f in tier_files(dense, tier) if tier in paid))
         for tier in order
@@ -180,13 +181,13 @@ def _paid_tiers(layout: DecisionLayout[Any], payoffs_of: str | None) -> set[Any]
             )
         return named
     level = {tier: next(iter(of.values()), 0) for tier, of in fields.items()}
-    found = set()
+    paid = set()
     for end in {min(level.values()), max(level.values())}:
         of = {tier for tier in order if level[tier] == end}
         bytes_a_row = full.BYTES_A_ROW[np.dtype(dense.payoff_type)]
         if bytes_a_row * sum(map(dense.rows, of)) < PAYOFF_BYTES:
-            found |= of
-    return found
+            paid |= of
+    return paid
 
 
 def planned(
@@ -200,7 +201,7 @@ def planned(
     side = slots_for(plan, budget, count)
     peak = plan.peak_memory(side) + (side - 1) * plan.kept_bytes
     pieces = zip(order, map(dense.rows, order), plan.memory_of, strict=True)
-    return full.said_of(dense, plan, pieces, results, peak, count, budget)
+    return full.planned_of(dense, plan, pieces, results, peak, count, budget)
 
 
 def slots_for(plan: full.Plan, memory: int, count: int) -> int:
@@ -227,7 +228,7 @@ class _Decisions(full.FullTable):
         super().__init__(layout.layout, options, plan)
         self.decisions, self.files = layout, len(plan.of_tier)
 
-    def there(self, ledger: Ledger) -> set[int]:
+    def committed_shards(self, ledger: Ledger) -> set[int]:
         return {i for i, names in enumerate(self.plan.files) if ledger.files.keys() >= {*names}}
 
     def report(self, table: Path, ledger: Ledger, goal: Goal) -> SolvedTiers:
@@ -255,9 +256,9 @@ class _Run(full.TierRun):
 
     def task(self, step: Solve) -> Task:
         plan, shard, chain = self.plan, self.plan.shards[step.shard], self.plan.chains[step.shard]
-        cores, there = min(step.cores, self.workers.widest), self.ledger.files
+        cores, committed = min(step.cores, self.workers.widest), self.ledger.files
         names = [
-            tuple(n for n in plan.of_tier[i] if n not in there) if step.commit else ()
+            tuple(n for n in plan.of_tier[i] if n not in committed) if step.commit else ()
             for i in chain
         ]
         gives = plan.gives[step.shard]
@@ -281,9 +282,9 @@ class _Run(full.TierRun):
             keys = {file.name: file.keys(number) for file in tier_files(self.layout, self.tiers[i])}
             for name in [name for name in self.plan.of_tier[i] if name in receipt.files]:
                 part = name.partition("/")[0]
-                every = (0, 0) if part == RUNS else key_range(number, rows)
+                whole_tier = (0, 0) if part == RUNS else key_range(number, rows)
                 seconds = receipt.solve_seconds * rows / max(1, total) if part == DECISIONS else 0.0
-                file, of_file = receipt.files[name], keys.get(name, every)
+                file, of_file = receipt.files[name], keys.get(name, whole_tier)
                 self.commits.add(file_entry(name, part, number, of_file, file, seconds))
 
     def count(self, receipt: Receipt) -> None:
@@ -326,8 +327,8 @@ class SolveChain(full.TierJob):
         layout, dense, order = self.layout, self.layout.layout, self.layout.tiers()
         dense.threads, kind = self.threads, dense.plane_type
         buffer = full.buffer if self.reuse else _fresh
-        given = np.empty(sum(piece_sizes(layout, self.gives)), kind) if out is None else out
-        read = self._pieces(self.gives, given)
+        outputs = np.empty(sum(piece_sizes(layout, self.gives)), kind) if out is None else out
+        read = self._pieces(self.gives, outputs)
         for gives, pieces in zip(self.reads, map(writable, payoffs), strict=True):
             read |= self._pieces(gives, pieces)
         index = {tier: i for i, tier in enumerate(order)}
@@ -336,33 +337,33 @@ class SolveChain(full.TierJob):
         most = [max((sizes[i] for i in self.tiers if (last - i) % 2 == turn), default=0)
                 for turn in (0, 1)]  # fmt: skip
         rooms = [buffer(f"payoffs {turn}", (most[turn],), kind) for turn in (0, 1)]
-        own: Floats | None = None
+        current: Floats | None = None
         seconds, files = 0.0, dict[str, FileReceipt]()
         with self.location.storage() as storage:
             for i, names in zip(self.tiers, self.names, strict=True):
                 started, tier = time.perf_counter(), order[i]
                 below = layout.below(tier)
                 if i == self.tiers[0] and below is not None:
-                    own = read[index[below]].reshape(dense.shape(below))
-                under = None if below is None else own
-                own = rooms[(last - i) % 2][: sizes[i]].reshape(dense.shape(tier))
+                    current = read[index[below]].reshape(dense.shape(below))
+                child_payoffs = None if below is None else current
+                current = rooms[(last - i) % 2][: sizes[i]].reshape(dense.shape(tier))
                 best = buffer("best", (dense.rows(tier),), np.int8)
                 margin = buffer("margin", best.shape) if self.margin and names else None
                 if margin is not None:
                     margin.fill(np.nan)
-                noted = Decisions(best, margin)
+                decisions = Decisions(best, margin)
                 faces = {child: read[~index[child]] for child in layout.faces_read(tier)}
-                error = layout.solve_tier(tier, own, under, faces, stop, noted)
+                error = layout.solve_tier(tier, current, child_payoffs, faces, stop, decisions)
                 if ~i in self.gives:
-                    layout.take_face(tier, own, read[~i])
+                    layout.take_face(tier, current, read[~i])
                 if i in self.gives:
-                    read[i][:] = own.reshape(-1)
+                    read[i][:] = current.reshape(-1)
                 seconds += time.perf_counter() - started
                 if names:
-                    files |= self._write(storage, tier, names, own, noted, error, stop)
+                    files |= self._write(storage, tier, names, current, decisions, error, stop)
             receipt = Receipt(shard=self.shard, solve_seconds=seconds, files=files)
             done = receipt.with_bytes(storage, self.location.mark)
-        yield given if self.keep else None
+        yield outputs if self.keep else None
         yield done
 
     def _pieces(self, gives: tuple[int, ...], together: Floats) -> dict[int, Floats]:

@@ -31,7 +31,7 @@ LOCK = "lock.json"
 LEASE, BEATS = 15.0, 3
 """Seconds that a holder may say nothing; how often they say something in that time."""
 WATCH_SECONDS = 0.25
-_held: set[str] = set()
+_nonces: set[str] = set()
 """Of the locks that this process holds or takes, their nonces."""
 
 
@@ -58,12 +58,12 @@ class Lock:
     @property
     def holder(self) -> str:
         """This process, for people."""
-        return _who(self._own)
+        return _describe(self._own)
 
     def take(self, on_note: Callable[[str], None] = lambda text: None) -> None:
         """Take it. Raises RequestError where somebody else holds it."""
         seen, until = "", 0.0
-        _held.add(str(self._own["nonce"]))  # before anybody of this process can read it
+        _nonces.add(str(self._own["nonce"]))  # before anybody of this process can read it
         while self.tag is None:
             try:
                 content, tag = self.storage.read_tagged(LOCK)
@@ -73,20 +73,20 @@ class Lock:
             if content == self._content():  # it is this one's that has been made
                 self.tag = tag
                 break
-            said = _said(content)
-            now, away = time.monotonic(), _is_gone(said)
+            record = _parse(content)
+            now, away = time.monotonic(), _is_gone(record)
             if not seen:
-                seen, until = tag, now + said.get("lease", self.lease)
+                seen, until = tag, now + record.get("lease", self.lease)
                 if away is None:
-                    on_note(f"it is held by {_who(said)}: waiting whether that still runs")
+                    on_note(f"it is held by {_describe(record)}: waiting whether that still runs")
             if away is False or (tag != seen and not away):
                 raise RequestError(
-                    f"{self.where}: another solve of this table is running: {_who(said)}"
+                    f"{self.where}: another solve of this table is running: {_describe(record)}"
                 )
             if away or now >= until:
-                self.epoch = said.get("epoch", 0) + 1
-                ended = away and (said.get("free") or not self.storage.anywhere)
-                self.lapsed = said.get("lapsed", False) or not ended
+                self.epoch = record.get("epoch", 0) + 1
+                ended = away and (record.get("free") or not self.storage.anywhere)
+                self.lapsed = record.get("lapsed", False) or not ended
                 self.tag = self.storage.put_if_match(LOCK, self._content(), tag)
                 seen = ""
             else:
@@ -102,23 +102,23 @@ class Lock:
 
     def check(self) -> None:
         """Raises RequestError where another has taken it over."""
-        said = dict[str, Any]()
+        record = dict[str, Any]()
         with suppress(FileNotFoundError):
-            said = _said(self.storage.read(LOCK))
-        if said.get("nonce") != self._own["nonce"]:
-            by = _who(said) if said else "somebody"
+            record = _parse(self.storage.read(LOCK))
+        if record.get("nonce") != self._own["nonce"]:
+            by = _describe(record) if record else "somebody"
             raise RequestError(f"{self.where}: another solve of this table has begun: {by}")
 
     def stop(self) -> None:
         """Say no more that this process holds it."""
         self._stop.set()
         self._thread.join()
-        _held.discard(str(self._own["nonce"]))
+        _nonces.discard(str(self._own["nonce"]))
 
     def _content(self, free: bool = False) -> bytes:
-        said = {"holder": None if free else self._own, "epoch": self.epoch, "beat": self.beat,
+        record = {"holder": None if free else self._own, "epoch": self.epoch, "beat": self.beat,
                 "lease": self.lease, "lapsed": self.lapsed}  # fmt: skip
-        return json.dumps(said).encode()
+        return json.dumps(record).encode()
 
     def _keep(self) -> None:
         while not self._stop.wait(self.lease / BEATS):
@@ -136,62 +136,62 @@ def suspended(storage: Storage) -> tuple[str, float] | None:
     """Who may yet live of those who held a table, for people, and the seconds since, by the clock
     of the place, the lock was changed; None where all have ended, or run on this machine."""
     try:
-        said = _said(storage.read(LOCK))
+        record = _parse(storage.read(LOCK))
     except FileNotFoundError:
         return None
-    if not said.get("lapsed") and _is_gone(said) is not None:
+    if not record.get("lapsed") and _is_gone(record) is not None:
         return None
     name = f".{LOCK}.{attempt()}"
     storage.put(name, b"")
     put_at = {each: stored.put_at for each, stored in storage.details(f".{LOCK}.").items()}
     storage.delete(name)
     then = [stored.put_at for stored in storage.details(LOCK).values()]
-    who = "an earlier solve of it" if said.get("free") else _who(said)
+    who = "an earlier solve of it" if record.get("free") else _describe(record)
     return who, put_at[name] - min(then, default=put_at[name])
 
 
 @contextmanager
 def lock(table: Path, on_note: Callable[[str], None] = lambda text: None) -> Iterator[Lock]:
     """One solve of a table at a time. Raises RequestError where another is running, with who."""
-    mine = Lock(storage_at(table), table)
-    mine.take(on_note)
+    lease = Lock(storage_at(table), table)
+    lease.take(on_note)
     try:
-        yield mine
+        yield lease
     finally:
-        mine.release()
+        lease.release()
 
 
-def _said(content: bytes) -> dict[str, Any]:
+def _parse(content: bytes) -> dict[str, Any]:
     """Who holds it, with `epoch` and `lease`; what cannot be read is held by somebody unknown."""
     with suppress(ValueError, KeyError, TypeError):
-        said = json.loads(content)
-        found: dict[str, Any] = {"epoch": int(said["epoch"]), "lease": float(said["lease"])}
-        found["lapsed"] = bool(said.get("lapsed"))
-        if said["holder"] is None:
-            return {**found, "free": True}
-        holder = said["holder"]
+        data = json.loads(content)
+        record: dict[str, Any] = {"epoch": int(data["epoch"]), "lease": float(data["lease"])}
+        record["lapsed"] = bool(data.get("lapsed"))
+        if data["holder"] is None:
+            return {**record, "free": True}
+        holder = data["holder"]
         names = "host", "machine", "started", "since"
-        found |= {name: str(holder[name]) for name in names}
-        return {**found, "process": int(holder["process"]), "nonce": str(holder.get("nonce", ""))}
+        record |= {name: str(holder[name]) for name in names}
+        return {**record, "process": int(holder["process"]), "nonce": str(holder.get("nonce", ""))}
     return {}
 
 
-def _is_gone(said: dict[str, Any]) -> bool | None:
+def _is_gone(record: dict[str, Any]) -> bool | None:
     """Whether who held it does not any more; None where that is not known here."""
-    if said.get("free"):
+    if record.get("free"):
         return True
     machine = _machine()
-    if not machine or said.get("machine") != machine:
+    if not machine or record.get("machine") != machine:
         return None
-    if _started(said["process"]) != said["started"]:
+    if _started(record["process"]) != record["started"]:
         return True
-    return said["process"] == os.getpid() and said["nonce"] not in _held  # could not be freed
+    return record["process"] == os.getpid() and record["nonce"] not in _nonces  # could not be freed
 
 
-def _who(said: dict[str, Any]) -> str:
-    if "process" not in said:
+def _describe(record: dict[str, Any]) -> str:
+    if "process" not in record:
         return "somebody whom its lock.json does not name"
-    return f"process {said['process']} on {said['host']} since {said['since']}"
+    return f"process {record['process']} on {record['host']} since {record['since']}"
 
 
 def _machine() -> str:

@@ -27,8 +27,8 @@ from typing import Any
 from luckbase.solver.errors import WorkerError
 from luckbase.solver.sentences import many, size
 
-LOOK_SECONDS = 1.0
-"""Between two looks at the nodes of a cluster."""
+POLL_SECONDS = 1.0
+"""Between two polls of the nodes of a cluster."""
 ALONE_SECONDS = 60.0
 """So long a cluster may have no node that can work before the solve gives up."""
 HEAD_SECONDS = 40.0
@@ -48,7 +48,7 @@ class Head:
         threading.Thread(target=self._ask, daemon=True, name="luckbase head").start()
 
     def _ask(self) -> None:
-        while not self._closed.wait(LOOK_SECONDS):
+        while not self._closed.wait(POLL_SECONDS):
             try:
                 self._answer = self._list()
             except Exception:  # as good as no answer
@@ -87,79 +87,79 @@ class Node:
 
 
 class Nodes:
-    """The machines, looked at every second; who comes and goes is noted."""
+    """The machines, polled every second; who comes and goes is noted."""
 
     def __init__(
         self, list_nodes: Callable[[], Any], on_note: Callable[[str], None], own: str = ""
     ) -> None:
         """list_nodes: as `ray.nodes`. own: Ray's id of this machine, where it is one of them."""
         self._list, self._on_note, self._own = list_nodes, on_note, own
-        self.there: dict[str, Node] = {}
-        self.gone: list[str] = []
-        self._looked = float("-inf")
-        self._some = self._fits = time.monotonic()
-        self.look()
+        self.by_id: dict[str, Node] = {}
+        self.departed: list[str] = []
+        self._polled = float("-inf")
+        self._worked = self._fits = time.monotonic()
+        self.refresh()
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Who is there now. Raises WorkerError where nobody has been for `ALONE_SECONDS`, or where
         the cluster has given this machine up."""
         now = time.monotonic()
-        if now - self._looked < LOOK_SECONDS:
+        if now - self._polled < POLL_SECONDS:
             return
-        self._looked, before, self.there = now, self.there, {}
-        for about in self._list():
-            node_id, resources = about["NodeID"], about["Resources"]
-            if node_id == self._own and not about["Alive"]:
+        self._polled, before, self.by_id = now, self.by_id, {}
+        for entry in self._list():
+            node_id, resources = entry["NodeID"], entry["Resources"]
+            if node_id == self._own and not entry["Alive"]:
                 raise WorkerError(
                     "the cluster has given up this machine's own Ray node; what was solved stays: "
                     "start Ray here again, and the same command goes on"
                 )
-            if about["Alive"] and resources.get("CPU"):
-                name = f"{about['NodeManagerHostname']} ({about['NodeManagerAddress']})"
-                node = self.there[node_id] = before.get(node_id) or Node(name)
+            if entry["Alive"] and resources.get("CPU"):
+                name = f"{entry['NodeManagerHostname']} ({entry['NodeManagerAddress']})"
+                node = self.by_id[node_id] = before.get(node_id) or Node(name)
                 node.slots, node.memory = int(resources["CPU"]), int(resources.get("memory", 0))
         for node_id, node in before.items():
-            if node_id not in self.there and not node.refused:
-                self.gone.append(node.name)
+            if node_id not in self.by_id and not node.refused:
+                self.departed.append(node.name)
                 self._on_note(f"node {node.name} is gone; its shards are solved elsewhere")
-        for node_id in self.there.keys() - before.keys() if before else ():
-            self._on_note(f"node {self.there[node_id].name} has joined")
+        for node_id in self.by_id.keys() - before.keys() if before else ():
+            self._on_note(f"node {self.by_id[node_id].name} has joined")
         if self.working:
-            self._some = now
-        elif now - self._some > ALONE_SECONDS or self.refused:
+            self._worked = now
+        elif now - self._worked > ALONE_SECONDS or self.refused:
             raise self._nobody()
 
-    def look_for(self, memory: int, cores: int) -> None:
-        """As `look`; raises WorkerError as well where for `ALONE_SECONDS` no node has had so many
+    def refresh_for(self, memory: int, cores: int) -> None:
+        """As `refresh`; raises WorkerError too where for `ALONE_SECONDS` no node has had so many
         bytes, or cores, which a task waits for: Ray says nothing of it."""
-        self.look()
+        self.refresh()
         fits = (node.memory >= memory and node.slots >= cores for node in self.working)
         if not memory or any(fits):
-            self._fits = self._looked
-        elif self._looked - self._fits > ALONE_SECONDS:
+            self._fits = self._polled
+        elif self._polled - self._fits > ALONE_SECONDS:
             needed = f"{size(memory)} and {many(cores, 'core')} for a shard"
             raise WorkerError(f"no node of the cluster is left that has {needed}; {STAYS}")
 
     @property
     def working(self) -> list[Node]:
         """Those that are not left out."""
-        return [node for node in self.there.values() if not node.refused]
+        return [node for node in self.by_id.values() if not node.refused]
 
     @property
     def refused(self) -> list[str]:
         """Those that are, by Ray's ids."""
-        return [node_id for node_id, node in self.there.items() if node.refused]
+        return [node_id for node_id, node in self.by_id.items() if node.refused]
 
     @property
     def unseeing(self) -> list[str]:
         """Those that do not see the table at which the search ends, by Ray's ids, where another
         that works does."""
-        blind = [node_id for node_id, node in self.there.items() if not node.sees]
+        blind = [node_id for node_id, node in self.by_id.items() if not node.sees]
         return blind if any(node.sees for node in self.working) else []
 
-    def see_not(self, node_id: str) -> None:
+    def mark_unseeing(self, node_id: str) -> None:
         """A node does not see the table at which the search ends."""
-        node = self.there.get(node_id)
+        node = self.by_id.get(node_id)
         if node is not None and node.sees:
             node.sees = False
             self._on_note(
@@ -169,7 +169,7 @@ class Nodes:
 
     def leave_out(self, node_id: str, name: str, why: str) -> None:
         """Give a node no more tasks. Raises WorkerError where that was the last one."""
-        node = self.there.setdefault(node_id, Node(name))
+        node = self.by_id.setdefault(node_id, Node(name))
         if not node.refused:
             node.refused = why
             self._on_note(f"node {node.name} is left out: it {why}")
@@ -177,8 +177,8 @@ class Nodes:
             raise self._nobody()
 
     def _nobody(self) -> WorkerError:
-        reasons = [f"{n.name} {n.refused}" for n in self.there.values() if n.refused]
-        last = f"the last was {self.gone[-1]}" if self.gone else "no node has a core"
+        reasons = [f"{n.name} {n.refused}" for n in self.by_id.values() if n.refused]
+        last = f"the last was {self.departed[-1]}" if self.departed else "no node has a core"
         why = "; ".join(reasons) or last
         return WorkerError(f"no node of the cluster is left that can work: {why}; {STAYS}")
 
@@ -199,12 +199,12 @@ class Environment:
 
     def differs_from(self, other: Environment) -> str:
         """What is different there, as a sentence has it; "" where nothing is."""
-        mine = dict(self.versions)
-        for name, there in other.versions:
-            if there == "":
-                return f"has no {name}; {mine[name]} is needed"
-            if there != mine[name]:
-                return f"has {name} {there}, not {mine[name]}"
+        needed = dict(self.versions)
+        for name, found in other.versions:
+            if found == "":
+                return f"has no {name}; {needed[name]} is needed"
+            if found != needed[name]:
+                return f"has {name} {found}, not {needed[name]}"
         return "" if self.code == other.code else "runs other code of luckbase"
 
 
@@ -262,7 +262,7 @@ _ready: set[type] = set()
 
 def run(
     needed: Requirements, content: bytes, sent: tuple[str, ...], pieces: tuple[int, ...],
-    *given: Any,
+    *inputs: Any,
 ) -> Iterator[Any]:  # fmt: skip
     """Do a pickled job. sent: the names of the files whose bytes are given first; then come
     payoffs, of each tier that is read so many pieces, or its array. Yields what declines it or the
@@ -279,23 +279,23 @@ def run(
     from luckbase.cluster.run.worker import NotSeenError, PayoffsLostError
     from luckbase.solver.game.arrays import Pieces
 
-    if any(part is None for part in given):  # made again where it is refused
+    if any(part is None for part in inputs):  # made again where it is refused
         raise PayoffsLostError("payoffs were lost with their machine; what was solved stays")
-    job, files = _prepare(needed, content), dict(zip(sent, given, strict=False))
+    job, files = _prepare(needed, content), dict(zip(sent, inputs, strict=False))
     memory_used()  # from here on it is sampled
-    rest, payoffs = iter(given[len(sent) :]), list[Any]()
+    rest, payoffs = iter(inputs[len(sent) :]), list[Any]()
     for count in pieces:
         first, *others = islice(rest, count)
         in_pieces = isinstance(first, tuple)
         payoffs.append(Pieces(*zip(first, *others, strict=True)) if in_pieces else first)
     steps = job.run(payoffs, files, None, lambda: False)
     try:
-        own = next(steps)
+        payoffs_out = next(steps)
     except NotSeenError as error:
         yield from _decline(Declined(node, name, files=error.names))
         return
     yield node
-    yield own
+    yield payoffs_out
     receipt, content_of_files = next(steps)
     yield replace(receipt, node=node)
     yield content_of_files
@@ -307,9 +307,9 @@ def _decline(declined: Declined) -> Iterator[Any]:
         yield None
 
 
-def with_its_disk(location: Any, does: str, *given: Any) -> Any:
+def with_its_disk(location: Any, does: str, *arguments: Any) -> Any:
     """What a machine does with the stage files on its own disk: of `worker.TableLocation`."""
-    return getattr(location, does)(*given)
+    return getattr(location, does)(*arguments)
 
 
 def _prepare(needed: Requirements, content: bytes) -> Any:

@@ -44,7 +44,7 @@ from typing import Any
 import numpy as np
 
 from luckbase.cluster.run.nodes import (
-    LOOK_SECONDS,
+    POLL_SECONDS,
     STAYS,
     Declined,
     Head,
@@ -111,8 +111,8 @@ class RayWorkers:
         self._stage_files: dict[str, str] = {}
         """The node, by Ray's id, that has each; "" for this process's machine."""
         self._tasks: list[_Running] = []
-        self._come: list[_Running] = []
-        """Those of them of which something has come that was not looked at yet."""
+        self._ready: list[_Running] = []
+        """Those of them that have yielded something since they were last read."""
         self.bytes_here = 0
         """Of files that came to this process."""
         self._kept: dict[int, dict[int, Any]] = {}
@@ -153,7 +153,7 @@ class RayWorkers:
         return [
             {"node": node.name, "slots": node.slots, "shards_done": node.shards}
             | ({"left_out": node.refused} if node.refused else {})
-            for node in self.nodes.there.values()
+            for node in self.nodes.by_id.values()
         ]
 
     def check_memory(self, needed: int, smaller: str) -> None:
@@ -170,21 +170,21 @@ class RayWorkers:
         node = self._choose(task)
         running = _Running(task, tuple(self._payoffs(t, node) for t in task.reads), node=node)
         if task.stage_file and self._joined:  # from disk to memory to memory, not by this process
-            there = self._stage_files.get(task.stage_file, "gone")
-            if there and there not in self.nodes.there:
+            holder = self._stage_files.get(task.stage_file, "gone")
+            if holder and holder not in self.nodes.by_id:
                 raise _lost()
-            running.sent[task.stage_file] = self._on(there, "read", task.stage_file)
+            running.sent[task.stage_file] = self._on(holder, "read", task.stage_file)
         self._submit(running)
 
     def _choose(self, task: Task) -> str:
         """The node on which a task is to run, by Ray's id; "" where Ray may choose."""
         if not self._joined or not task.seconds or self.nodes.refused:
             return ""
-        load = dict.fromkeys(self.nodes.there, 0.0)
-        for other in self._tasks:
-            if other.node in load:
-                seconds = other.task.seconds * other.task.cores
-                load[other.node] += seconds / self.nodes.there[other.node].slots
+        load = dict.fromkeys(self.nodes.by_id, 0.0)
+        for running in self._tasks:
+            if running.node in load:
+                seconds = running.task.seconds * running.task.cores
+                load[running.node] += seconds / self.nodes.by_id[running.node].slots
         bytes_at = dict.fromkeys(load, 0)
         for tier in task.reads:
             node, size = self._at.get(tier, ("", 0))
@@ -192,7 +192,7 @@ class RayWorkers:
                 bytes_at[node] += size
         return choose_node(load, bytes_at)
 
-    def _there(self, node: str, soft: bool = True) -> dict[str, Any]:
+    def _affinity(self, node: str, soft: bool = True) -> dict[str, Any]:
         """The options of a task that is to run on a node; soft: elsewhere where that is gone."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -208,7 +208,7 @@ class RayWorkers:
         """Some parts of a tier, put together once on each node, which takes each from where it was
         solved."""
         if (tier, batch, node) not in self._pieces:
-            gather = self._gather.options(**self._there(node)) if node else self._gather
+            gather = self._gather.options(**self._affinity(node)) if node else self._gather
             self._pieces[tier, batch, node] = gather.remote(self._batches[tier][batch])
         return self._pieces[tier, batch, node]
 
@@ -223,7 +223,7 @@ class RayWorkers:
             if bad:
                 options["label_selector"] = {"ray.io/node-id": f"!in({','.join(bad)})"}
             elif running.node:
-                options |= self._there(running.node)
+                options |= self._affinity(running.node)
         if self._needed is None:  # all is compiled by now
             compiled = (self._ray.put(pack()),) if self._joined else ()
             self._needed = self._ray.put(Requirements(own_environment(), compiled))
@@ -236,14 +236,14 @@ class RayWorkers:
     def wait_one(self, seconds: float) -> Any:
         until = time.monotonic() + seconds
         while self._tasks:
-            if not self._come:
+            if not self._ready:
                 self._wait(max(0.0, until - time.monotonic()))
-            if not self._come:
+            if not self._ready:
                 return None
-            event = self._next(self._come.pop())
+            event = self._next(self._ready.pop())
             if event is not None:
                 return event
-        self.nodes.look()
+        self.nodes.refresh()
         time.sleep(seconds)
         return None
 
@@ -251,14 +251,14 @@ class RayWorkers:
         """Note of which tasks something has come: of all at once, for Ray goes through them all."""
         needed = max(running.task.memory for running in self._tasks)
         widest = max(running.task.cores for running in self._tasks)
-        self.nodes.look_for(needed if self._joined else 0, widest)
+        self.nodes.refresh_for(needed if self._joined else 0, widest)
         of = {id(running.results): running for running in self._tasks}
         waiting = [running.results for running in self._tasks]
         for count, timeout in ((len(waiting), 0.0), (1, seconds)):
             done, _ = self._ray.wait(waiting, num_returns=count, timeout=timeout, fetch_local=False)
             if done:
                 break
-        self._come = [of[id(one)] for one in reversed(done)]
+        self._ready = [of[id(each)] for each in reversed(done)]
 
     def _next(self, running: _Running) -> Any:
         """What a task has yielded: see `nodes.run`."""
@@ -270,10 +270,10 @@ class RayWorkers:
             return None
         running.seen += 1
         if running.seen == 1:
-            said = self._get(reference)
-            if isinstance(said, Declined):
-                return self._elsewhere(running, said)
-            running.node = said
+            answer = self._get(reference)
+            if isinstance(answer, Declined):
+                return self._resubmit(running, answer)
+            running.node = answer
             return None
         if running.seen == 2:
             if task.keep is None:
@@ -290,17 +290,17 @@ class RayWorkers:
             raise WorkerError(f"Ray stopped a task {RETRIES + 1} times; {STAYS}")
         self._submit(replace(running, tries=running.tries + 1))
 
-    def _elsewhere(self, running: _Running, declined: Declined) -> Any:
+    def _resubmit(self, running: _Running, declined: Declined) -> Any:
         """Hand out a task again that a machine does not do; the receipt of one that ends at a table
         which none but this one sees: it is done here."""
         self._tasks.remove(running)
         if declined.why:
             self.nodes.leave_out(declined.node, declined.name, declined.why)
         elif declined.files:
-            there = storage_at(self._location.table)
-            running.sent |= {name: self._ray.put(there.read(name)) for name in declined.files}
+            storage = storage_at(self._location.table)
+            running.sent |= {name: self._ray.put(storage.read(name)) for name in declined.files}
         else:
-            self.nodes.see_not(declined.node)
+            self.nodes.mark_unseeing(declined.node)
             if not self.nodes.unseeing:
                 *_, (receipt, _) = running.task.job.run((), {}, None, lambda: False)
                 self._stage_files[receipt.stage_file] = ""
@@ -318,28 +318,28 @@ class RayWorkers:
                 return None
             self.bytes_here += sum(map(len, content.values()))
             receipt = receipt.arrived(storage_at(self._location.table), content)
-        if receipt.node in self.nodes.there:
-            self.nodes.there[receipt.node].shards += 1
+        if receipt.node in self.nodes.by_id:
+            self.nodes.by_id[receipt.node].shards += 1
         if receipt.stage_file:
             self._stage_files[receipt.stage_file] = receipt.node
         return receipt
 
     # --- stage files -------------------------------------------------------------------------
 
-    def _on(self, node: str, does: str, *given: Any) -> Any:
+    def _on(self, node: str, does: str, *arguments: Any) -> Any:
         """What one node does with those on its disk (`nodes.with_its_disk`), or this process."""
         if not node:
-            return self._ray.put(with_its_disk(self._location, does, *given))
-        there = self._there(node, soft=False)
-        return self._disks.options(**there).remote(self._location, does, *given)
+            return self._ray.put(with_its_disk(self._location, does, *arguments))
+        affinity = self._affinity(node, soft=False)
+        return self._disks.options(**affinity).remote(self._location, does, *arguments)
 
     @property
     def _with_disks(self) -> tuple[str, ...]:
-        return ("", *self.nodes.there) if self._joined else ("",)
+        return ("", *self.nodes.by_id) if self._joined else ("",)
 
-    def whole(self, wanted: Mapping[str, str]) -> set[str]:
-        self.nodes.look()
-        answers = {node: self._on(node, "whole", wanted) for node in self._with_disks}
+    def whole(self, hashes: Mapping[str, str]) -> set[str]:
+        self.nodes.refresh()
+        answers = {node: self._on(node, "whole", hashes) for node in self._with_disks}
         self._stage_files = {}
         for node, answer in answers.items():
             with suppress(PayoffsLostError):  # it is gone meanwhile
@@ -348,8 +348,8 @@ class RayWorkers:
 
     def delete(self, names: Iterable[str] | None = None) -> None:
         if names is None:
-            gone = [self._on(node, "delete") for node in self._with_disks]
-            self._ray.wait(gone, num_returns=len(gone), timeout=LEAVE_SECONDS)
+            deletions = [self._on(node, "delete") for node in self._with_disks]
+            self._ray.wait(deletions, num_returns=len(deletions), timeout=LEAVE_SECONDS)
             return
         of_node: dict[str, list[str]] = {}
         for name in names:
@@ -385,12 +385,12 @@ class RayWorkers:
         until = time.monotonic() + GET_SECONDS
         while True:
             try:
-                return self._ray.get(reference, timeout=LOOK_SECONDS)
+                return self._ray.get(reference, timeout=POLL_SECONDS)
             except self._ray.exceptions.GetTimeoutError:
-                self.nodes.look()
+                self.nodes.refresh()
                 if time.monotonic() > until:
-                    said = f"a worker's result did not arrive within {GET_SECONDS:.0f} s"
-                    raise WorkerError(f"{said}; {STAYS}") from None
+                    why = f"a worker's result did not arrive within {GET_SECONDS:.0f} s"
+                    raise WorkerError(f"{why}; {STAYS}") from None
 
     # --- payoffs -----------------------------------------------------------------------------
 
@@ -411,19 +411,19 @@ class RayWorkers:
         numbers, batches = self._new.pop(tier), self._batches.setdefault(tier, [])
         parts = [self._kept[tier][part] for part in numbers]
         batches.append(self._ray.put((numbers, parts)))  # once, not for each node
-        for node in self.nodes.there if self._joined else ("",):
+        for node in self.nodes.by_id if self._joined else ("",):
             self._piece(tier, len(batches) - 1, node)
 
     def drop(self, tier: int) -> None:
-        for known in (self._kept, self._new, self._batches, self._at):
-            known.pop(tier, None)
+        for payoffs in (self._kept, self._new, self._batches, self._at):
+            payoffs.pop(tier, None)
         self._pieces = {of: piece for of, piece in self._pieces.items() if of[0] != tier}
 
     def forget(self) -> None:
         for running in self._tasks:
             with suppress(Exception):
                 self._ray.cancel(running.results, force=False)
-        self._tasks, self._come = [], []
+        self._tasks, self._ready = [], []
         self._kept, self._new, self._batches, self._at, self._pieces = {}, {}, {}, {}, {}
 
 
@@ -437,8 +437,8 @@ def _together(batch: tuple[list[int], list[Any]]) -> tuple[list[int], Floats]:
 
 
 def _lost() -> PayoffsLostError:
-    said = "payoffs or stage files were lost with the machines that held them"
-    return PayoffsLostError(f"{said}; {STAYS}")
+    why = "payoffs or stage files were lost with the machines that held them"
+    return PayoffsLostError(f"{why}; {STAYS}")
 
 
 def _reason(error: BaseException) -> str:
@@ -487,15 +487,15 @@ def _on_the_loopback() -> Iterator[None]:
     when Ray is imported, and the processes that Ray starts in the environment."""
     from ray._private import ray_constants
 
-    name, before = ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR, ray_constants.ENABLE_RAY_CLUSTER
-    said = os.environ.get(name)
+    name, constant = ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR, ray_constants.ENABLE_RAY_CLUSTER
+    variable = os.environ.get(name)
     os.environ[name], ray_constants.ENABLE_RAY_CLUSTER = "0", False
     try:
         yield
     finally:
-        ray_constants.ENABLE_RAY_CLUSTER = before
+        ray_constants.ENABLE_RAY_CLUSTER = constant
         os.environ.pop(name)
-        os.environ.update({} if said is None else {name: said})
+        os.environ.update({} if variable is None else {name: variable})
 
 
 @contextmanager
@@ -609,8 +609,8 @@ def _words_to_the_log(on_note: Note) -> Iterator[None]:
 
     printing = worker.print_to_stdstream
 
-    def note(said: Any, ignore_prefix: bool) -> None:
-        on_note("Ray: " + " ".join(" ".join(said["lines"]).split()), tell=False)
+    def note(message: Any, ignore_prefix: bool) -> None:
+        on_note("Ray: " + " ".join(" ".join(message["lines"]).split()), tell=False)
 
     worker.print_to_stdstream = note  # type: ignore[assignment]
     try:
@@ -638,8 +638,8 @@ def check_address(address: str) -> None:
     if not colon or "/" in address or not port.isdigit():
         return
     try:
-        with socket.create_connection((host, int(port)), timeout=ANSWER_SECONDS) as there:
-            answers = os.environ.get("RAY_USE_TLS", "0") != "0" or _speaks_grpc(there, address)
+        with socket.create_connection((host, int(port)), timeout=ANSWER_SECONDS) as connection:
+            answers = os.environ.get("RAY_USE_TLS", "0") != "0" or _speaks_grpc(connection, address)
     except (OSError, OverflowError) as error:
         raise OptionError(f"{option('address')}: nothing answers at {address}: {error}") from None
     if not answers:
@@ -649,7 +649,7 @@ def check_address(address: str) -> None:
         )
 
 
-def _speaks_grpc(there: socket.socket, address: str) -> bool:
+def _speaks_grpc(connection: socket.socket, address: str) -> bool:
     """Whether what listens answers a call of gRPC's, known to it or not: by HTTP/2, with status
     200, before the socket's time is up."""
 
@@ -664,8 +664,8 @@ def _speaks_grpc(there: socket.socket, address: str) -> bool:
     head += b"\x0f\x10" + kind + b"\x00" + word("te") + word("trailers")
     call = frame(4, 0, 0, b"") + frame(1, 4, 1, head) + frame(0, 1, 1, bytes(5))
     try:
-        there.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + call)
-        with there.makefile("rb") as answer:
+        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + call)
+        with connection.makefile("rb") as answer:
             while len(start := answer.read(9)) == 9:
                 content = answer.read(int.from_bytes(start[:3]))
                 if start[3] == 1:  # the head of the answer; 0x88 is status 200

@@ -124,8 +124,8 @@ class Plan:
 
     def missing(self, table: Path) -> list[int]:
         """The shards whose files are not in the table's folder."""
-        there = files_there(storage_at(table)).keys()
-        return [i for i, names in enumerate(self.files) if not there >= {*names}]
+        present = files_there(storage_at(table)).keys()
+        return [i for i, names in enumerate(self.files) if not present >= {*names}]
 
     @property
     def names(self) -> set[str]:
@@ -168,9 +168,9 @@ def make_plan(layout: Layout[Any], workers: int = 1, faces: bool = False) -> Pla
         ranges, named = layout.parts(tier), tier_files(layout, tier)
         of_tier.append(list(range(len(shards), len(shards) + len(ranges))))
         for part, (start, stop) in enumerate(ranges):
-            own = bytes_of[i] * (stop - start) // max(rows_of[i], 1)
+            payoffs = bytes_of[i] * (stop - start) // max(rows_of[i], 1)
             group = min(row_group_rows(layout, tier), stop - start)
-            memory = own + mapped + BUFFER_BYTES_A_ROW * group
+            memory = payoffs + mapped + BUFFER_BYTES_A_ROW * group
             name = layout.tier_name(tier)
             name += f", part {part + 1} of {len(ranges)}" if len(ranges) > 1 else ""
             rows, most = stop - start, layout.most_threads(tier)
@@ -277,10 +277,10 @@ def planned(
     plan, tiers = make_plan(layout, count), layout.tiers()
     pieces = [(tiers[index], shard.rows, shard.memory)
               for shard, (index, _) in zip(plan.shards, plan.parts, strict=True)]  # fmt: skip
-    return said_of(layout, plan, pieces, results, plan.peak_memory(count), count, budget)
+    return planned_of(layout, plan, pieces, results, plan.peak_memory(count), count, budget)
 
 
-def said_of(
+def planned_of(
     layout: Layout[Any], plan: Plan, pieces: Iterable[tuple[Any, int, int]], results: Path,
     peak: int, workers: int, budget: int,
 ) -> Planned:  # fmt: skip
@@ -343,14 +343,14 @@ class FullTable(Work[SolvedTiers]):
         return np.array([] if start is None else [start])
 
     def is_there(self, ledger: Ledger) -> bool:
-        return len(self.there(ledger)) == len(self.plan.shards)
+        return len(self.committed_shards(ledger)) == len(self.plan.shards)
 
-    def there(self, ledger: Ledger) -> set[int]:
+    def committed_shards(self, ledger: Ledger) -> set[int]:
         """The shards whose rows are there, however their tiers were cut in files."""
         return committed(self.layout, self.plan, ledger)
 
     def report(self, table: Path, ledger: Ledger, goal: Goal) -> SolvedTiers:
-        kept = sum(self.plan.shards[i].rows for i in self.there(ledger))
+        kept = sum(self.plan.shards[i].rows for i in self.committed_shards(ledger))
         workers = self.options.slots
         return SolvedTiers(origin_of(self.game), table, ledger, goal, kept=kept, workers=workers)
 
@@ -362,9 +362,9 @@ class FullTable(Work[SolvedTiers]):
 
     def forget(self, table: Path, ledger: Ledger) -> None:
         # All of the part where its files get another column, else what is wanted.
-        anew, wanted = self.margin and not ledger.margin, self.plan.names
-        every = [e.name for part in (self.part, *self.others) for e in ledger.of_part(part)]
-        drop_files(storage_at(table), ledger, [n for n in every if anew or n in wanted])
+        anew, planned = self.margin and not ledger.margin, self.plan.names
+        names = [e.name for part in (self.part, *self.others) for e in ledger.of_part(part)]
+        drop_files(storage_at(table), ledger, [n for n in names if anew or n in planned])
 
     def compile(self) -> None:
         started = time.perf_counter()
@@ -380,12 +380,12 @@ class FullTable(Work[SolvedTiers]):
             report = replace(self.run(report).solve(), compile_seconds=self.compile_seconds)
         if goal.ask not in ledger.done:
             commit(ledger, Done(goal.ask, self.files, self.plan.rows))
-        for other in ledger.goals:  # which a lost file or --force undid, and all is there again
-            if other.part == TIERS and other.ask not in ledger.done:
-                layout = load_layout(ledger.board(other.reach))
+        for earlier in ledger.goals:  # which a lost file or --force undid, and all is there again
+            if earlier.part == TIERS and earlier.ask not in ledger.done:
+                layout = load_layout(ledger.board(earlier.reach))
                 plan = make_plan(layout)
                 if len(committed(layout, plan, ledger)) == len(plan.shards):
-                    commit(ledger, Done(other.ask, len(plan.names), plan.rows))
+                    commit(ledger, Done(earlier.ask, len(plan.names), plan.rows))
         return report
 
     def run(self, report: SolvedTiers) -> TierRun:
@@ -395,8 +395,8 @@ class FullTable(Work[SolvedTiers]):
     def drop_other_cuts(self, table: Path, ledger: Ledger) -> None:
         """Take out the files of tiers that are not all there and were cut in other files, by a
         version before."""
-        there, tiers = self.there(ledger), self.layout.tiers()
-        missing = {tiers[tier] for i, (tier, _) in enumerate(self.plan.parts) if i not in there}
+        committed, tiers = self.committed_shards(ledger), self.layout.tiers()
+        missing = {tiers[tier] for i, (tier, _) in enumerate(self.plan.parts) if i not in committed}
         numbers = {self.layout.tier_number(tier) for tier in missing}
         cut = {file.name: file.rows for tier in missing for file in tier_files(self.layout, tier)}
         others = [
@@ -410,13 +410,13 @@ class FullTable(Work[SolvedTiers]):
 
 def committed(layout: Layout[Any], plan: Plan, ledger: Ledger) -> set[int]:
     """The shards of a plan all of whose rows are in files of the ledger."""
-    spans, tiers, found = row_spans(ledger.of_part(TIERS)), layout.tiers(), set()
+    spans, tiers, shards = row_spans(ledger.of_part(TIERS)), layout.tiers(), set()
     for i, (tier, part) in enumerate(plan.parts):
         start, stop = (0, 0) if part == FACE else layout.parts(tiers[tier])[part]
         of_tier = spans.get(layout.tier_number(tiers[tier]), [])
         if part == FACE or any(first <= start and stop <= last for first, last in of_tier):
-            found.add(i)
-    return found
+            shards.add(i)
+    return shards
 
 
 class TierRun(Run[SolvedTiers]):
@@ -446,13 +446,13 @@ class TierRun(Run[SolvedTiers]):
         )  # fmt: skip
 
     def make_schedule(self) -> Schedule:
-        there = self.work.there(self.ledger)
+        committed = self.work.committed_shards(self.ledger)
         self.standing = {}
         for entry in self.ledger.of_part(TIERS):
             self.standing.setdefault(entry.tier, []).append(entry)
         schedule = Schedule(
-            self.plan.shards, workers=self.workers.slots, memory=self.memory, committed=there,
-            stored=there if self.exact else (), ahead=AHEAD if self.options.joins else 1,
+            self.plan.shards, workers=self.workers.slots, memory=self.memory, committed=committed,
+            stored=committed if self.exact else (), ahead=AHEAD if self.options.joins else 1,
         )  # fmt: skip
         waiting = schedule.waiting
         self.shards_total = self.shards + sum(self.plan.parts[i][1] != FACE for i in waiting)
@@ -496,11 +496,11 @@ class TierRun(Run[SolvedTiers]):
             and entry.first_row < stop and start < entry.first_row + entry.rows
         ]  # fmt: skip
         reads = () if stored else tuple(dict.fromkeys(map(self._place, shard.children)))
-        there, cores = self.ledger.files, min(step.cores, self.workers.widest)
-        wanted = [name for name in self.plan.files[step.shard] if name not in there]
+        committed, cores = self.ledger.files, min(step.cores, self.workers.widest)
+        names = [name for name in self.plan.files[step.shard] if name not in committed]
         job = SolveTier(
             board=self.game.board, location=self.location, shard=step.shard, tier=index, part=part,
-            reads=reads, names=tuple(wanted) if step.commit else (), keep=step.keep,
+            reads=reads, names=tuple(names) if step.commit else (), keep=step.keep,
             margin=self.ledger.margin, stored=tuple(stored),
             threads=cores,
         )  # fmt: skip
@@ -591,7 +591,7 @@ class SolveTier(TierJob):
             tiers[i]: payoffs_of(layout, tiers[i], of) for i, of in read.items() if i >= 0
         }
         faces = {tiers[~i]: writable(of) for i, of in read.items() if i < 0}
-        own = buffer("payoffs", part_shape(layout, tier, self.part)) if out is None else out
+        array = buffer("payoffs", part_shape(layout, tier, self.part)) if out is None else out
         decisions = None
         if self.names:
             best, margin = buffer("best", (last - first,), np.int8), None
@@ -602,12 +602,12 @@ class SolveTier(TierJob):
             decisions = Decisions(best, margin)
         if faces:
             whole = next(iter(below.values()), None)
-            error = self.layout.solve_tier(tier, own, whole, faces, stop, decisions)
+            error = self.layout.solve_tier(tier, array, whole, faces, stop, decisions)
         else:
-            error = layout.solve_tier(tier, own, below.__getitem__, stop, self.part, decisions)
+            error = layout.solve_tier(tier, array, below.__getitem__, stop, self.part, decisions)
         tally = layout.take_tally(tier, self.part)
         seconds = time.perf_counter() - started
-        yield own if self.keep else None
+        yield array if self.keep else None
         if decisions is None:
             yield Receipt(shard=self.shard, solve_seconds=seconds, tally=tally), None
             return
@@ -616,11 +616,11 @@ class SolveTier(TierJob):
             def write(file: TierFile) -> FileReceipt:
                 if stop():
                     raise Stopped
-                return write_tier(storage, layout, tier, file, own, decisions, error)
+                return write_tier(storage, layout, tier, file, array, decisions, error)
 
-            wanted = [file for file in tier_files(layout, tier) if file.name in self.names]
-            written = in_threads(write, wanted, layout.threads)
-            files = {file.name: one for file, one in zip(wanted, written, strict=True)}
+            missing = [file for file in tier_files(layout, tier) if file.name in self.names]
+            written = in_threads(write, missing, layout.threads)
+            files = {file.name: receipt for file, receipt in zip(missing, written, strict=True)}
             receipt = Receipt(shard=self.shard, solve_seconds=seconds, files=files, tally=tally)
             done = receipt.with_bytes(storage, self.location.mark)
         yield done
@@ -641,12 +641,12 @@ class SolveTier(TierJob):
                     if at >= last or at + entry.row_group_rows <= first:
                         continue
                     group = file.read(number, read)
-                    own = slice(max(0, first - at), min(group.num_rows, last - at))
-                    rows = slice(at + own.start - first, at + own.stop - first)
+                    in_group = slice(max(0, first - at), min(group.num_rows, last - at))
+                    rows = slice(at + in_group.start - first, at + in_group.stop - first)
                     for plane, player in zip(flat, planes, strict=True):
                         plane[rows] = 0.0
                         if player >= 0:
-                            plane[rows] = numbers_of(group.column(names[player]))[own]
+                            plane[rows] = numbers_of(group.column(names[player]))[in_group]
         return payoffs
 
 

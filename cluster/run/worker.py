@@ -115,27 +115,27 @@ class TableLocation:
             return Folder(self.scratch).read(name)
         return None
 
-    def whole(self, wanted: Mapping[str, str]) -> list[str]:
+    def whole(self, hashes: Mapping[str, str]) -> list[str]:
         """Which stage files this machine has, each with its SHA-256, "" for one that need only be
         there. Others of them go, and apart all that nobody wants."""
-        found = [
-            name for name, sha256 in wanted.items()
+        whole = [
+            name for name, sha256 in hashes.items()
             if (sha256 == "" and (self.scratch / name).exists())
             or hashlib.sha256(self.read(name) or b"").hexdigest() == sha256
         ]  # fmt: skip
-        there = Folder(self.scratch).list(SHARDS) if self.apart else wanted
-        self.delete(there.keys() - set(found))
+        stored = Folder(self.scratch).list(SHARDS) if self.apart else hashes
+        self.delete(stored.keys() - set(whole))
         if self.apart:
             self._clear_old()
-        return found
+        return whole
 
     def _clear_old(self) -> None:
         """Remove what searches left here that were stopped long ago and never went on."""
-        for other in self.scratch.parent.glob(f"{self.apart.rpartition('-')[0]}-*"):
+        for folder in self.scratch.parent.glob(f"{self.apart.rpartition('-')[0]}-*"):
             with suppress(OSError):
-                about = [path.stat().st_mtime for path in (other, *other.iterdir())]
-                if other != self.scratch and time.time() - max(about) > LEFT_SECONDS:
-                    shutil.rmtree(other, ignore_errors=True)
+                times = [path.stat().st_mtime for path in (folder, *folder.iterdir())]
+                if folder != self.scratch and time.time() - max(times) > LEFT_SECONDS:
+                    shutil.rmtree(folder, ignore_errors=True)
 
     def delete(self, names: Iterable[str] | None = None) -> None:
         """Delete stage files of this machine's; if nothing is said, all that lies apart."""
@@ -286,7 +286,7 @@ class Workers(Protocol):
     def drop(self, tier: int) -> None:
         """Nobody reads the payoffs of the tier with this index any more."""
 
-    def whole(self, wanted: Mapping[str, str]) -> set[str]:
+    def whole(self, hashes: Mapping[str, str]) -> set[str]:
         """Which stage files some machine has (`TableLocation.whole`)."""
 
     def delete(self, names: Iterable[str] | None = None) -> None:
@@ -348,8 +348,8 @@ class Threads:
     def drop(self, tier: int) -> None:
         self._arrays.give(self._kept.pop(tier))
 
-    def whole(self, wanted: Mapping[str, str]) -> set[str]:
-        return set(self._location.whole(wanted))
+    def whole(self, hashes: Mapping[str, str]) -> set[str]:
+        return set(self._location.whole(hashes))
 
     def delete(self, names: Iterable[str] | None = None) -> None:
         self._location.delete(names)
@@ -379,9 +379,9 @@ def writable(array: Floats) -> Floats:
     another type and compiles anew. Nothing writes to it."""
     if array.flags.writeable:
         return array
-    about = dict(array.__array_interface__)
-    about["data"] = about["data"][0], False
-    return np.asarray(SimpleNamespace(__array_interface__=about, owner=array))
+    interface = dict(array.__array_interface__)
+    interface["data"] = interface["data"][0], False
+    return np.asarray(SimpleNamespace(__array_interface__=interface, owner=array))
 
 
 ROOMY = 1.5

@@ -37,7 +37,7 @@ class Cluster:
 
     def later(self, seconds: float, *there: dict[str, Any]) -> None:
         self.now, self.listed = self.now + seconds, list(there)
-        self.nodes.look()
+        self.nodes.refresh()
 
 
 def test_cores_are_those_of_the_living(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,9 +55,9 @@ def test_cores_are_those_of_the_living(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nobody_is_asked_twice_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     a = Cluster(monkeypatch, node("a"))
     a.later(0.5, node("a"), node("b"))
-    assert len(a.nodes.there) == 1
+    assert len(a.nodes.by_id) == 1
     a.later(0.6, node("a"), node("b"))
-    assert len(a.nodes.there) == 2
+    assert len(a.nodes.by_id) == 2
 
 
 def test_one_that_is_left_out_stays_so_and_the_last_one_ends_the_solve(
@@ -92,18 +92,18 @@ def test_a_task_that_fits_on_no_node_does_not_wait_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     a = Cluster(monkeypatch, node("a", memory=2e9), node("b", memory=8e9))
-    a.nodes.look_for(4_000_000_000, 1)
+    a.nodes.refresh_for(4_000_000_000, 1)
     for _ in range(40):  # b goes and comes again
         a.now, a.listed = a.now + 2, [node("a", memory=2e9)]
         if a.now == 40:
             a.listed.append(node("b", memory=8e9))
-        a.nodes.look_for(4_000_000_000, 1)
-    a.nodes.look_for(0, 1)
+        a.nodes.refresh_for(4_000_000_000, 1)
+    a.nodes.refresh_for(0, 1)
     alone = r"no node .* has 4 GB and 1 core for a shard; what was solved"
     with pytest.raises(WorkerError, match=alone):
         for _ in range(40):
             a.now += 2
-            a.nodes.look_for(4_000_000_000, 1)
+            a.nodes.refresh_for(4_000_000_000, 1)
 
 
 # --- what a machine is made of -----------------------------------------------------------------

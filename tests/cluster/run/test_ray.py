@@ -136,7 +136,7 @@ def test_what_does_not_come_is_not_waited_for_where_the_cluster_is_lost(
     workers = workers_of(ray)
     workers.submit(task(keep=False))
     looked: list[int] = []
-    monkeypatch.setattr(workers.nodes, "look", lambda: looked.append(1))
+    monkeypatch.setattr(workers.nodes, "refresh", lambda: looked.append(1))
     assert workers.wait_one(0.0) is RECEIPT and len(looked) == 3 + 3  # each time before it waits
 
     def lost() -> None:
@@ -146,7 +146,7 @@ def test_what_does_not_come_is_not_waited_for_where_the_cluster_is_lost(
 
     ray.runs, ray.silent = [[None, "payoffs", RECEIPT, None]], 100
     workers.submit(task(keep=False))
-    monkeypatch.setattr(workers.nodes, "look", lost)
+    monkeypatch.setattr(workers.nodes, "refresh", lost)
     with pytest.raises(LostError):
         workers.wait_one(0.0)
     assert len(looked) == 7

@@ -249,16 +249,16 @@ def test_a_machine_that_does_not_see_it_says_so_and_the_driver_finds_that(
     run: Any = SimpleNamespace(
         nodes=nodes, _submit=handed.append, _tasks=[task] * 3, _stage_files=left
     )
-    assert RayWorkers._elsewhere(run, task, Declined("a", "a")) is None  # type: ignore[arg-type]
+    assert RayWorkers._resubmit(run, task, Declined("a", "a")) is None  # type: ignore[arg-type]
     assert nodes.unseeing == ["a"] and handed == [task]
     for _ in range(2):  # nobody sees it
-        found = RayWorkers._elsewhere(run, task, Declined("b", "b"))  # type: ignore[arg-type]
+        found = RayWorkers._resubmit(run, task, Declined("b", "b"))  # type: ignore[arg-type]
         assert found.sha256 == seen.sha256 and left == {seen.stage_file: ""}
     assert nodes.unseeing == [] and len(handed) == 1
     assert len(notes) == 2 and "node a (-) does not see the table" in notes[0]
-    nodes._looked = float("-inf")
-    nodes.look()
-    assert not nodes.there["a"].sees and len(notes) == 2
+    nodes._polled = float("-inf")
+    nodes.refresh()
+    assert not nodes.by_id["a"].sees and len(notes) == 2
 
 
 def test_nodes_of_a_cluster_that_do_not_see_it(

@@ -194,7 +194,7 @@ def test_each_machine_keeps_what_is_whole_and_wanted_and_clears_what_is_old(disk
 
 def test_who_has_a_stage_file_serves_it_unless_it_is_gone() -> None:
     asked: list[tuple[str, str]] = []
-    nodes = SimpleNamespace(there={"a": None, "b": None}, look=lambda: None)
+    nodes = SimpleNamespace(by_id={"a": None, "b": None}, refresh=lambda: None)
     has = {"": ["f0"], "a": ["f1"], "b": ["f2", "f3"]}
 
     def on(node: str, does: str, *given: Any) -> Any:
@@ -213,6 +213,6 @@ def test_who_has_a_stage_file_serves_it_unless_it_is_gone() -> None:
     asked.clear()
     RayWorkers.delete(run, ["f1", "f3"])
     assert sorted(asked) == [("a", "delete"), ("b", "delete")]
-    del nodes.there["b"]
+    del nodes.by_id["b"]
     with pytest.raises(PayoffsLostError, match="what was solved stays"):
         RayWorkers.submit(run, Task(0, None, 1, stage_file="f2"))  # type: ignore[arg-type]
