@@ -41,9 +41,9 @@ def of_any_game(game: Game) -> tuple[Search, ...]:
     of the most dollars, or a tenth of a point."""
     low, high = game.payoff_range
     close = 0.001 if high - low <= 2 else step(game)
-    said = Payoffs(game.payoff_name, False).change(close) if close >= 1 else f"{close:g}"
+    gap = Payoffs(game.payoff_name, False).change(close) if close >= 1 else f"{close:g}"
     return (
-        Search(f"close decisions: the next best costs less than {said}",
+        Search(f"close decisions: the next best costs less than {gap}",
                f"margin>0 margin<{close:g}"),
         Search("toss-ups: another action is worth as much", "toss_up=true"),
     )  # fmt: skip
@@ -116,7 +116,7 @@ def columns_view(table: StoredTable, request: ApiRequest[TableParams]) -> Filter
     searches = [] if charts is None else [*charts.searches]
     searches += [] if table.game.simultaneous else of_any_game(table.game)
     return FilterInfo(
-        list(_columns(table, schema)), [one for one in searches if _fits(table, one, schema)]
+        list(_columns(table, schema)), [each for each in searches if _fits(table, each, schema)]
     )
 
 
@@ -150,13 +150,13 @@ def _columns(table: Table, schema: pa.Schema) -> Iterator[FilterColumn]:
         elif pa.types.is_string(column.type):
             kind = "text"
         action, word, player = name.rpartition("_payoff_" if "_payoff_" in name else "payoff_")
-        said = f"{game.payoff_name} of player {player}" if word else ""
+        text = f"{game.payoff_name} of player {player}" if word else ""
         if action:
-            said += f" after {action.replace('_', ' ')}"
-        low, high, _ = spans.get(name, (None, None, 1))
+            text += f" after {action.replace('_', ' ')}"
+        lower, upper, _ = spans.get(name, (None, None, 1))
         yield FilterColumn(
-            name, tables.label(name), kind, helps.get(name) or said.capitalize(),
-            list(listed_actions(game)) if name == "best" else [], low, high,
+            name, tables.label(name), kind, helps.get(name) or text.capitalize(),
+            list(listed_actions(game)) if name == "best" else [], lower, upper,
         )  # fmt: skip
 
 
@@ -169,7 +169,7 @@ def filter_view(table: StoredTable, request: ApiRequest[FilterParams]) -> Filter
     where, most = request.params.where.strip(), request.params.most
     deadline = time.monotonic() + SECONDS
     kept: list[pa.RecordBatch] = []
-    count = shown = looked_at = 0
+    count = taken = looked_at = 0
 
     def on_rows(done: int, total: int) -> None:
         nonlocal looked_at
@@ -182,9 +182,9 @@ def filter_view(table: StoredTable, request: ApiRequest[FilterParams]) -> Filter
     with suppress(_Late):
         for batch in reader:
             count += len(batch)
-            if shown < most and len(batch):
-                kept.append(batch.slice(0, most - shown))
-                shown += len(kept[-1])
+            if taken < most and len(batch):
+                kept.append(batch.slice(0, most - taken))
+                taken += len(kept[-1])
         complete = True
     rows = [
         FilterRow(each.state, each.to_act, each.best, each.margin, each.toss_up, each.value)

@@ -39,12 +39,12 @@ LETTER = 0.35
 def svg(scene: Scene, whole: bool = True) -> str:
     """The scene as an ``<svg>`` element that is as wide as its container allows; not whole: without
     its backdrop, which goes behind its ``<desc>``."""
-    title, about = escape(scene.title), escape(scene.about)
+    title, text = escape(scene.title), escape(scene.about)
     shapes = "".join(map(drawn, (scene.backdrop, *scene.parts) if whole else scene.parts))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="scene" role="img" aria-label="{title}. '
-        f'{about}" viewBox="0 0 {scene.wide:g} {scene.high:g}" fill="none" stroke="currentColor" '
-        f'font-family="system-ui, sans-serif"><title>{title}</title><desc>{about}</desc>'
+        f'{text}" viewBox="0 0 {scene.wide:g} {scene.high:g}" fill="none" stroke="currentColor" '
+        f'font-family="system-ui, sans-serif"><title>{title}</title><desc>{text}</desc>'
         f"{shapes}</svg>"
     )
 
@@ -69,8 +69,8 @@ def drawn(shape: Shape | Group) -> str:
             word = _text(shape.word, shape.x, shape.y, size) if shape.word else ""
             return _group("counter", shape.role, shape.about, circle + word)
         case Die():
-            about = "before the roll" if shape.face is None else f"that shows {shape.face}"
-            return _group("die", shape.role, f"a die {about}", _die(shape))
+            kind = "before the roll" if shape.face is None else f"that shows {shape.face}"
+            return _group("die", shape.role, f"a die {kind}", _die(shape))
         case Words():
             classes = f"s-words s-{shape.role}" if shape.role else "s-words"
             faint = ' opacity=".7"' if shape.role in ("quiet", "gone") else ""
@@ -78,9 +78,9 @@ def drawn(shape: Shape | Group) -> str:
                          faint)  # fmt: skip
 
 
-def _group(kind: str, role: str, about: str, inner: str, data: str = "") -> str:
+def _group(kind: str, role: str, description: str, inner: str, data: str = "") -> str:
     classes = f"s-{kind} s-{role}" if role else f"s-{kind}"
-    title = f"<title>{escape(about)}</title>" if about else ""
+    title = f"<title>{escape(description)}</title>" if description else ""
     return f'<g class="{classes}"{data} {LOOKS[role]}>{title}{inner}</g>'
 
 

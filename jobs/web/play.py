@@ -118,16 +118,16 @@ class GameView(Result):
 def read_game(body: bytes, players: int) -> GameRequest:
     """The game in a request's body. Raises OptionError, StateError."""
     try:
-        said = json.loads(body or b"{}")
+        data = json.loads(body or b"{}")
     except (ValueError, RecursionError):
         raise OptionError('body: is not JSON; write {"seed": 1, "moves": []}') from None
-    if not isinstance(said, dict):
+    if not isinstance(data, dict):
         raise OptionError('body: is not an object; write {"seed": 1, "moves": []}')
-    known = [each.name for each in fields(GameRequest)]
-    for name in said:
-        if name not in known:
-            raise OptionError(f"unknown key '{shorten(str(name), 30)}'; {nearest(name, known)}")
-    moves, against, state = said.get("moves") or [], said.get("against"), said.get("state")
+    names = [each.name for each in fields(GameRequest)]
+    for name in data:
+        if name not in names:
+            raise OptionError(f"unknown key '{shorten(str(name), 30)}'; {nearest(name, names)}")
+    moves, against, state = data.get("moves") or [], data.get("against"), data.get("state")
     if not isinstance(moves, list) or not all(isinstance(move, str) for move in moves):
         raise OptionError('moves: is not a list of names; write "moves": ["roll", "hold"]')
     if len(moves) > MAX_MOVES:
@@ -138,14 +138,14 @@ def read_game(body: bytes, players: int) -> GameRequest:
         raise OptionError('against: is not a name; write "against": "optimal"')
     if not isinstance(state, str | dict | None):
         raise OptionError("state: is not an address of a state, as scores=0,500,0&earned=1,0,0")
-    seed = said.get("seed")
+    seed = data.get("seed")
     return GameRequest(
         new_seed() if seed is None else whole("seed", seed, 0, 2**32 - 1),
-        None if said.get("seat") is None else whole("seat", said["seat"], 1, players),
+        None if data.get("seat") is None else whole("seat", data["seat"], 1, players),
         against or None,
         state_in(state) if state else None,
         moves,
-        said.get("hints") is True,
+        data.get("hints") is True,
     )
 
 
@@ -161,12 +161,12 @@ def game_view(table: StoredTable, request: ApiRequest[TableParams]) -> GameView:
     beginning = None if begins else tables.start_of(table)
     play = play_on(table, game.state or beginning, **how)
     _check_priced(table, play)
-    said, asks = _replay(play, game.moves)
+    lines, asks = _replay(play, game.moves)
     hints = play.offers() if asks and game.hints else None
     state = play.game.own(View).as_seen_by(play.person, play.state)
-    own = typed(play.game.describe(state))
+    seen = typed(play.game.describe(state))
     bare = simplify(table.game, play.state.reshape(1, -1))
-    value, known = table.lookup_or_backup(bare)
+    value, priced = table.lookup_or_backup(bare)
     decisions = [
         Decision(
             sentences.fields(each.state), address(each.state), each.action, each.best, each.cost
@@ -175,11 +175,11 @@ def game_view(table: StoredTable, request: ApiRequest[TableParams]) -> GameView:
     ]
     return GameView(
         seed=game.seed, seat=play.person + 1, seats=[seat.name for seat in play.seats],
-        said=said, state=play.shown, text=sentences.fields(play.shown),
-        query=address(table.game.describe(bare[0])), drawing=svg(scene_of(play.game, own)),
-        value=value[0].tolist() if known[0] else None,
+        said=lines, state=play.shown, text=sentences.fields(play.shown),
+        query=address(table.game.describe(bare[0])), drawing=svg(scene_of(play.game, seen)),
+        value=value[0].tolist() if priced[0] else None,
         ask=Choice(play.names, hints) if asks else None, over=play.over,
-        result=said[-1] if play.over else None, decisions=decisions,
+        result=lines[-1] if play.over else None, decisions=decisions,
         cost=sum(each.cost for each in decisions),
     )  # fmt: skip
 
@@ -187,9 +187,9 @@ def game_view(table: StoredTable, request: ApiRequest[TableParams]) -> GameView:
 def _check_opponents(table: StoredTable, against: str) -> None:
     """Raises OptionError for an agent of the game's that is not offered on this board."""
     for name in map(str.strip, against.split(",")):
-        known = tables.opponents(table.game)
-        if name in agents_of(table.game) and name not in known:
-            right = nearest(name, known)
+        offered = tables.opponents(table.game)
+        if name in agents_of(table.game) and name not in offered:
+            right = nearest(name, offered)
             raise OptionError(f"against: '{name}' cannot play on this board here; {right}")
 
 
@@ -197,14 +197,14 @@ def _check_priced(table: StoredTable, play: Play) -> None:
     """Raises MissingTableError where a game begins at a state whose moves the table can not
     price."""
     states = np.concatenate([play.state.reshape(1, -1), play.edges.children])
-    known = table.lookup_or_backup(simplify(table.game, states))[1]
-    if not known[1:].all():
+    priced = table.lookup_or_backup(simplify(table.game, states))[1]
+    if not priced[1:].all():
         raise MissingTableError(f"state: {sentences.fields(play.shown)} {tables.UNPRICED}")
 
 
 def _replay(play: Play, moves: list[str]) -> tuple[list[str], bool]:
     """What is said while the moves are played, and whether another one is asked for."""
-    said: list[str] = []
+    lines: list[str] = []
     talk, answer, at = play.talk(), None, 0
     while True:
         try:
@@ -213,10 +213,10 @@ def _replay(play: Play, moves: list[str]) -> tuple[list[str], bool]:
             break
         answer = None
         if not isinstance(event, Question):
-            said.append(event)
+            lines.append(event)
             continue
         if at == len(moves):
-            return said, True
+            return lines, True
         names = play.names
         if read_answer(names, moves[at], at_once=play.game.simultaneous) is None:
             raise OptionError(
@@ -225,7 +225,7 @@ def _replay(play: Play, moves: list[str]) -> tuple[list[str], bool]:
         answer, at = moves[at], at + 1
     if at < len(moves):
         raise OptionError(f"moves: {len(moves)} given; the game was over after {at}")
-    return said, False
+    return lines, False
 
 
 # --- a decision to train with --------------------------------------------------------------------
@@ -246,9 +246,9 @@ class TrainView(Result):
 
 
 def _difficulty(text: str) -> str:
-    known = get_args(Difficulty)
-    if text not in known:
-        raise OptionError(f"difficulty: '{text[:30]}' is unknown; {nearest(text, known)}")
+    allowed = get_args(Difficulty)
+    if text not in allowed:
+        raise OptionError(f"difficulty: '{text[:30]}' is unknown; {nearest(text, allowed)}")
     return text
 
 
@@ -273,9 +273,9 @@ def train_view(table: StoredTable, request: ApiRequest[TrainParams]) -> TrainVie
         looked += len(states)
         for state, margin in zip(states, _margins(table, states), strict=True):
             if max(low, table.tolerance) < margin <= high:
-                found = _view(table, state, float(margin), seed)
-                if found is not None:
-                    return found
+                view = _view(table, state, float(margin), seed)
+                if view is not None:
+                    return view
     kind = "is a decision" if difficulty == "any" else f"is a {difficulty} decision"
     raise MissingTableError(
         f"difficulty: none of {many(looked, 'state')} that were drawn {kind}; take another "
@@ -308,11 +308,11 @@ def _drawn(table: Table, seed: int) -> Iterator[Ints]:
 
 def _margins(table: Table, states: Ints) -> Floats:
     """(n,) what the cheapest mistake of who decides costs; NaN where that is not known."""
-    found, there = table.every_action(states)
-    margins = np.where(there, found.margins, np.nan)
-    for x in found.at_once().tolist():
-        payoffs = found.bids.payoffs[found.choices(x, 0)]
-        costs = found.values[x, 0] - payoffs
+    actions, priced = table.every_action(states)
+    margins = np.where(priced, actions.margins, np.nan)
+    for x in actions.at_once().tolist():
+        payoffs = actions.bids.payoffs[actions.choices(x, 0)]
+        costs = actions.values[x, 0] - payoffs
         margins[x] = min(costs[costs > table.tolerance], default=np.nan)
     return margins
 
@@ -329,8 +329,8 @@ def _view(table: StoredTable, state: Ints, margin: float, seed: int) -> TrainVie
     if answer.strategies is not None:
         chances = {bid.name: bid.chance for bid in answer.strategies[0]}
     paid = {action.name: action.value[seat - 1] for action in answer.actions}
-    own = dict.fromkeys(expand(table.game, state.reshape(1, -1)).actions.tolist())
-    names = list(chances) or [table.game.action_name(action) for action in own]
+    actions = dict.fromkeys(expand(table.game, state.reshape(1, -1)).actions.tolist())
+    names = list(chances) or [table.game.action_name(action) for action in actions]
     choices = [
         Offer(name, paid[name], 0.0 if now - paid[name] <= slack else now - paid[name],
               chances.get(name))

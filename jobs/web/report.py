@@ -209,18 +209,18 @@ def _questions(of: Table, questions: Sequence[Question]) -> Iterator[str]:
 
 def _board(of: Table, summary: Summary, questions: Sequence[Question]) -> Iterator[str]:
     yield "<h2>The board</h2>"
-    shown: Mapping[str, Any] | None = None
+    start_state: Mapping[str, Any] | None = None
     if (start := of.game.start()) is not None:
-        shown, what = of.game.describe(start), "the start"
+        start_state, what = of.game.describe(start), "the start"
     elif questions:
-        shown, what = questions[0].state, questions[0].title
+        start_state, what = questions[0].state, questions[0].title
     elif summary.roots:
-        shown, what = summary.roots[0], "solved below this"
-    if shown is not None:
-        scene = scene_of(of.game, shown)
+        start_state, what = summary.roots[0], "solved below this"
+    if start_state is not None:
+        scene = scene_of(of.game, start_state)
         yield (
             f'<figure class="scene-of">{svg(scene)}<figcaption>{escape(what)}: '
-            f"{escape(sentences.fields(shown))}. {escape(scene.about)}</figcaption></figure>"
+            f"{escape(sentences.fields(start_state))}. {escape(scene.about)}</figcaption></figure>"
         )
     yield '<div class="sections">'
     for name, section in _sections(summary.board):
@@ -228,9 +228,9 @@ def _board(of: Table, summary: Summary, questions: Sequence[Question]) -> Iterat
             [key, str(value).lower() if isinstance(value, bool) else sentences.listed(value)]
             for key, value in section.items()
         ]
-        said = table([name or "board", "value"], rows, "text")
+        values = table([name or "board", "value"], rows, "text")
         long = len(rows) > 12
-        yield f"<details><summary>{escape(name)}</summary>{said}</details>" if long else said
+        yield f"<details><summary>{escape(name)}</summary>{values}</details>" if long else values
     yield "</div>"
 
 
@@ -351,13 +351,13 @@ def _charts(of: Table) -> tuple[list[ReportChart], str]:
             why = why or str(error)
             continue
         try:
-            made: Chart | str = of.chart(kind.name)
+            drawn: Chart | str = of.chart(kind.name)
         except MissingTableError as error:
             why = why or str(error)
             continue
         except LuckbaseError as error:
-            made = str(error)
-        charts.append(ReportChart(kind.name, kind.shows, made, len(charts)))
+            drawn = str(error)
+        charts.append(ReportChart(kind.name, kind.shows, drawn, len(charts)))
     return charts, why or "the game has none"
 
 
@@ -375,19 +375,19 @@ def chart_section(of: ReportChart, command: str, detail: Detail) -> str:
 
 
 def _listing(chart: Listing, command: str, detail: Detail) -> str:
-    def more(number: int, shown: int, what: str) -> str:
-        if number <= shown:
+    def more(number: int, listed: int, what: str) -> str:
+        if number <= listed:
             return ""
-        return f"<p>{number - shown:,} more {what}: <code>{command}</code></p>"
+        return f"<p>{number - listed:,} more {what}: <code>{command}</code></p>"
 
     html = f"<p>{escape(chart.note)}</p>" if chart.note else ""
     body = table(chart.columns, chart.cells(detail.rows))
     body += more(len(chart.rows), detail.rows, "rows")
     if not chart.lines:
         return html + body
-    shown = escape("\n".join(chart.lines[: detail.lines]))
+    text = escape("\n".join(chart.lines[: detail.lines]))
     more_lines = more(len(chart.lines), detail.lines, "lines")
-    html += f'<div class="wide"><pre>{shown}</pre></div>{more_lines}'
+    html += f'<div class="wide"><pre>{text}</pre></div>{more_lines}'
     return html + f"<details><summary>The numbers</summary>{body}</details>"
 
 
@@ -430,20 +430,20 @@ def _numbers(chart: Heatmap | Curves, picture: PagePicture, detail: Detail) -> d
 def _numbers_table(chart: Heatmap | Curves, command: str, detail: Detail) -> str:
     """The numbers as a table, every so many of them."""
     if isinstance(chart, Curves):
-        every, which = -(-len(chart.xs) // CURVE_ROWS), "row"
-        about, heads = chart.y_label, [chart.x_label, *(curve.label for curve in chart.curves)]
-        lines = list(zip(chart.xs, *(curve.values for curve in chart.curves), strict=True))[::every]
+        step, which = -(-len(chart.xs) // CURVE_ROWS), "row"
+        caption, heads = chart.y_label, [chart.x_label, *(curve.label for curve in chart.curves)]
+        lines = list(zip(chart.xs, *(curve.values for curve in chart.curves), strict=True))[::step]
     else:
         (n, m), which = chart.values.shape, "row and column"
-        every = next(k for k in count(1) if -(-n // k) * -(-m // k) <= detail.cells)
-        about = f"{chart.colour_label}: {chart.x_label} in columns, {chart.y_label} in rows."
-        heads = [f"{chart.names[1]} \\ {chart.names[0]}", *(f"{x:,}" for x in chart.xs[::every])]
-        lines = list(zip(chart.ys[::every], *chart.values[::every, ::every], strict=True))
+        step = next(k for k in count(1) if -(-n // k) * -(-m // k) <= detail.cells)
+        caption = f"{chart.colour_label}: {chart.x_label} in columns, {chart.y_label} in rows."
+        heads = [f"{chart.names[1]} \\ {chart.names[0]}", *(f"{x:,}" for x in chart.xs[::step])]
+        lines = list(zip(chart.ys[::step], *chart.values[::step, ::step], strict=True))
     rows = [[f"{x:,}", *("" if np.isnan(v) else f"{v:.4g}" for v in line)] for x, *line in lines]
-    numbered = {2: "second", 3: "third"}.get(every, f"{every}th")
-    left_out = f"Every {numbered} {which}; all" if every > 1 else "The same in a file"
+    numbered = {2: "second", 3: "third"}.get(step, f"{step}th")
+    left_out = f"Every {numbered} {which}; all" if step > 1 else "The same in a file"
     return (
-        f"<details><summary>The numbers as a table</summary><p>{escape(about)}</p>"
+        f"<details><summary>The numbers as a table</summary><p>{escape(caption)}</p>"
         f"{table(heads, rows)}<p>{left_out}: <code>{command}</code></p></details>"
     )
 
@@ -474,18 +474,18 @@ def _episode_head(of: Episode) -> Iterator[str]:
 
 def _episode_chart(of: Episode) -> Iterator[str]:
     """The payoffs of all players before each line."""
-    known = [(each.line, each.value) for each in of.lines if each.value is not None]
+    priced = [(each.line, each.value) for each in of.lines if each.value is not None]
     if of.end is not None and of.lines:
-        known.append((of.lines[-1].line + 1, of.end))
-    if len(known) < 2:
+        priced.append((of.lines[-1].line + 1, of.end))
+    if len(priced) < 2:
         return
-    values = np.array([value for _, value in known])
+    values = np.array([value for _, value in priced])
     curves = tuple(
         Curve(name, f"player_{i + 1}", values[:, i]) for i, name in enumerate(of.players)
     )
     chart = Curves(
         f"{of.payoff}, line by line".capitalize(), "Before each line of the game.", "line",
-        np.array([line for line, _ in known]), curves, "line", of.payoff,
+        np.array([line for line, _ in priced]), curves, "line", of.payoff,
         limits=(0.0, 1.0) if of.chances else None,
     )  # fmt: skip
     command = "luckbase advise --file EPISODE --json"

@@ -93,31 +93,31 @@ def write_site(table: StoredTable, folder: Path, on_rows: OnRows = nobody) -> Si
         _check(table)
     pool = TablePool([lambda: [table.path]])
     (entry,) = pool.listed()
-    about = info(summary(pool, entry), table).as_json()
-    seal = f"{about['solve_id']}/"
+    page = info(summary(pool, entry), table).as_json()
+    seal = f"{page['solve_id']}/"
     (folder / DATA).mkdir(parents=True, exist_ok=True)
     sizes: dict[str, int] = {}
 
     def put(name: str, blocks: Iterable[bytes]) -> None:
         sizes[name] = write_file(folder / DATA / name, packed(f"{seal}{name}", blocks))
 
-    about["charts"], charts = _charts(table, about["charts"])
-    put("charts.bin", [*charts, _picture(table.game, about).encode()])
+    page["charts"], charts = _charts(table, page["charts"])
+    put("charts.bin", [*charts, _picture(table.game, page).encode()])
     if part is not None and decisions:
-        about |= {"site": decisions, "colours": ["best"]}
-        about["site"]["paid"] = _put_payoffs(table, put)
+        page |= {"site": decisions, "colours": ["best"]}
+        page["site"]["paid"] = _put_payoffs(table, put)
         _put_decisions(table, part, put, on_rows)
     else:
-        about["site"], aliases, blocks = _payoffs(table, on_rows)
+        page["site"], aliases, blocks = _payoffs(table, on_rows)
         put("aliases.bin", [aliases])
         put("states.bin", blocks)
-    about |= {"views": VIEWS, "agents": [], "tolerance": table.tolerance, "step": step(table.game)}
-    about |= {"state": "complete", "running": None, "backdrop": ""}
+    page |= {"views": VIEWS, "agents": [], "tolerance": table.tolerance, "step": step(table.game)}
+    page |= {"state": "complete", "running": None, "backdrop": ""}
     data = sum(sizes.values())
     offline = [*sizes] if data <= OFFLINE_BYTES else []
-    files = _page(folder, about, offline)
+    files = _page(folder, page, offline)
     return Site(
-        str(table.path), str(folder), about["states"], len(sizes) + len(files),
+        str(table.path), str(folder), page["states"], len(sizes) + len(files),
         data + sum(files.values()), data, bool(offline),
     )  # fmt: skip
 
@@ -125,14 +125,14 @@ def write_site(table: StoredTable, folder: Path, on_rows: OnRows = nobody) -> Si
 def packed(seal: str, blocks: Iterable[bytes]) -> bytes:
     """A file of blocks: where each begins and the last one ends, then the blocks, each 8 bytes of
     its digest and raw deflate. seal: what the file is, which goes into the digests."""
-    found = []
+    sealed_blocks = []
     for number, block in enumerate(blocks):
         deflate = zlib.compressobj(LEVEL, zlib.DEFLATED, -15, 9)
         content = deflate.compress(block) + deflate.flush()
-        sealed = hashlib.sha256(f"{seal}/{number}\n".encode() + content).digest()[:8]
-        found.append(sealed + content)
-    places = np.cumsum([4 * len(found) + 4, *map(len, found)], dtype="<u4")
-    return places.tobytes() + b"".join(found)
+        check = hashlib.sha256(f"{seal}/{number}\n".encode() + content).digest()[:8]
+        sealed_blocks.append(check + content)
+    places = np.cumsum([4 * len(sealed_blocks) + 4, *map(len, sealed_blocks)], dtype="<u4")
+    return places.tobytes() + b"".join(sealed_blocks)
 
 
 def planes(numbers: NDArray[Any]) -> bytes:
@@ -140,7 +140,7 @@ def planes(numbers: NDArray[Any]) -> bytes:
     return numbers.reshape(-1, 1).view(np.uint8).T.tobytes()
 
 
-def _page(folder: Path, about: dict[str, Any], offline: list[str]) -> dict[str, int]:
+def _page(folder: Path, page: dict[str, Any], offline: list[str]) -> dict[str, int]:
     """Write the page's own files; gives the bytes of each. offline: what of `DATA` a browser is to
     keep."""
     index = (STATIC / "index.html").read_text(encoding="utf-8")
@@ -153,16 +153,16 @@ def _page(folder: Path, about: dict[str, Any], offline: list[str]) -> dict[str, 
         r"(<noscript>).*?(</noscript>)", r"\1<p>This page needs JavaScript.</p>\2", index
     )
     index = index.replace("</body>", FROM_DISK)
-    title = f"{about['game_title']}: {about['title']}"
+    title = f"{page['game_title']}: {page['title']}"
     manifest = {
-        "name": title, "short_name": about["game_title"], "start_url": "./",
+        "name": title, "short_name": page["game_title"], "start_url": "./",
         "display": "standalone",
         "background_color": "#ffffff", "theme_color": "#ffffff",
         "icons": [{"src": "static/icon.svg", "sizes": "any", "type": "image/svg+xml"}],
     }  # fmt: skip
     files = {
         "index.html": index.encode(), "offline.json": json.dumps(offline).encode(),
-        "site.json": json.dumps({"format": 1, "table": about}, separators=(",", ":")).encode(),
+        "site.json": json.dumps({"format": 1, "table": page}, separators=(",", ":")).encode(),
         "site.webmanifest": json.dumps(manifest, ensure_ascii=False).encode(),
     }  # fmt: skip
     for path in sorted(STATIC.iterdir()):
@@ -176,9 +176,9 @@ def _page(folder: Path, about: dict[str, Any], offline: list[str]) -> dict[str, 
     return {name: write_file(folder / name, content) for name, content in files.items()}
 
 
-def _picture(game: Game, about: dict[str, Any]) -> str:
+def _picture(game: Game, page: dict[str, Any]) -> str:
     """The state in which the page begins, drawn, as the list of tables has it; "" for none."""
-    start = about["start"] or next((each["state"] for each in about["examples"]), None)
+    start = page["start"] or next((each["state"] for each in page["examples"]), None)
     return "" if start is None else pictures.svg(scene_of(game, start))
 
 
@@ -193,14 +193,14 @@ if (location.protocol === "file:") document.querySelector(".loading").textConten
 
 def _charts(table: StoredTable, kinds: list[Any]) -> tuple[list[Any], list[bytes]]:
     """The charts that the table answers as they are without settings, and what each says."""
-    made, said = [], []
+    kept, views = [], []
     for kind in kinds:
         with suppress(LuckbaseError):
             path = {"name": kind["name"]}
             view = chart_view(table, ApiRequest(ChartParams.read({}), path))
-            said.append(encode(view.as_json()))
-            made.append({**kind, "takes": [], "reachable": False})
-    return made, said
+            views.append(encode(view.as_json()))
+            kept.append({**kind, "takes": [], "reachable": False})
+    return kept, views
 
 
 # --- a table of decisions ------------------------------------------------------------------------
@@ -209,9 +209,9 @@ def _charts(table: StoredTable, kinds: list[Any]) -> tuple[list[Any], list[bytes
 def _decisions(part: DecisionPart) -> dict[str, Any]:
     """What ``decisions.js`` has to know of the board and of the blocks; nothing of a game whose
     blocks it can not read."""
-    known = part.plan.for_readers([part.tier_of_number[entry.tier] for entry in part.entries])
-    said = {"kind": "decisions", "actions": part.action_names, "classes": CLASS_NAMES, "rows": ROWS}
-    return {**said, **known} if known else {}
+    readable = part.plan.for_readers([part.tier_of_number[entry.tier] for entry in part.entries])
+    head = {"kind": "decisions", "actions": part.action_names, "classes": CLASS_NAMES, "rows": ROWS}
+    return {**head, **readable} if readable else {}
 
 
 def _put_decisions(
@@ -236,10 +236,10 @@ def _put_decisions(
 def _put_payoffs(table: StoredTable, put: Callable[[str, Iterable[bytes]], None]) -> list[str]:
     """The payoffs of tiers that have them, in the order of their rows, as far as a site has room;
     gives their names."""
-    found: list[str] = []
+    names: list[str] = []
     part, room = table.full, MAX_PAID
     if part is None:
-        return found
+        return names
     whole: dict[int, int] = {}
     for entry in part.entries:
         whole[entry.tier] = whole.get(entry.tier, 0) + entry.rows
@@ -248,9 +248,9 @@ def _put_payoffs(table: StoredTable, put: Callable[[str, Iterable[bytes]], None]
         if rows != part.layout.rows(tier) or rows > room:
             continue
         room -= rows
-        found.append(tier_stem(part.layout, tier))
-        put(f"{found[-1]}.payoffs.bin", _payoff_blocks(part, tier, rows))
-    return found
+        names.append(tier_stem(part.layout, tier))
+        put(f"{names[-1]}.payoffs.bin", _payoff_blocks(part, tier, rows))
+    return names
 
 
 def _payoff_blocks(part: TierPart, tier: Any, rows: int) -> Iterator[bytes]:
@@ -301,8 +301,8 @@ def _payoffs(table: StoredTable, on_rows: OnRows) -> tuple[dict[str, Any], bytes
         yield keys[::ROWS].astype("<f8").tobytes()
         for start in range(0, len(rows), ROWS * PIECE):
             on_rows(start, len(rows))
-            here = rows[start : start + ROWS * PIECE]
-            yield from _state_blocks(table, here, keys[start : start + len(here)], by_key, total)
+            piece = rows[start : start + ROWS * PIECE]
+            yield from _state_blocks(table, piece, keys[start : start + len(piece)], by_key, total)
         on_rows(len(rows), len(rows))
 
     aliases = _aliases(game, rooms.tolist(), columns)
@@ -314,22 +314,22 @@ def _aliases(game: Game, rooms: list[int], columns: list[dict[str, Any]]) -> byt
     of those; of games with more states to say none."""
     if int(np.prod(rooms, dtype=object)) > MAX_ALIASES:
         return b""
-    said = np.indices(rooms).reshape(len(rooms), -1).T
+    numbers = np.indices(rooms).reshape(len(rooms), -1).T
     units, shifts, strides = (
         np.array([each[name] for each in columns]) for name in ("unit", "shift", "stride")
     )
-    states, sound = game.known_states(said * units + shifts)
-    own, other = said[sound] @ strides, states @ strides
-    moved = own != other
-    return planes(np.concatenate([own[moved], other[moved]]).astype("<f8"))
+    states, sound = game.known_states(numbers * units + shifts)
+    keys, canonical = numbers[sound] @ strides, states @ strides
+    moved = keys != canonical
+    return planes(np.concatenate([keys[moved], canonical[moved]]).astype("<f8"))
 
 
 def _over(table: StoredTable, states: Ints) -> Iterator[Ints]:
     """The states to which these lead and of which the table has no row: those that are over."""
     for start in range(0, len(states), ROWS * PIECE):
         children = expand(table.game, states[start : start + ROWS * PIECE]).children
-        found = np.unique(children[~table.holds(children)], axis=0)
-        yield found[expand(table.game, found).terminal]
+        ended = np.unique(children[~table.holds(children)], axis=0)
+        yield ended[expand(table.game, ended).terminal]
 
 
 def _total(table: StoredTable, rows: Ints) -> float | None:
@@ -358,17 +358,17 @@ def _state_blocks(
         a, b = moved.first[start], moved.first[stop]
         counts = np.diff(moved.first[start : stop + 1])
         slot = np.arange(b - a) - np.repeat(np.cumsum(counts) - counts, counts)
-        own = np.repeat(keys[start:stop], counts)
+        own_keys = np.repeat(keys[start:stop], counts)
         order = np.argsort(slot, kind="stable")
-        away = (moved.keys[a:b] - own)[order]
+        away = (moved.keys[a:b] - own_keys)[order]
         away -= np.where(np.diff(slot[order], prepend=-1) == 0, np.roll(away, 1), 0)
-        shown = payoffs[start:stop] if total is None else payoffs[start:stop, :1]
+        values = payoffs[start:stop] if total is None else payoffs[start:stop, :1]
         numbers = np.concatenate([
-            np.diff(keys[start:stop], prepend=0), which, shown.T.reshape(-1), away
+            np.diff(keys[start:stop], prepend=0), which, values.T.reshape(-1), away
         ]).astype("<f8")  # fmt: skip
-        said = f"[{','.join(kinds)}]".encode()
-        head = np.array([len(said), stop - start], "<u4").tobytes()
-        yield head + said + planes(numbers)
+        patterns = f"[{','.join(kinds)}]".encode()
+        head = np.array([len(patterns), stop - start], "<u4").tobytes()
+        yield head + patterns + planes(numbers)
 
 
 @dataclass
@@ -409,8 +409,8 @@ def _numbered(rewards: Floats) -> Ints:
     """A number for each row that differs."""
     if not rewards.any():
         return np.zeros(len(rewards), np.int64)
-    found: Ints = np.unique(rewards, axis=0, return_inverse=True)[1].reshape(-1)
-    return found
+    numbers: Ints = np.unique(rewards, axis=0, return_inverse=True)[1].reshape(-1)
+    return numbers
 
 
 def _pattern(game: Game, state: Ints, edges: Expanded, moved: _Merged, x: int) -> str:
@@ -433,9 +433,9 @@ def _pattern(game: Game, state: Ints, edges: Expanded, moved: _Merged, x: int) -
         ]  # fmt: skip
         moves.append({"action": None if actor < 0 else game.action_name(action),
                       "outcomes": outcomes})  # fmt: skip
-    said = {
+    pattern = {
         "over": not moves,
         "to_act": actor + 1 if actor >= 0 and moves else None,
         "moves": moves,
     }
-    return json.dumps(said, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(pattern, separators=(",", ":"), ensure_ascii=False)
