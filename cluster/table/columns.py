@@ -54,63 +54,63 @@ class ActionNames:
         pairs = [(name, "payoff") for name in self.actions]
         pairs += [(name, kind) for name in self.choices for kind in ("chance", "payoff")]
         players = range(1, self.game.players + 1)
-        every = (f"{self.words[name]}_{kind}_{i}" for name, kind in pairs for i in players)
-        found = list(dict.fromkeys(every))
-        if len(found) > MAX_COLUMNS:
+        candidates = (f"{self.words[name]}_{kind}_{i}" for name, kind in pairs for i in players)
+        names = list(dict.fromkeys(candidates))
+        if len(names) > MAX_COLUMNS:
             raise OptionError(
-                f"actions: {len(self.actions) + len(self.choices):,} of them make {len(found):,} "
+                f"actions: {len(self.actions) + len(self.choices):,} of them make {len(names):,} "
                 f"columns; expected at most {MAX_COLUMNS:,}; take fewer states, or leave the "
                 "actions out"
             )
-        return found
+        return names
 
     @cached_property
     def words(self) -> dict[str, str]:
         """The word of each action and choice in a column's name; no two have the same."""
-        found: dict[str, str] = {}
+        words: dict[str, str] = {}
         for name in dict.fromkeys([*self.actions, *self.choices]):
             word, number = word_of(name), 1
-            while word in found.values():
+            while word in words.values():
                 number += 1
                 word = f"{word_of(name)}_{number}th"
-            found[name] = word
-        return found
+            words[name] = word
+        return words
 
-    def of(self, found: EveryAction, wanted: Collection[str] | None = None) -> dict[str, pa.Array]:
+    def of(self, actions: EveryAction, only: Collection[str] | None = None) -> dict[str, pa.Array]:
         """The columns of n states, those wanted: `DECISION_COLUMNS` and of actions."""
-        n, names = len(found), [*DECISION_COLUMNS, *self.columns]
-        names = [name for name in names if wanted is None or name in wanted]
-        made = dict.fromkeys(names, nullable(np.full(n, np.nan)))
+        n, names = len(actions), [*DECISION_COLUMNS, *self.columns]
+        names = [name for name in names if only is None or name in only]
+        arrays = dict.fromkeys(names, nullable(np.full(n, np.nan)))
         decisions: dict[str, Any] = {
-            "to_act": lambda: pa.array(found.to_act.astype(np.int8)),
-            "best": lambda: pa.array(found.best_names(), pa.string()),
-            "margin": lambda: nullable(found.margins),
-            "toss_up": lambda: pa.array(found.ties),
+            "to_act": lambda: pa.array(actions.to_act.astype(np.int8)),
+            "best": lambda: pa.array(actions.best_names(), pa.string()),
+            "margin": lambda: nullable(actions.margins),
+            "toss_up": lambda: pa.array(actions.ties),
         }
-        made |= {name: make() for name, make in decisions.items() if name in made}
-        for name, owners, values in self._payoffs(found):
-            if name in made:
+        arrays |= {name: make() for name, make in decisions.items() if name in arrays}
+        for name, owners, values in self._payoffs(actions):
+            if name in arrays:
                 column = np.full(n, np.nan)
                 column[owners] = values
-                made[name] = nullable(column)
-        return made
+                arrays[name] = nullable(column)
+        return arrays
 
-    def _payoffs(self, found: EveryAction) -> Iterator[tuple[str, Ints, Floats]]:
+    def _payoffs(self, actions: EveryAction) -> Iterator[tuple[str, Ints, Floats]]:
         """(column, which states (k,) have it, what it says of them (k,)) of all actions."""
-        owners, bids = np.repeat(np.arange(len(found)), np.diff(found.first)), found.bids
-        for name, rows in _rows_of(found.names, found.named):
+        owners, bids = np.repeat(np.arange(len(actions)), np.diff(actions.first)), actions.bids
+        for name, rows in _rows_of(actions.names, actions.named):
             if name not in self.words:  # of columns that nobody wants
                 continue
             for i in range(self.game.players):
-                yield f"{self.words[name]}_payoff_{i + 1}", owners[rows], found.q[rows, i]
-        owners = np.repeat(np.arange(len(found)), np.diff(bids.first))
+                yield f"{self.words[name]}_payoff_{i + 1}", owners[rows], actions.q[rows, i]
+        owners = np.repeat(np.arange(len(actions)), np.diff(bids.first))
         for name, rows in _rows_of(bids.names, bids.named):
             if name not in self.words:
                 continue
             for player in range(2):
-                own, word = rows[bids.players[rows] == player], self.words[name]
-                yield f"{word}_chance_{player + 1}", owners[own], bids.chances[own]
-                yield f"{word}_payoff_{player + 1}", owners[own], bids.payoffs[own]
+                of_player, word = rows[bids.players[rows] == player], self.words[name]
+                yield f"{word}_chance_{player + 1}", owners[of_player], bids.chances[of_player]
+                yield f"{word}_payoff_{player + 1}", owners[of_player], bids.payoffs[of_player]
 
 
 def _rows_of(names: Sequence[str], named: Ints) -> Iterable[tuple[str, Ints]]:
@@ -127,10 +127,10 @@ def word_of(name: str) -> str:
     return word if word and not word[0].isdigit() else f"action_{word}".rstrip("_")
 
 
-def names_of(game: Game, found: EveryAction) -> ActionNames:
+def names_of(game: Game, rows: EveryAction) -> ActionNames:
     """The actions that n states have."""
-    actions = [found.names[code] for code in np.unique(found.named).tolist()]
-    choices = [found.bids.names[code] for code in np.unique(found.bids.named).tolist()]
+    actions = [rows.names[code] for code in np.unique(rows.named).tolist()]
+    choices = [rows.bids.names[code] for code in np.unique(rows.bids.named).tolist()]
     return ActionNames(game, in_order(game, actions), in_order(game, choices))
 
 
@@ -144,8 +144,8 @@ def listed_actions(game: Game) -> tuple[str, ...]:
 
 def in_order(game: Game, names: Iterable[str]) -> tuple[str, ...]:
     """Names of actions in the order of their columns."""
-    known = {name: k for k, name in enumerate(listed_actions(game))}
-    return tuple(sorted(names, key=lambda name: (known.get(name, len(known)), _natural(name))))
+    places = {name: k for k, name in enumerate(listed_actions(game))}
+    return tuple(sorted(names, key=lambda name: (places.get(name, len(places)), _natural(name))))
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:
@@ -214,26 +214,26 @@ class Where:
     @property
     def columns(self) -> list[str]:
         """The columns that are looked at."""
-        return list(dict.fromkeys(name for one in self.conditions for name in one.columns))
+        return list(dict.fromkeys(name for each in self.conditions for name in each.columns))
 
     def only(self, columns: Collection[str]) -> Where:
         """The conditions on these columns alone."""
-        return Where(tuple(one for one in self.conditions if {*one.columns} <= {*columns}))
+        return Where(tuple(each for each in self.conditions if {*each.columns} <= {*columns}))
 
     def without(self, others: Where) -> Where:
         """The conditions that are not among others."""
-        return Where(tuple(one for one in self.conditions if one not in others.conditions))
+        return Where(tuple(each for each in self.conditions if each not in others.conditions))
 
     def expression(self) -> Any:
         """As pyarrow has it; None where there is not a condition."""
         if not self.conditions:
             return None
-        return reduce(and_, (one.expression() for one in self.conditions))
+        return reduce(and_, (each.expression() for each in self.conditions))
 
     def may_hold(self, spans: Mapping[str, Span]) -> bool:
         """Whether any row can match whose columns lie between these, as far as they are known."""
-        known = (one for one in self.conditions if {*one.columns} <= {*spans})
-        return all(one.may_hold(spans[one.column], spans.get(one.other or "")) for one in known)
+        checks = (c for c in self.conditions if {*c.columns} <= {*spans})
+        return all(c.may_hold(spans[c.column], spans.get(c.other or "")) for c in checks)
 
 
 def parse_where(
@@ -241,7 +241,7 @@ def parse_where(
 ) -> Where:
     """The conditions in words, of a table with these columns; lenient: those on other columns are
     left out. Raises OptionError."""
-    found: list[Condition] = []
+    conditions: list[Condition] = []
     words = _words([text] if isinstance(text, str) else text)
     for word in words:
         match = _WORD.fullmatch(word)
@@ -251,30 +251,30 @@ def parse_where(
             )
         name, op, value = match[1], match[2].replace("==", "="), match[3].strip()
         try:
-            found += _conditions(game, name, op, value, schema)
+            conditions += _conditions(game, name, op, value, schema)
         except OptionError:
             if not lenient:
                 raise
     if not words:
         raise OptionError("where: is empty; write COLUMN OP VALUE, as scores_1>=8000")
-    return Where(tuple(found))
+    return Where(tuple(conditions))
 
 
 def _words(texts: Sequence[str]) -> list[str]:
     """The conditions in texts: what is between spaces, or in quotes; a word that is not a condition
     belongs to the value before it (``best=pass to 3``)."""
-    found: list[str] = []
+    words: list[str] = []
     for text in texts:
         try:
             split = shlex.split(text)
         except ValueError as error:
             raise OptionError(f"where: '{text[:40]}': {error}") from None
         for word in split:
-            if found and not _WORD.fullmatch(word):
-                found[-1] += f" {word}"
+            if words and not _WORD.fullmatch(word):
+                words[-1] += f" {word}"
             else:
-                found.append(word.strip())
-    return found
+                words.append(word.strip())
+    return words
 
 
 def _conditions(game: Game, name: str, op: str, value: str, schema: pa.Schema) -> list[Condition]:
@@ -347,9 +347,9 @@ def _set(name: str, value: str) -> str:
 def _number(name: str, value: str) -> int | float:
     for kind in (int, float):
         try:
-            found: int | float = kind(value)
+            number: int | float = kind(value)
         except ValueError:
             continue
-        if found == found and abs(found) < 2**63:
-            return found
+        if number == number and abs(number) < 2**63:
+            return number
     raise OptionError(f"where: {name}: '{value[:30]}' is not a number or a column of numbers")

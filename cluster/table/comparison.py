@@ -109,10 +109,10 @@ class Moved:
         """The share of decisions that moved, in percent, as a picture; blank where nobody
         decides."""
         x, y = (axis.low + axis.step * np.arange(axis.cells, dtype=np.int64) for axis in self.axes)
-        there = self.decisions > 0
-        share = np.where(there, 100.0 * self.changed / np.maximum(self.decisions, 1), np.nan)
+        visited = self.decisions > 0
+        share = np.where(visited, 100.0 * self.changed / np.maximum(self.decisions, 1), np.nan)
         names = (self.axes[0].name, self.axes[1].name, "percent_changed")
-        top = float(np.nanmax(share)) if there.any() else 0.0
+        top = float(np.nanmax(share)) if visited.any() else 0.0
         return Heatmap(
             "Where decisions moved", about, names, x, y, share, self.axes[0].label,
             self.axes[1].label, "decisions that moved, % of all there",
@@ -236,8 +236,8 @@ class Comparison(Result):
     """Where decisions moved."""
 
     def __post_init__(self) -> None:
-        said = [each.sentence for each in self._turned()] + [self._count(), *self._apart()]
-        object.__setattr__(self, "sentences", self._not_solved() + said)
+        counts = [each.sentence for each in self._turned()] + [self._count(), *self._apart()]
+        object.__setattr__(self, "sentences", self._not_solved() + counts)
 
     def _turned(self) -> list[ThresholdDifference]:
         """The thresholds that moved, on the largest share of their lines first."""
@@ -248,7 +248,7 @@ class Comparison(Result):
     @property
     def cases(self) -> list[Case]:
         """The small table: thresholds that moved, the most frequent moves, and all of it."""
-        every = max(self.decisions, 1)
+        total = max(self.decisions, 1)
         rows = [
             Case(
                 f"{each.who} {each.does}", each.before, each.now,
@@ -257,17 +257,17 @@ class Comparison(Result):
             for each in self._turned()
         ]  # fmt: skip
         rows += [
-            Case("any decision", str(each.first), str(each.second), each.decisions / every,
+            Case("any decision", str(each.first), str(each.second), each.decisions / total,
                  each.mean)
             for each in self.moves[:MAX_MOVES]
         ]  # fmt: skip
-        return [*rows, Case("all decisions", "", "", self.actions / every, self.mean)]
+        return [*rows, Case("all decisions", "", "", self.actions / total, self.mean)]
 
     @property
     def notes(self) -> list[str]:
         """What the small table does not say, in sentences."""
-        said = [] if self.actions else [self._count()]
-        return self._not_solved() + said + self._apart()
+        counts = [] if self.actions else [self._count()]
+        return self._not_solved() + counts + self._apart()
 
     def amount(self, difference: float) -> str:
         """A difference of payoffs as people read it: ``4.1 pp``; – where it is not known."""
@@ -294,28 +294,28 @@ class Comparison(Result):
 
     def _not_solved(self) -> list[str]:
         """A sentence of each table that lacks states of the other for it is not whole."""
-        said = []
-        for name, other, why, count in zip(
+        notes = []
+        for name, other_name, why, count in zip(
             ("first", "second"), ("second", "first"), self.unfinished, self.only[::-1], strict=True
         ):
             if why and count != 0:
                 lacks = "states" if count is None else many(count, "state")
-                known = "may lack" if count is None else "lacks"
-                said.append(
-                    f"the {name} table is not whole ({', '.join(why)}) and {known} {lacks} of the "
-                    f"{other}"
+                verb = "may lack" if count is None else "lacks"
+                notes.append(
+                    f"the {name} table is not whole ({', '.join(why)}) and {verb} {lacks} of the "
+                    f"{other_name}"
                 )
-        return said
+        return notes
 
     def _count(self) -> str:
         if not self.actions:
             return f"no decision moved, of {self.decisions:,}"
         share = 100 * self.actions / self.decisions if self.decisions else 0.0
-        said = f"{self.actions:,} of {many(self.decisions, 'decision')} moved ({share:.2g} %)"
+        summary = f"{self.actions:,} of {many(self.decisions, 'decision')} moved ({share:.2g} %)"
         if isnan(self.mean):
-            return said
+            return summary
         return (
-            f"{said}; deciding as in the first table costs {self.amount(self.mean)} on average "
+            f"{summary}; deciding as in the first table costs {self.amount(self.mean)} on average "
             f"there, {self.amount(self.worst_cost)} at most"
         )
 
@@ -348,9 +348,9 @@ class Comparison(Result):
             (sentences.fields(each.state), self.amount(each.cost), *map(str, each.best))
             for each in self.worst
         ]
-        found = html_table(*self.case_rows()) * bool(self.actions)
-        found += html_facts("two tables compared", rows)
-        return found + html_table(("state", "cost", "first", "second"), worst) * bool(worst)
+        html = html_table(*self.case_rows()) * bool(self.actions)
+        html += html_facts("two tables compared", rows)
+        return html + html_table(("state", "cost", "first", "second"), worst) * bool(worst)
 
 
 # --- thresholds ----------------------------------------------------------------------------------
@@ -376,10 +376,10 @@ def threshold_difference(
         "never" if number == NEVER else f"{threshold.at} {threshold.say(number)}"
         for number in middle
     )
-    said = f"now {now}, before {before}" if before != now else f"{now}, as before"
+    text = f"now {now}, before {before}" if before != now else f"{now}, as before"
     if sooner or later:
-        said += f"; moved in {sooner + later:,} of {many(lines, 'case')}"
-    sentence = f"{threshold.who} {threshold.does}: {said}"
+        text += f"; moved in {sooner + later:,} of {many(lines, 'case')}"
+    sentence = f"{threshold.who} {threshold.does}: {text}"
     return ThresholdDifference(
         threshold.who, threshold.does, lines, sooner, later, first, second,
         (each[0][NEVER], each[1][NEVER]), before, now, sentence,

@@ -112,12 +112,12 @@ def write_blocks(
             count += codes_of_block
             checks.append(hashlib.sha256(content).digest()[:8])
             sizes.append(file.write(content))
-        about = {
+        metadata = {
             "format": 1, "game": dense.game.board.game, "tier": tier_stem(dense, tier),
             "actions": [*dense.best_names], "classes": [*CLASSES], "codes": count,
             "block": layout.block_rows(tier), "sizes": sizes,
         }  # fmt: skip
-        text = json.dumps(about, separators=(",", ":")).encode()
+        text = json.dumps(metadata, separators=(",", ":")).encode()
         footer = text + len(text).to_bytes(4, "little") + _MAGIC
         file.write(footer)
         file.flush()
@@ -133,11 +133,11 @@ def write_blocks(
 class SealedBlocks(SealedFile):
     """An open file of blocks; a row group is a block. All raises CorruptTableError."""
 
-    def _open(self, about: Any, raw: bytes | None) -> None:
-        if about is None:
-            about = json.loads(self._footer(raw)[:-8])
-        self.about = about
-        self._starts = np.cumsum([0, *about["sizes"]]).tolist()
+    def _open(self, metadata: Any, raw: bytes | None) -> None:
+        if metadata is None:
+            metadata = json.loads(self._footer(raw)[:-8])
+        self.about = metadata
+        self._starts = np.cumsum([0, *metadata["sizes"]]).tolist()
 
     def codes(self, block: int) -> NDArray[np.uint8]:
         """A block as it was packed."""
@@ -242,33 +242,33 @@ class DecisionPart(TierPart):
         """The codes (n,) of canonical states (n, fields), and which (n,) the part holds; 0, the
         first action and no class, where nobody has a choice."""
         keys = self.keys(np.ascontiguousarray(states, np.int64))
-        files, found = self._files(keys), np.zeros(len(states), np.uint8)
-        wanted: dict[tuple[int, int], list[tuple[Ints, Ints]]] = {}
+        files, codes = self._files(keys), np.zeros(len(states), np.uint8)
+        requests: dict[tuple[int, int], list[tuple[Ints, Ints]]] = {}
         for i in np.unique(files[files >= 0]).tolist():
             entry, at = self.entries[i], np.flatnonzero(files == i)
             tier = self.tier_of_number[entry.tier]
             place = self.plan.place(tier, keys[at] - entry.first_key)
             blocks, rest = np.divmod(place, entry.row_group_rows)
             for block in np.unique(blocks[place >= 0]).tolist():
-                here = blocks == block
-                wanted.setdefault((i, block), []).append((at[here], rest[here]))
-        order = list(wanted)
+                in_block = blocks == block
+                requests.setdefault((i, block), []).append((at[in_block], rest[in_block]))
+        order = list(requests)
 
         def use(k: int, group: NDArray[np.uint8]) -> None:
-            for at, rows in wanted[order[k]]:
-                found[at] = group[rows]
+            for at, rows in requests[order[k]]:
+                codes[at] = group[rows]
 
         self.groups.each(order, "codes", use)
-        return found, files >= 0
+        return codes, files >= 0
 
     def wanted(self, keys: Ints) -> Wanted:
         return []  # no payoffs, and a block is small: read when it is needed
 
     def stored(self, states: Ints) -> Rows:
-        codes, there = self.codes(states)
+        codes, present = self.codes(states)
         payoffs, over = self.lookup(states)
         payoffs[~over] = np.nan
-        best = np.where(there, best_in(codes), np.int16(-1))
+        best = np.where(present, best_in(codes), np.int16(-1))
         none = np.full(len(states), np.nan)
         return Rows(np.asarray(states).__getitem__, payoffs, best, self.action_names, none)
 
@@ -286,11 +286,11 @@ class DecisionPart(TierPart):
         entry = self.entries[i]
         tier, file = self.tier_of_number[entry.tier], self.groups.file(i)
         blocks = [self.decode(file, block, "codes") for block in range(file.groups)]
-        stored, found = np.concatenate(blocks), np.zeros(entry.rows, np.uint8)
+        stored, codes = np.concatenate(blocks), np.zeros(entry.rows, np.uint8)
         for start in range(0, entry.rows, _CHUNK):
             at = self.plan.place(tier, np.arange(start, min(start + _CHUNK, entry.rows)))
-            found[start : start + len(at)] = np.where(at < 0, 0, stored[at])
-        return found
+            codes[start : start + len(at)] = np.where(at < 0, 0, stored[at])
+        return codes
 
     def batches(
         self, columns: Collection[str] | None, may_hold: MayHold = lambda _: True,
@@ -304,8 +304,8 @@ class DecisionPart(TierPart):
                 size = row_group_rows(self.layout, tier)
                 for start in range(0, entry.rows, size):
                     best = best_in(codes[start : start + size])
-                    found = tier_columns(self.layout, tier, (start, start + len(best)), best)
-                    rows = {k: v for k, v in found.items() if columns is None or k in columns}
+                    cells = tier_columns(self.layout, tier, (start, start + len(best)), best)
+                    rows = {k: v for k, v in cells.items() if columns is None or k in columns}
                     states = partial(self.states_in, entry, start, None)
                     yield Batch(as_table(rows), before + start, states)
             before += entry.rows

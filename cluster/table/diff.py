@@ -92,25 +92,25 @@ def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Co
     CorruptTableError; with `reachable` MissingTableError for a start that a table does not hold."""
     start, sample, tolerance = options.get("start"), options.get("sample"), options.get("tolerance")
     out, tell = options.get("out"), options.get("on_rows", nobody)
-    some = options.get("reachable", False) or start is not None
-    _check(first, second, sample is not None and some)
+    selected = options.get("reachable", False) or start is not None
+    _check(first, second, sample is not None and selected)
     slack = first.precision + second.precision + 1e-9 if tolerance is None else tolerance
     rows, unknown = [pairs.rows_of(table) for table in (first, second)], 0
-    if some:
+    if selected:
         states, unknown = pairs.reachable(first, second, start)
-        every, total = pairs.listed_pairs(first, second, states), len(states)
+        stream, total = pairs.listed_pairs(first, second, states), len(states)
     elif sample is not None:
-        every, total = pairs.drawn_pairs(first, second, sample, options.get("seed", 0)), sample
+        stream, total = pairs.drawn_pairs(first, second, sample, options.get("seed", 0)), sample
     else:
-        every, total = pairs.all_pairs(first, second), min(rows)
-    whole = not some and sample is None
+        stream, total = pairs.all_pairs(first, second), min(rows)
+    whole = not selected and sample is None
     groups, prices = groups_of(second.game), Prices(first, second)
     with ExitStack() as files:
         write = None if out is None else files.enter_context(changes_file(out, second.game))
         tally = _Tally(second, groups, options.get("worst", 10), write, whole)
         done = 0
-        look = partial(_look, prices, groups, slack)
-        for seen in pairs.in_order(every, look, cores(), prices.reading):
+        examine = partial(_look, prices, groups, slack)
+        for seen in pairs.in_order(stream, examine, cores(), prices.reading):
             done += seen.pair.rows
             tally.take(seen)
             tell(done, total)
@@ -124,7 +124,7 @@ def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Co
     return Comparison(
         payoff_name=game.payoff_name, chance=game.pays_chances,
         states=tally.states, missing=tally.missing + unknown,
-        missing_of="first" if larger else "second", tolerance=slack, reachable=some,
+        missing_of="first" if larger else "second", tolerance=slack, reachable=selected,
         only=(only[0], only[1]), unfinished=(_unfinished(first), _unfinished(second)),
         **tally.comparison(),
     )  # fmt: skip
@@ -188,8 +188,8 @@ def _look(prices: Prices, groups: Groups, slack: float, pair: Pair) -> _Seen:
     n, names = len(first.best), numbered(())
     best = [np.append(coded(side.labels, names), -1)[side.best] for side in pair.sides]
     gap = np.zeros(n)
-    for mine, theirs in zip(first.values.T, second.values.T, strict=True):
-        np.fmax(gap, np.abs(np.subtract(mine, theirs, dtype=np.float64)), out=gap)
+    for first_values, second_values in zip(first.values.T, second.values.T, strict=True):
+        np.fmax(gap, np.abs(np.subtract(first_values, second_values, dtype=np.float64)), out=gap)
     beyond, moved = gap > slack, best[0] != best[1]
     still, quiet = beyond & ~moved, Quiet()
     if still.any():
@@ -202,22 +202,22 @@ def _look(prices: Prices, groups: Groups, slack: float, pair: Pair) -> _Seen:
         first.states(at), second.states(at), best[0][at], best[1][at], gap[at], margins
     )
     stand = classify(game, second.states(np.arange(n)), groups)
-    wide, high = (axis.cells for axis in groups.axes)
-    inside = (stand.x >= 0) & (stand.y >= 0) & (stand.x < wide) & (stand.y < high)
-    cells = np.where(inside, stand.x * high + stand.y, -1)
+    columns, rows = (axis.cells for axis in groups.axes)
+    inside = (stand.x >= 0) & (stand.y >= 0) & (stand.x < columns) & (stand.y < rows)
+    cells = np.where(inside, stand.x * rows + stand.y, -1)
     decided = stand.groups >= 0
     on = np.flatnonzero(stand.thresholds >= 0)
-    which, taken = stand.thresholds[on], np.zeros((len(on), 2), bool)
+    which, takes = stand.thresholds[on], np.zeros((len(on), 2), bool)
     for t in np.unique(which).tolist():
         kind = np.array([*map(groups.thresholds[t].takes, names_of(names)), False])
-        here = which == t
+        on_line = which == t
         for i in (0, 1):
-            taken[here, i] = kind[best[i][on[here]]]
+            takes[on_line, i] = kind[best[i][on[on_line]]]
     return _Seen(
         pair, int(beyond.sum()), float(gap.max(initial=0.0)), quiet,
         np.bincount(stand.groups[decided], minlength=groups.count),
         np.bincount(cells[decided] + 1, minlength=groups.cells + 1)[1:],
-        OnLines(which, stand.at[on], stand.lines[on], taken), changed,
+        OnLines(which, stand.at[on], stand.lines[on], takes), changed,
         prices.priced(changed, names_of(names)),
         (stand.groups[at], cells[at], stand.thresholds[at]), names_of(names),
     )  # fmt: skip
@@ -315,8 +315,8 @@ class _Tally:
         """What it says, by the fields of `Comparison`."""
         moved, costs, groups = int(self.kinds[MOVED]), self.by_group, self.groups
         moves = sorted(self.moves.items(), key=lambda each: (-each[1], str(each)))
-        there = np.flatnonzero((self.decisions > 0) | (costs.count > 0))
-        order = there[np.argsort(-costs.total[there], kind="stable")]
+        filled = np.flatnonzero((self.decisions > 0) | (costs.count > 0))
+        order = filled[np.argsort(-costs.total[filled], kind="stable")]
         heads, shape = [column.head for column in groups.columns], [a.cells for a in groups.axes]
         return {
             "payoffs": self.payoffs, "largest": self.largest, "actions": moved,
@@ -409,11 +409,11 @@ class Thresholds:
         columns = [np.concatenate(column) for column in zip(*self._waiting, strict=True)]
         self._waiting = []
         order = np.lexsort((columns[1], columns[2], columns[0]))
-        which, at, lines, taken = (column[order] for column in columns)
+        which, at, lines, takes = (column[order] for column in columns)
         new = np.ones(len(at), bool)
         new[1:] = (lines[1:] != lines[:-1]) | (which[1:] != which[:-1])
         starts = np.flatnonzero(new)
-        each = [_least(at, taken[:, i], starts) for i in (0, 1)]
+        each = [_least(at, takes[:, i], starts) for i in (0, 1)]
         rows, counts = np.unique(
             np.stack([which[starts], *each], axis=1), axis=0, return_counts=True
         )
@@ -428,12 +428,12 @@ class Thresholds:
             yield which, threshold_difference(self.thresholds[which], counts)
 
 
-def _least(at: Ints, taken: NDArray[np.bool_], starts: Ints) -> Ints:
+def _least(at: Ints, takes: NDArray[np.bool_], starts: Ints) -> Ints:
     """The number of each line; `at` ascends on each of the lines that begin at `starts`."""
     n = len(at)
     line = np.repeat(np.arange(len(starts)), np.diff([*starts, n]))
     last = np.full(len(starts), -1, np.int64)  # the last of a line that is of another kind
-    others = np.flatnonzero(~taken)
+    others = np.flatnonzero(~takes)
     last[line[others]] = others  # of several the last is written last
     first = np.where(last < 0, starts, last + 1)
     return np.where(first < np.append(starts[1:], n), at[np.minimum(first, n - 1)], NEVER)
@@ -475,13 +475,13 @@ def changes_file(out: str | os.PathLike[str], game: Game) -> Iterator[Write]:
 
 
 def _change_rows(game: Game, changed: Changed, priced: Priced, names: Sequence[str]) -> pa.Table:
-    state, every = as_table(dict(game.table_columns(changed.second))), pa.array([*names, None])
+    state, labels = as_table(dict(game.table_columns(changed.second))), pa.array([*names, None])
     columns = {
         name: column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
         for name, column in zip(state.column_names, state.columns, strict=True)
     }
     best_first, best_second = (
-        every.cast(pa.string()).take(pa.array(np.where(best < 0, len(names), best)))
+        labels.cast(pa.string()).take(pa.array(np.where(best < 0, len(names), best)))
         for best in (changed.best_first, changed.best_second)
     )
     return pa.table(columns | {

@@ -161,30 +161,30 @@ class Entries:
         """
         for attempt in range(_TRIES):
             numbers = self._numbers()
-            found, end = list[Entry](), (numbers or [0])[-1]
+            entries, end = list[Entry](), (numbers or [0])[-1]
             try:
                 for entry in self._descending(numbers):
-                    found += [_missing(n) for n in range(end, entry.number, -1)]
-                    found.append(entry)
+                    entries += [_missing(n) for n in range(end, entry.number, -1)]
+                    entries.append(entry)
                     end = entry.number - 1
                     if entry.kind == ALL:
                         end = 0
                         break
             except FileNotFoundError:
                 continue  # it has just been compacted
-            found += [_missing(n) for n in range(end, 0, -1)][:1]
-            gaps = any(not entry.kind for entry in found)
+            entries += [_missing(n) for n in range(end, 0, -1)][:1]
+            gaps = any(not entry.kind for entry in entries)
             if not gaps or attempt >= _GAP_TRIES:  # a folder's list may miss one that is new
-                return self._noted(found[::-1])
+                return self._noted(entries[::-1])
         raise CorruptTableError("the ledger of this table changes all the time; try again")
 
-    def _noted(self, found: list[Entry]) -> list[Entry]:
-        counts = [entry for entry in found if entry.kind != FENCE]
+    def _noted(self, entries: list[Entry]) -> list[Entry]:
+        counts = [entry for entry in entries if entry.kind != FENCE]
         self.standing = None
         if all(entry.kind == ALL and not entry.damage for entry in counts):
             self.standing = "".join(f"{line}\n" for entry in counts for line in entry.lines)
             self._says_all = counts[0].number if counts else 0
-        return found
+        return entries
 
     def _descending(self, numbers: list[int]) -> Iterator[Entry]:
         names = [entry_name(number) for number in numbers]
@@ -240,11 +240,11 @@ def seal(salt: str, form: dict[str, Any], indent: int | None = None) -> str:
 
 def unseal(salt: str, text: str) -> dict[str, Any]:
     """The form in a sealed text. Raises ValueError where a byte of it has changed."""
-    found = _SEALED.fullmatch(text)
-    if not found:
+    match = _SEALED.fullmatch(text)
+    if not match:
         raise ValueError("has no check")
-    if digest(salt + "\n" + found[1]) != found[2]:
+    if digest(salt + "\n" + match[1]) != match[2]:
         raise ValueError("its check does not match")
-    form = json.loads(found[1] + "}")
+    form = json.loads(match[1] + "}")
     assert isinstance(form, dict)
     return form

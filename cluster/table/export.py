@@ -89,10 +89,10 @@ def reader(
         gather = False  # the names of actions are not needed
     names = ActionNames(table.game, listed) if actions else None
     if gather:
-        said = EVERY_ROW
+        conditions = EVERY_ROW
         if in_words:
-            said = parse_where(table.game, where, stored, lenient=True)
-        names = _names(table, said.only({*stored.names} - {*DECISION_COLUMNS}), stored)
+            conditions = parse_where(table.game, where, stored, lenient=True)
+        names = _names(table, conditions.only({*stored.names} - {*DECISION_COLUMNS}), stored)
     try:
         rows = _Rows(table, where, in_words, columns, stored, names, gather)
     except OptionError:
@@ -131,8 +131,8 @@ class _Rows:
         self.schema = schema = _every_column(stored, names)
         for name in columns or ():
             if name not in schema.names:
-                said = nearest(name, schema.names)
-                raise OptionError(f"columns: unknown column '{name}'; {said}")
+                expected = nearest(name, schema.names)
+                raise OptionError(f"columns: unknown column '{name}'; {expected}")
         self.shown = schema if columns is None else pa.schema([schema.field(c) for c in columns])
         conditions = parse_where(table.game, where, schema) if in_words else EVERY_ROW
         _check_left_out(table, conditions)
@@ -172,11 +172,11 @@ class _Rows:
         at = _matching(part, batch, self.first, self.stored)
         size = self.table.states_at_once if self.worked else max(1, len(at))
         for start in range(0, len(at), size):
-            here = at[start : start + size]
-            rows = batch.rows.take(here)
+            selected = at[start : start + size]
+            rows = batch.rows.take(selected)
             if self.worked and self.names is not None:
-                told = actions_of(self.table, part, batch, here)
-                for name, column in self.names.of(told, self.worked).items():
+                actions = actions_of(self.table, part, batch, selected)
+                for name, column in self.names.of(actions, self.worked).items():
                     if name in rows.column_names:
                         rows = rows.drop_columns([name])
                     rows = rows.append_column(name, column)
@@ -192,9 +192,9 @@ def _check_left_out(table: Lookup, where: Where) -> None:
     if table.full is None or len(table.parts) > 1:
         return
     for each in where.conditions:
-        said = table.full.layout.left_out.get(each.column)
-        if said and each.other is None and not each.may_hold((0, 0)):
-            raise OptionError(f"where: {each.column}: {said}")
+        why = table.full.layout.left_out.get(each.column)
+        if why and each.other is None and not each.may_hold((0, 0)):
+            raise OptionError(f"where: {each.column}: {why}")
 
 
 def _check_best(table: Lookup, where: Where, stored: pa.Schema, names: ActionNames | None) -> None:
@@ -203,18 +203,18 @@ def _check_best(table: Lookup, where: Where, stored: pa.Schema, names: ActionNam
     values = [
         each.value for each in where.conditions if each.column == "best" and each.op in ("==", "!=")
     ]
-    known = [*listed_actions(table.game)]
-    if not values or (names is None and not known):
+    possible = [*listed_actions(table.game)]
+    if not values or (names is None and not possible):
         return
-    met = [] if names is None else [*names.actions, *names.choices]
-    if not known and not {*values} <= {*met}:
-        every = _names(table, EVERY_ROW, stored)  # not of those wanted alone
-        known = [*every.actions, *every.choices]
+    stored_names = [] if names is None else [*names.actions, *names.choices]
+    if not possible and not {*values} <= {*stored_names}:
+        all_names = _names(table, EVERY_ROW, stored)  # not of those wanted alone
+        possible = [*all_names.actions, *all_names.choices]
     for value in values:
-        if value not in known + met:
+        if value not in possible + stored_names:
             raise OptionError(
                 f"where: best: '{value[:40]}' is not an action of this table; "
-                f"{nearest(value, known)}"
+                f"{nearest(value, possible)}"
             )
 
 
@@ -228,9 +228,9 @@ def actions_of(table: Lookup, part: Part, batch: Batch, at: Ints) -> EveryAction
     others = np.setdiff1d(np.arange(len(at)), acts)
     pieces = [(others, nothing_known(len(others), table.game.players))]
     if len(acts):
-        rows, here = part.rows_of(batch), at[acts]
-        rows = replace(rows, values=rows.values[here], best=rows.best[here])
-        states = np.ascontiguousarray(batch.states(here))
+        rows, selected = part.rows_of(batch), at[acts]
+        rows = replace(rows, values=rows.values[selected], best=rows.best[selected])
+        states = np.ascontiguousarray(batch.states(selected))
         pieces.append((acts, actions_of_part(part, states, rows=rows)))
     return joined(pieces)
 
@@ -276,9 +276,9 @@ def _names(table: Lookup, where: Where, stored: pa.Schema) -> ActionNames:
                 for x in np.flatnonzero(edges.kinds == SIMULTANEOUS).tolist():
                     pairs = edges.actions[edges.first[x] : edges.first[x + 1]]
                     state = game.describe(states[x])
-                    for player, own in enumerate((pairs // JOINT, pairs % JOINT)):
+                    for player, codes in enumerate((pairs // JOINT, pairs % JOINT)):
                         choices.update(
-                            game.own(View).choice_names(state, player, len(np.unique(own)))
+                            game.own(View).choice_names(state, player, len(np.unique(codes)))
                         )
     return ActionNames(game, in_order(game, actions), in_order(game, choices))
 
@@ -296,9 +296,9 @@ def data_frame(table: Lookup, where: Any, columns: Sequence[str] | None, actions
                 f"to_pandas: more than {sentences.size(size)} of rows, and the memory that is free "
                 "does not hold them twice; choose some with where or columns, or use to_arrow"
             )
-    found = pa.Table.from_batches(batches, rows.schema)
+    arrow_table = pa.Table.from_batches(batches, rows.schema)
     batches.clear()
-    return found.to_pandas(split_blocks=True, self_destruct=True)
+    return arrow_table.to_pandas(split_blocks=True, self_destruct=True)
 
 
 # --- into a file ---------------------------------------------------------------------------------
@@ -339,15 +339,15 @@ def export(
         table, where, options.get("columns"), options.get("actions", True),
         options.get("on_rows", nobody), says_part=len(table.parts) != 1,
     )  # fmt: skip
-    about = table.origin.as_json() | {"unfinished": table.unfinished()}
-    about |= {"error": table.error, "game": table.game.board.game}
-    schema = rows.schema.with_metadata({f"luckbase.{k}": json.dumps(v) for k, v in about.items()})
+    notes = table.origin.as_json() | {"unfinished": table.unfinished()}
+    notes |= {"error": table.error, "game": table.game.board.game}
+    schema = rows.schema.with_metadata({f"luckbase.{k}": json.dumps(v) for k, v in notes.items()})
     pipe = out == "-" or (is_special(out) and not Path(out).is_dir())
     if kind == "xlsx":
         check_sheet(schema, 0 if where is not None else sum(part.rows for part in table.parts), out)
         if pipe:
-            said = on_command_line("give --out FILE.xlsx", "name a file that ends in .xlsx")
-            raise OptionError(f"{option('format')}: xlsx cannot go through a pipe; {said}")
+            hint = on_command_line("give --out FILE.xlsx", "name a file that ends in .xlsx")
+            raise OptionError(f"{option('format')}: xlsx cannot go through a pipe; {hint}")
     whole = nullcontext(Counted(sys.stdout.buffer)) if out == "-" else whole_file(out)
     count = 0
     with whole as file:
@@ -363,12 +363,12 @@ def export(
 def _all_rows(table: Lookup, kind: str, out: str, where: Any, options: ExportOptions) -> Exported:
     """A format that has the whole table or nothing. Raises OptionError."""
     if where is not None or options.get("columns") is not None or (kind == DELTA) != (out == "-"):
-        said = (
+        hint = (
             "leave conditions, --columns and --out out"
             if kind == DELTA
             else ("give --out NAME, and leave conditions and --columns out")
         )
-        raise OptionError(f"{option('format')}: {kind}: has all rows and columns; {said}")
+        raise OptionError(f"{option('format')}: {kind}: has all rows and columns; {hint}")
     table.need_payoffs(kind)
     from luckbase.cluster.table.other_formats import write_commit, write_process
 
@@ -384,15 +384,15 @@ def _format_of(out: str, name: str | None) -> str:
     if name is None and out == "-":
         return "csv"
     if name is not None:
-        every = [*FORMATS, DELTA, STORM]
-        if name not in every:
-            said = nearest(name, every)
-            raise OptionError(f"{option('format')}: unknown format '{name}'; {said}")
+        formats = [*FORMATS, DELTA, STORM]
+        if name not in formats:
+            expected = nearest(name, formats)
+            raise OptionError(f"{option('format')}: unknown format '{name}'; {expected}")
         return name
     ending = Path(out).suffix.lower()
-    for known, kind in FORMATS.items():
+    for format_name, kind in FORMATS.items():
         if ending in kind.endings:
-            return known
+            return format_name
     endings = ", ".join(kind.endings[0] for kind in FORMATS.values())
     raise OptionError(f"{option('out')}: {out}: unknown format; end it in {endings}")
 

@@ -104,9 +104,9 @@ def table_of(board: Board, results: Path) -> Path | None:
     Raises CorruptTableError where the folder's head is damaged or says other rules.
     """
     identity = rules_identity(load_game(board))
-    own = results / board.game / board.name / identity
+    expected = results / board.game / board.name / identity
     others = sorted(results.glob(f"{board.game}/*/{identity}"))
-    for path in [own, *others]:
+    for path in [expected, *others]:
         if is_table(path):
             check_identity(storage_at(path), path, identity)
             return path
@@ -123,20 +123,20 @@ def find_table(name: str, results: Path, settings: dict[str, str]) -> Found:
     if path.is_dir():
         if settings:
             word = next(iter(settings))
-            said = f"{name} is a table, and its options are fixed; leave {word} out"
-            raise OptionError(on_command_line("--set: ") + said)
+            why = f"{name} is a table, and its options are fixed; leave {word} out"
+            raise OptionError(on_command_line("--set: ") + why)
         return Found(path, by_board=False)
     if not is_there(path):
         raise OptionError(f"{name}: no such table or board file{meant(path)}")
     board = read_board(path, settings)
-    found = table_of(board, results)
-    if found is None:
+    table = table_of(board, results)
+    if table is None:
         raise MissingTableError(_none_of(name, board, results, settings))
-    return Found(found, by_board=True)
+    return Found(table, by_board=True)
 
 
 def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -> str:
-    said = f"{name}: no table of this board" + f" with {sentences.fields(settings)}" * bool(
+    missing = f"{name}: no table of this board" + f" with {sentences.fields(settings)}" * bool(
         settings
     )
     others, asks = list[str](), list[str]()
@@ -154,16 +154,16 @@ def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -
         asks += filter(None, [_settings_that_ask(board, differ)])
         has = [re.sub(r"was (.*), now (.*)", r"\2 instead of \1", each) for each in differ]
         others.append(f"{path} ({', '.join(has[:4])}{', …' * (len(has) > 4)})")
-    there = f"; there is {'; '.join(others[:5])}" if others else f" under {results}"
+    others_text = f"; there is {'; '.join(others[:5])}" if others else f" under {results}"
     makes = board_command(name, settings, board.game, results)
     nearest = f"; to ask the nearest, add {min(asks, key=len)}" if asks else ""
-    return f"{said}{there}{nearest}; run: {makes}"
+    return f"{missing}{others_text}{nearest}; run: {makes}"
 
 
 def _in_full(board: Board, difference: str) -> str:
     """A difference in an option that one of two boards leaves out, with the option's default."""
-    found = re.match(r"(?:.*, )?(\w+): was ", difference)
-    _, of = options_of(board).get(found[1], (None, None)) if found else (None, None)
+    match = re.match(r"(?:.*, )?(\w+): was ", difference)
+    _, of = options_of(board).get(match[1], (None, None)) if match else (None, None)
     if of is None or of.default is None:
         return difference
     return re.sub(r"\b(was|now) missing\b", rf"\1 {show(of.default)}", difference)
@@ -172,11 +172,11 @@ def _in_full(board: Board, difference: str) -> str:
 def _settings_that_ask(board: Board, differ: Sequence[str]) -> str:
     """The options with which a board means another table, as they are typed; "" where a difference
     is no option."""
-    found = [
+    matches = [
         re.fullmatch(r"(?:.*, )?(\w+): was .*, now (?!missing$)'?(.*?)'?", each) for each in differ
     ]
-    each = [setting(one[1], one[2]) for one in found if one and one[1] in board.options()]
-    return " ".join(each) if len(each) == len(found) else ""
+    each = [setting(one[1], one[2]) for one in matches if one and one[1] in board.options()]
+    return " ".join(each) if len(each) == len(matches) else ""
 
 
 def why_stale(ledger: Ledger, *, absent_is_stale: bool = True) -> list[str]:
@@ -231,10 +231,10 @@ def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Pat
     """The table that a search of a board is to end at, or that plays on it: a directory, or a board
     file; of the board's own the one with the same rules. Raises MissingTableError."""
     path, source = place_of(name), board.source
-    here = name_of(path.absolute())
-    own = source is not None and not path.is_dir() and here == name_of(source.file)
-    found = table_of(board, results) if own else None
-    return found or find_table(str(name), results, {}).path
+    absolute = name_of(path.absolute())
+    same_board = source is not None and not path.is_dir() and absolute == name_of(source.file)
+    table = table_of(board, results) if same_board else None
+    return table or find_table(str(name), results, {}).path
 
 
 # --- what is known of one -----------------------------------------------------------------------
@@ -302,7 +302,7 @@ def status_of(path: Path) -> Status:
         head = ledger.head
         stale, bad = why_stale(ledger), damaged_files(storage, path, ledger)
         goal = ledger.furthest
-        shown = changed_options(ledger.board({} if goal is None else goal.reach))
+        options = changed_options(ledger.board({} if goal is None else goal.reach))
     except TableError as error:
         unknown = isinstance(error, UnknownGameError)
         states, size = (ledger.rows, ledger.bytes) if unknown else (0, 0)
@@ -312,7 +312,7 @@ def status_of(path: Path) -> Status:
         )  # fmt: skip
     state, why = _state(ledger, stale, bad, results_of(path))
     return Status(
-        str(path), state, shown | ({"margin": True} if ledger.margin else {}),
+        str(path), state, options | ({"margin": True} if ledger.margin else {}),
         0 if goal is None else len(ledger.of_part(goal.part)), 0 if goal is None else goal.files,
         len({json.dumps(start) for g in ledger.goals if g.roots for start in g.roots.start}),
         ledger.rows, ledger.bytes, ledger.error(), tuple(why), running(path), title_of(ledger),
@@ -341,11 +341,11 @@ def _changed_at(path: Path) -> str | None:
 def running(path: Path) -> dict[str, Any] | None:
     """What a solve of the table says of itself; None where none runs, on any machine."""
     try:
-        said: dict[str, Any] = json.loads(storage_at(path).read(RUNNING))
-        age = datetime.now().astimezone() - datetime.fromisoformat(said["at"])
+        progress: dict[str, Any] = json.loads(storage_at(path).read(RUNNING))
+        age = datetime.now().astimezone() - datetime.fromisoformat(progress["at"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return said if abs(age.total_seconds()) < SILENT_SECONDS else None
+    return progress if abs(age.total_seconds()) < SILENT_SECONDS else None
 
 
 def _state(
@@ -360,8 +360,8 @@ def _state(
     if bad:
         parts = {ledger.files[name].part for name in bad}
         again = [solve_command(g, game, results) for g in ledger.goals if g.part in parts]
-        made = [f"made again by: {each}" for each in dict.fromkeys(again)]
-        return "damaged", [*sentences.some(5, list(bad.values())), *made]
+        commands = [f"made again by: {each}" for each in dict.fromkeys(again)]
+        return "damaged", [*sentences.some(5, list(bad.values())), *commands]
     left = [goal for goal in ledger.goals if not ledger.is_done(goal)]
     return "partial", [f"goes on with: {solve_command(each, game, results)}" for each in left]
 
@@ -404,11 +404,11 @@ def action_names(questions: Sequence[Question]) -> list[str]:
 def opening_answers(table: Lookup) -> list[Question]:
     """The opening questions of the full table, answered; without one the start, or the roots of
     searches: those that are not solved yet are left out."""
-    found = []
+    answers = []
     for title, state in _questions(table):
         with suppress(StateError, MissingTableError):
-            found.append(Question(title, state, table.ask(state)))
-    return found
+            answers.append(Question(title, state, table.ask(state)))
+    return answers
 
 
 def _questions(table: Lookup) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -427,8 +427,8 @@ def _questions(table: Lookup) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _roots(table: Lookup) -> list[dict[str, Any]]:
     goals = () if table.ledger is None else table.ledger.goals
-    found = [state for goal in goals if goal.roots is not None for state in goal.roots.start]
-    return [in_order(state, table.game) for state in found]
+    roots = [state for goal in goals if goal.roots is not None for state in goal.roots.start]
+    return [in_order(state, table.game) for state in roots]
 
 
 @dataclass(frozen=True)

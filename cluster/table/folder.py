@@ -114,9 +114,9 @@ def _head_of(content: bytes, where: Path) -> Head:
 
 def check_identity(storage: Storage, where: Path, identity: str) -> None:
     """Raises as `read_head`, and ForeignTableError where the head says other rules."""
-    there = read_head(storage, where).identity
-    if there != identity:
-        raise ForeignTableError(f"{where}: holds a table of other rules, {there}; move it away")
+    stored = read_head(storage, where).identity
+    if stored != identity:
+        raise ForeignTableError(f"{where}: holds a table of other rules, {stored}; move it away")
 
 
 def _changed(path: Path, why: str) -> str:
@@ -290,14 +290,14 @@ class Piece:
 def pieces_of(entry: ShardEntry) -> list[Piece]:
     """The pieces of a shard, children first: boxes as they come, last ones first, while they are
     small together."""
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     stop, states = len(entry.boxes), 0
     for i in range(len(entry.boxes) - 1, -1, -1):
         states += entry.boxes[i]
         if states >= PIECE_STATES or not i:
-            found.append(Piece(entry, len(found), (i, stop)))
+            pieces.append(Piece(entry, len(pieces), (i, stop)))
             stop, states = i, 0
-    return found
+    return pieces
 
 
 def ends_of(box: Box) -> list[int]:
@@ -339,14 +339,14 @@ def damaged_files(storage: Storage, where: Path, ledger: Ledger) -> dict[str, st
     is known of a web server's, which does not say what it has."""
     if not storage.lists:
         return {}
-    there = files_there(storage)
-    found = {}
+    sizes = files_there(storage)
+    faults = {}
     for name, entry in sorted(ledger.files.items()):
-        size = there.get(entry.place)
+        size = sizes.get(entry.place)
         if size != entry.bytes:
             why = "is missing" if size is None else f"has {many(size, 'byte')}, not {entry.bytes:,}"
-            found[name] = f"{where / entry.place}: {'is empty' if size == 0 else why}"
-    return found
+            faults[name] = f"{where / entry.place}: {'is empty' if size == 0 else why}"
+    return faults
 
 
 def check_bytes(
@@ -358,8 +358,8 @@ def check_bytes(
     file, that were read before."""
     from luckbase.cluster.machine import cores
 
-    found = damaged_files(storage, where, ledger)
-    entries = [entry for name, entry in sorted(ledger.files.items()) if name not in found]
+    faults = damaged_files(storage, where, ledger)
+    entries = [entry for name, entry in sorted(ledger.files.items()) if name not in faults]
     rows, total = 0, sum(entry.rows for entry in entries)
     on_rows(rows, total)
 
@@ -368,10 +368,10 @@ def check_bytes(
 
     for entry, why in zip(entries, in_threads(why_wrong, entries, cores()), strict=True):
         if why:
-            found[entry.name] = why
+            faults[entry.name] = why
         rows += entry.rows
         on_rows(rows, total)
-    return found
+    return faults
 
 
 def _why_wrong(
@@ -422,12 +422,12 @@ def sweep(storage: Storage, where: Path, ledger: Ledger) -> list[str]:
     shards = ledger.shards.values()
     committed = {entry.place for entry in ledger.files.values()}
     committed |= {place for shard in shards for place in (shard.place, shard.ask_place)}
-    there, parts = dict[str, Stored](), (TIERS, DECISIONS, RUNS, SEARCH)
+    files, parts = dict[str, Stored](), (TIERS, DECISIONS, RUNS, SEARCH)
     for folder in (*(f"{part}/" for part in parts[:3]), SEARCH, SHARDS, LINES, f"{HEAD}."):
-        there |= storage.details(folder)
-    now = max((stored.put_at for name, stored in there.items() if is_entry(name)), default=0.0)
+        files |= storage.details(folder)
+    now = max((stored.put_at for name, stored in files.items() if is_entry(name)), default=0.0)
     entries_of(ledger).check()  # so all of this is older than what a later driver puts
-    for name, stored in there.items():
+    for name, stored in files.items():
         if name in committed or is_entry(name):
             continue
         # A file of the table that is there already need not be put: who finds it takes it.
@@ -478,14 +478,14 @@ def publish(table: Path, to: Path, on_rows: OnRows = nobody) -> Published:
     _check_finished(table, ledger, to)
     target.check_writable()
     _check_place(target, to, ledger)
-    begun = begin(target, to, ledger.head, "luckbase publish")
-    take_index_away(target, begun)
-    there, rows, copied = target.list(), 0, 0
+    target_ledger = begin(target, to, ledger.head, "luckbase publish")
+    take_index_away(target, target_ledger)
+    existing, rows, copied = target.list(), 0, 0
     footers: dict[str, bytes] = {}
 
     def copy(entry: FileEntry) -> bool:
         """Whether it had to be put."""
-        if there.get(entry.place) == entry.bytes:
+        if existing.get(entry.place) == entry.bytes:
             content = target.read(entry.place)
             if len(content) == entry.bytes and not _why_wrong(
                 Memory({entry.place: content}), to, entry
@@ -510,7 +510,7 @@ def publish(table: Path, to: Path, on_rows: OnRows = nobody) -> Published:
         rows, copied = rows + entry.rows, copied + new
         on_rows(rows, ledger.rows)
     write_head(target, ledger.head)
-    published = replace(ledger, entries=begun.entries)
+    published = replace(ledger, entries=target_ledger.entries)
     compact(published)
     write_index(target, target.read(HEAD), published, footers.__getitem__)
     return Published(str(table), str(to), ledger.rows, len(files), ledger.bytes, copied)
@@ -530,9 +530,9 @@ def _check_finished(table: Path, ledger: Ledger, to: Path) -> None:
 def _check_place(target: Storage, to: Path, ledger: Ledger) -> None:
     try:
         check_identity(target, to, ledger.head.identity)
-        other = read_ledger(target, to)
+        existing = read_ledger(target, to)
     except MissingTableError:
         return
-    if more := sorted(set(other.files) - set(ledger.files)):
-        said = ", ".join(some(3, more))
-        raise RequestError(f"{to}: holds more of this table than what is published: {said}")
+    if more := sorted(set(existing.files) - set(ledger.files)):
+        names = ", ".join(some(3, more))
+        raise RequestError(f"{to}: holds more of this table than what is published: {names}")

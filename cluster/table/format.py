@@ -156,17 +156,17 @@ def write_tier(
         start, stop = file.start + start, file.start + stop
         values = zip(names, layout.payoff_rows(tier, payoffs, start, stop), strict=True)
         span, best = (file.first + start, file.first + stop), decisions.best[start:stop]
-        found = tier_columns(layout, tier, span, best, dict(values))
+        arrays = tier_columns(layout, tier, span, best, dict(values))
         if decisions.margin is not None:
             margin = decisions.margin[start:stop]
-            found["margin"] = column_of(margin.astype(np.float32), np.isnan(margin))
-        return found
+            arrays["margin"] = column_of(margin.astype(np.float32), np.isnan(margin))
+        return arrays
 
     others = [name for name in layout.game.columns if name not in constant][:2]
     error += rounding(layout)
-    about = about_file(layout.game, ".".join(f"{k}-{v}" for k, v in constant.items()), error)
+    metadata = about_file(layout.game, ".".join(f"{k}-{v}" for k, v in constant.items()), error)
     size, pruned = (file.stop - file.start, row_group_rows(layout, tier)), [*constant, *others]
-    return write_file(storage, file.name, size, about, columns, error, names, pruned)
+    return write_file(storage, file.name, size, metadata, columns, error, names, pruned)
 
 
 def tier_columns(
@@ -174,16 +174,16 @@ def tier_columns(
     payoffs: Mapping[str, Any] = {},
 ) -> dict[str, Any]:  # fmt: skip
     """The columns of rows [start, stop) of a tier; best, payoffs: of these."""
-    found: dict[str, Any] = constants(layout.tier_fields(tier), len(best))
-    found |= layout.state_rows(tier, *span)
-    found |= payoffs
-    found["best"] = names_column(best, layout.best_names)
-    found["to_act"] = layout.acting_rows(tier, *span)
-    return found
+    columns: dict[str, Any] = constants(layout.tier_fields(tier), len(best))
+    columns |= layout.state_rows(tier, *span)
+    columns |= payoffs
+    columns["best"] = names_column(best, layout.best_names)
+    columns["to_act"] = layout.acting_rows(tier, *span)
+    return columns
 
 
 def write_file(
-    storage: Storage, name: str, size: tuple[int, int], about: dict[str, str],
+    storage: Storage, name: str, size: tuple[int, int], metadata: dict[str, str],
     columns: Callable[[int, int], dict[str, Any]], error: float,
     split: list[str], pruned: list[str],
 ) -> FileReceipt:  # fmt: skip
@@ -193,7 +193,7 @@ def write_file(
     rows, group = size
     started = time.perf_counter()
     path = storage.temporary(name)
-    writer = Writer(path, about, split, pruned, _column)
+    writer = Writer(path, metadata, split, pruned, _column)
     try:
         for start in range(0, max(rows, 1), group):
             writer.write(columns(start, min(start + group, rows)))
@@ -219,9 +219,9 @@ def put_file(storage: Storage, name: str, file: FileReceipt) -> FileReceipt:
     one of the same bytes is taken for it, beside one of others it gets a name of its own."""
     if storage.put_if_absent(name, file.path):
         return replace(file, at=name)
-    own = hashlib.sha256(file.checks.encode()).hexdigest()[:12]
+    own_hash = hashlib.sha256(file.checks.encode()).hexdigest()[:12]
     stem, _, ending = name.rpartition(".")
-    at = f"{stem}.{own}.{ending}"
+    at = f"{stem}.{own_hash}.{ending}"
     if not storage.put_if_absent(at, file.path):
         raise CorruptTableError(f"{at}: is not as luckbase wrote it; remove it, then again")
     return replace(file, at=at)
@@ -249,15 +249,15 @@ def _check(content: bytes) -> bytes:
     return hashlib.sha256(content).digest()[:8]
 
 
-def group_starts(about: Any) -> list[int]:
+def group_starts(metadata: Any) -> list[int]:
     """The byte at which each row group of a file begins; 0 for the first."""
     starts = [0]
-    for number in range(1, about.num_row_groups):
-        group = about.row_group(number)
+    for number in range(1, metadata.num_row_groups):
+        group = metadata.row_group(number)
         columns = [group.column(i) for i in range(group.num_columns)]
         pages = [(c.dictionary_page_offset, c.data_page_offset) for c in columns]
         starts.append(min(offset for offsets in pages for offset in offsets if offset))
-    return starts[: about.num_row_groups]
+    return starts[: metadata.num_row_groups]
 
 
 def seal_file(path: Path, starts: Sequence[int] = ()) -> tuple[int, int, str]:
@@ -293,7 +293,7 @@ class SealedFile:
     """An open Parquet file of a table; one thread at a time. All raises CorruptTableError."""
 
     def __init__(
-        self, storage: Storage, where: Path, entry: FileEntry, about: Any = None,
+        self, storage: Storage, where: Path, entry: FileEntry, metadata: Any = None,
         raw: bytes | None = None,
     ) -> None:  # fmt: skip
         """where: the table, for people. about: the footer, if it was read before; raw: its bytes,
@@ -305,7 +305,7 @@ class SealedFile:
         """Row groups whose bytes were read and are as they were written."""
         raw_checks = base64.b64decode(entry.checks, validate=True)
         self._checks = [raw_checks[i : i + 8] for i in range(0, len(raw_checks), 8)]
-        self._open(about, raw)
+        self._open(metadata, raw)
         if len(self._checks) != len(self._starts):
             raise self._changed("its footer")
 
@@ -316,21 +316,21 @@ class SealedFile:
             raise self._changed("its footer")
         return raw
 
-    def _open(self, about: Any, raw: bytes | None) -> None:
+    def _open(self, metadata: Any, raw: bytes | None) -> None:
         """Say `about`, and where its row groups begin and the last one ends."""
         entry = self.entry
         # As large as the file and empty: only what was checked is put there, at its place.
         private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         self._space = mmap.mmap(-1, entry.bytes, flags=private)
         try:
-            if about is None:
-                about = pq.read_metadata(pa.BufferReader(self._footer(raw)))
+            if metadata is None:
+                metadata = pq.read_metadata(pa.BufferReader(self._footer(raw)))
             source = pa.BufferReader(pa.py_buffer(self._space))
-            self._file = pq.ParquetFile(source, metadata=about, read_dictionary=["best"])
+            self._file = pq.ParquetFile(source, metadata=metadata, read_dictionary=["best"])
         except (OSError, pa.ArrowException) as error:
             raise self._changed(_line(error)) from None
-        self.about = about
-        self._starts = [*group_starts(about), entry.bytes - entry.footer]
+        self.about = metadata
+        self._starts = [*group_starts(metadata), entry.bytes - entry.footer]
 
     def _read(self, start: int, stop: int) -> bytes:
         if (content := self.known.get((start, stop))) is not None:
@@ -382,10 +382,10 @@ class SealedFile:
 
     def spans(self, group: int) -> dict[str, tuple[Any, Any]]:
         """The least and the greatest value of the columns of a row group that have statistics."""
-        about = self.about.row_group(group)
-        columns = (about.column(i) for i in range(about.num_columns))
-        known = ((c.path_in_schema, c.statistics) for c in columns if c.is_stats_set)
-        return {str(name): (s.min, s.max) for name, s in known if s.has_min_max}
+        row_group = self.about.row_group(group)
+        columns = (row_group.column(i) for i in range(row_group.num_columns))
+        statistics = ((c.path_in_schema, c.statistics) for c in columns if c.is_stats_set)
+        return {str(name): (s.min, s.max) for name, s in statistics if s.has_min_max}
 
     @property
     def schema(self) -> Any:
@@ -500,13 +500,13 @@ class RowGroups:
             for file in self._files.values():
                 file.known.clear()
 
-    def fetch(self, wanted: Iterable[tuple[int, int]]) -> None:
+    def fetch(self, groups: Iterable[tuple[int, int]]) -> None:
         """Read row groups (file, number) that will be asked for, and the footers of their files, in
         parallel; nothing of a folder, where that saves nothing."""
         if not self.storage.anywhere:
             return
         by_file: dict[int, list[int]] = {}
-        for i, number in wanted:
+        for i, number in groups:
             by_file.setdefault(i, []).append(number)
         self._make_room()
 
@@ -519,9 +519,9 @@ class RowGroups:
 
     def reopen(self, i: int) -> SealedFile:
         """File number i once more, for a thread of its own."""
-        found = self.sealed(self.storage, self.where, self.entries[i], self.file(i).about)
-        found.known, found.checked = dict(self.file(i).known), self.file(i).checked
-        return found
+        file = self.sealed(self.storage, self.where, self.entries[i], self.file(i).about)
+        file.known, file.checked = dict(self.file(i).known), self.file(i).checked
+        return file
 
     @property
     def checked(self) -> dict[str, set[int]]:
@@ -531,10 +531,10 @@ class RowGroups:
     def get(self, i: int, number: int, kind: str) -> Any:
         """A row group of file i, decoded."""
         key = (i, number, kind)
-        if (found := self._groups.get(key)) is None:
-            self._keep(key, found := self.decode(self.file(i), number, kind))
+        if (group := self._groups.get(key)) is None:
+            self._keep(key, group := self.decode(self.file(i), number, kind))
         self._groups.move_to_end(key)
-        return found
+        return group
 
     def _keep(self, key: tuple[int, int, str], decoded: Any) -> None:
         self._groups[key] = decoded
@@ -543,32 +543,32 @@ class RowGroups:
             self.bytes -= size_of(self._groups.popitem(last=False)[1])
 
     def each(
-        self, wanted: Sequence[tuple[int, int]], kind: str, use: Callable[[int, Any], None]
+        self, groups: Sequence[tuple[int, int]], kind: str, use: Callable[[int, Any], None]
     ) -> None:
         """use(k, decoded) for each row group wanted[k] (file, number), in any order; where many are
         not remembered on all cores, and where they have no room together none is remembered."""
-        missing = [k for k, key in enumerate(wanted) if (*key, kind) not in self._groups]
+        missing = [k for k, key in enumerate(groups) if (*key, kind) not in self._groups]
         later = missing[1:] if len(missing) > GROUPS_A_JOB else []
-        files = [self.entries[wanted[k][0]] for k in missing]
+        files = [self.entries[groups[k][0]] for k in missing]
         stored = sum(e.bytes * min(1.0, e.row_group_rows / max(1, e.rows)) for e in files)
         few = stored <= MAX_FETCHED
-        self.fetch(wanted[k] for k in (missing if few else missing[:1]))
-        for k in sorted({*range(len(wanted))} - {*later}) if later else range(len(wanted)):
-            i, number = wanted[k]
+        self.fetch(groups[k] for k in (missing if few else missing[:1]))
+        for k in sorted({*range(len(groups))} - {*later}) if later else range(len(groups)):
+            i, number = groups[k]
             use(k, self.get(i, number, kind))
         if not later:
             return
-        i, number = wanted[missing[0]]
+        i, number = groups[missing[0]]
         size = size_of(self.get(i, number, kind)) * len(missing)
         remembered = size <= self.max_bytes
 
         def decode(share: Sequence[int]) -> list[tuple[int, Any]]:
-            files = {i: self.reopen(i) for i in {wanted[k][0] for k in share}}
+            files = {i: self.reopen(i) for i in {groups[k][0] for k in share}}
             decoded = []
             for i, file in files.items() if self.storage.anywhere else ():
-                file.fetch(wanted[k][1] for k in share if wanted[k][0] == i)
+                file.fetch(groups[k][1] for k in share if groups[k][0] == i)
             for k in share:
-                i, number = wanted[k]
+                i, number = groups[k]
                 group = self.decode(files[i], number, kind)
                 use(k, group)
                 decoded += [(k, group)] if remembered else []
@@ -577,16 +577,16 @@ class RowGroups:
             return decoded
 
         # All where they may be asked for again, else one of each file.
-        first = dict((wanted[k][0], wanted[k]) for k in later).values()
-        self.fetch([wanted[k] for k in later] if size <= MAX_FETCHED else first)
-        for i in {wanted[k][0] for k in later}:
+        first = dict((groups[k][0], groups[k]) for k in later).values()
+        self.fetch([groups[k] for k in later] if size <= MAX_FETCHED else first)
+        for i in {groups[k][0] for k in later}:
             self.file(i)  # opened by one thread
         shares = [later[k : k + GROUPS_A_JOB] for k in range(0, len(later), GROUPS_A_JOB)]
         from luckbase.cluster.machine import cores
 
         for decoded in in_threads(decode, shares, PARALLEL if self.storage.anywhere else cores()):
             for k, group in decoded:
-                self._keep((*wanted[k], kind), group)
+                self._keep((*groups[k], kind), group)
 
 
 def size_of(decoded: Any) -> int:
@@ -616,13 +616,13 @@ def numbers_of(column: Any, missing: float = np.nan) -> NDArray[Any]:
 
 def _filled(chunk: pa.Array, missing: float) -> NDArray[Any]:
     """The numbers of a chunk with nulls. (`pyarrow.compute` takes a tenth of a query to import.)"""
-    there, content = chunk.buffers()
+    validity, content = chunk.buffers()
     plain = pa.Array.from_buffers(chunk.type, len(chunk), [None, content], offset=chunk.offset)
     stop = chunk.offset + len(chunk)
-    bits = np.unpackbits(np.frombuffer(there, np.uint8), count=stop, bitorder="little")
-    found = np.from_dlpack(plain).copy()
-    found[bits[chunk.offset :] == 0] = missing
-    return found
+    bits = np.unpackbits(np.frombuffer(validity, np.uint8), count=stop, bitorder="little")
+    filled = np.from_dlpack(plain).copy()
+    filled[bits[chunk.offset :] == 0] = missing
+    return filled
 
 
 def number_rows(read: Any, names: Sequence[str]) -> NDArray[Any]:
@@ -630,15 +630,15 @@ def number_rows(read: Any, names: Sequence[str]) -> NDArray[Any]:
     return np.stack([numbers_of(read.column(name)) for name in names], axis=1)
 
 
-def column_of(values: NDArray[Any], gone: NDArray[np.bool_] | None = None) -> pa.Array:
+def column_of(values: NDArray[Any], nulls: NDArray[np.bool_] | None = None) -> pa.Array:
     """A column of numbers, or of truth values; gone: which of them are null."""
     flat = np.ascontiguousarray(values)
     content = np.packbits(flat, bitorder="little") if flat.dtype.kind == "b" else flat
-    there = None
-    if gone is not None and gone.any():
-        there = pa.py_buffer(np.packbits(~gone, bitorder="little"))
+    validity = None
+    if nulls is not None and nulls.any():
+        validity = pa.py_buffer(np.packbits(~nulls, bitorder="little"))
     kind = pa.from_numpy_dtype(flat.dtype)
-    return pa.Array.from_buffers(kind, len(flat), [there, pa.py_buffer(content)])
+    return pa.Array.from_buffers(kind, len(flat), [validity, pa.py_buffer(content)])
 
 
 def nullable(values: Floats) -> pa.Array:

@@ -74,17 +74,17 @@ def all_answers(table: Lookup, frame: Any) -> Iterator[Answer]:
     """The answer to each state of a frame, in its order (`cluster.table.table.Table.ask_all`)."""
     inputs = state_columns(table.game, Frame(frame))
     states = table.game.canonical_states(inputs)
-    every, found = table.every_action(states, inputs)
-    _check_found(table, states, found)
+    actions, known = table.every_action(states, inputs)
+    _check_found(table, states, known)
     for start in range(0, len(states), PIECE):
         described = table.game.fields.describe_all(states[start : start + PIECE])
         for x, state in enumerate(described, start):
-            yield answer_at(every, x, table.origin, state)
+            yield answer_at(actions, x, table.origin, state)
 
 
-def _check_found(table: Lookup, states: Ints, found: NDArray[np.bool_]) -> None:
-    if not found.all():
-        x = int(np.argmin(found))
+def _check_found(table: Lookup, states: Ints, known: NDArray[np.bool_]) -> None:
+    if not known.all():
+        x = int(np.argmin(known))
         raise StateError(f"row {x + 1}: is {table.why_outside(states[x])}")
 
 
@@ -94,13 +94,13 @@ def _answers(
     """The columns of the payoffs, and of what else is wanted of the decisions."""
     names = payoff_columns(table.game)
     if "actions" in more or table.decisions_alone:  # of which payoffs may be null
-        every, found = table.every_action(states, inputs)
-        _check_found(table, states, found)
-        columns = {name: nullable(every.values[:, i]) for i, name in enumerate(names)}
-        said = names_of(table.game, every).of(every)
-        return columns | {k: v for k, v in said.items() if "actions" in more or k in more}
-    values, found = table.lookup_or_backup(states)
-    _check_found(table, states, found)
+        actions, known = table.every_action(states, inputs)
+        _check_found(table, states, known)
+        columns = {name: nullable(actions.values[:, i]) for i, name in enumerate(names)}
+        cells = names_of(table.game, actions).of(actions)
+        return columns | {k: v for k, v in cells.items() if "actions" in more or k in more}
+    values, known = table.lookup_or_backup(states)
+    _check_found(table, states, known)
     columns = {name: pa.array(values[:, i]) for i, name in enumerate(names)}
     if {"best", "margin", "toss_up"} & {*more}:
         best, margins, ties = table.best_of(states, inputs)
@@ -191,15 +191,15 @@ _OF_VALUES = (_kinds.is_list, _kinds.is_large_list, _kinds.is_fixed_size_list, _
 def state_columns(game: Game, frame: Frame) -> Ints:
     """The state columns, int64 (n, fields). Raises StateError; OptionError for two columns of a
     name."""
-    known = {*game.columns, *game.fields.names}
+    names = {*game.columns, *game.fields.names}
     cells: dict[Hashable, Any] = {}
     for name in frame.names:
         if name in cells:
-            said = f"'{shorten(str(name), 30)}'" if name != "" else "nothing"
-            raise OptionError(f"two columns are called {said}; each needs a name of its own")
+            name_text = f"'{shorten(str(name), 30)}'" if name != "" else "nothing"
+            raise OptionError(f"two columns are called {name_text}; each needs a name of its own")
         cells[name] = None
     for name in cells:
-        cells[name] = frame.cells(str(name)) if name in known else None
+        cells[name] = frame.cells(str(name)) if name in names else None
     by_name = {str(name): each for name, each in cells.items()}
     return game.fields.read_columns(by_name, len(frame.frame))
 
@@ -240,14 +240,14 @@ def roots_of(game: Game, start: Any) -> Ints | None:
                 f"start: an array of {start.dtype} {start.shape}; expected canonical states, "
                 f"int64 (n, {width})"
             )
-        found = game.canonical_states(game.fields.values(start))
+        roots = game.canonical_states(game.fields.values(start))
     elif isinstance(start, list | tuple):
-        found = np.array([game.parse(one) for one in start]).reshape(-1, game.field_count)
+        roots = np.array([game.parse(state) for state in start]).reshape(-1, game.field_count)
     else:
-        found = game.canonical_states(state_columns(game, Frame(start)))
-    if not len(found):
+        roots = game.canonical_states(state_columns(game, Frame(start)))
+    if not len(roots):
         raise StateError(f"start: has no state; write one as {game.fields.example}")
-    return found
+    return roots
 
 
 # --- files and pipes -----------------------------------------------------------------------------
@@ -255,10 +255,10 @@ def roots_of(game: Game, start: Any) -> Ints | None:
 
 def format_of(name: str) -> str:
     """The format that a file's ending says. Raises OptionError."""
-    found = FORMATS.get(Path(name).suffix.lower())
-    if found is None:
+    format_name = FORMATS.get(Path(name).suffix.lower())
+    if format_name is None:
         raise OptionError(f"{name}: unknown format; end it in .csv, .jsonl or .parquet")
-    return found
+    return format_name
 
 
 def read_rows(source: str) -> tuple[str, pa.Table]:
@@ -399,8 +399,8 @@ def encode(rows: pa.Table, file: Any, kind: str) -> None:
                 text = "".join(json.dumps(row, default=str) + "\n" for row in batch.to_pylist())
                 file.write(text.encode())
     except (pa.ArrowException, ValueError, OverflowError) as error:
-        said = " ".join(str(error).split())[:150].rstrip(".")
-        raise OptionError(f"{kind}: cannot hold a column of the input: {said}") from None
+        why = " ".join(str(error).split())[:150].rstrip(".")
+        raise OptionError(f"{kind}: cannot hold a column of the input: {why}") from None
 
 
 def _with_lists_as_text(rows: pa.Table) -> pa.Table:

@@ -71,8 +71,8 @@ class KeyPart(Part):
         keys, size = [], self.entries[i].row_group_rows
         for _, number, at, _ in by_group(np.full(len(rows), i), rows // size, rows, rows):
             group = self.groups.get(i, number, "rows")
-            here = at - number * size
-            keys.append(group["key"][here[group["status"][here] == SOLVED]])
+            rows_here = at - number * size
+            keys.append(group["key"][rows_here[group["status"][rows_here] == SOLVED]])
         return self._states(np.concatenate(keys))
 
     # --- places of states --------------------------------------------------------------------
@@ -86,8 +86,8 @@ class KeyPart(Part):
 
     def _first_keys(self, i: int) -> Keys:
         if i not in self._firsts:
-            about = self.groups.file(i).about
-            groups = [about.row_group(k).column(0).statistics for k in range(about.num_row_groups)]
+            head = self.groups.file(i).about
+            groups = [head.row_group(k).column(0).statistics for k in range(head.num_row_groups)]
             self._firsts[i] = np.array([0 if s is None else s.min for s in groups], np.uint64)
         return self._firsts[i]
 
@@ -97,18 +97,18 @@ class KeyPart(Part):
         the boxes that they hold: a file once for each of its boxes."""
         from luckbase.solver.search.stages import WHOLE, Box, Stages  # compiles the search
 
-        found = []
+        levels = []
         for ask, line in self.ledger.levels.items():
             files: dict[int, tuple[list[int], list[Box]]] = {}
             for i, entry in enumerate(self.entries):
                 boxes = [Box(*ends) for ends in entry.boxes] or [WHOLE]
                 for stage in entry.stages if made_by(entry.name, ask) else ():
-                    there, held = files.setdefault(stage, ([], []))
-                    there += [i] * len(boxes)
-                    held += boxes
+                    files_of_stage, boxes_of_stage = files.setdefault(stage, ([], []))
+                    files_of_stage += [i] * len(boxes)
+                    boxes_of_stage += boxes
             if files:
-                found.append((Stages(self.game, level_from(line.level)), files))
-        return found
+                levels.append((Stages(self.game, level_from(line.level)), files))
+        return levels
 
     def _files_of(self, keys: Keys) -> Iterator[tuple[int, Ints]]:
         """Files by number, and which of the keys (n,) each may hold."""
@@ -119,45 +119,45 @@ class KeyPart(Part):
         for level, files in self._levels:
             stages = level.of(keys)
             for stage in np.unique(stages).tolist():
-                here = np.flatnonzero(stages == stage)
-                there, boxes = files.get(stage, ([], []))
-                of = np.array([*there, -1])[level.boxes_of(keys[here], boxes)]
+                in_stage = np.flatnonzero(stages == stage)
+                candidates, boxes = files.get(stage, ([], []))
+                of = np.array([*candidates, -1])[level.boxes_of(keys[in_stage], boxes)]
                 for i in np.unique(of[of >= 0]).tolist():
-                    yield i, here[of == i]
+                    yield i, in_stage[of == i]
 
     def wanted(self, keys: Keys) -> Wanted:
-        found: Wanted = []
+        requests: Wanted = []
         for i, at in self._files_of(keys):
             groups = np.searchsorted(self._first_keys(i), keys[at], side="right") - 1
             groups[keys[at] > np.uint64(self.entries[i].last_key)] = -1
             order = np.argsort(groups, kind="stable")[np.count_nonzero(groups < 0) :]
             at = at[order]
-            found += by_group(np.full(len(at), i), groups[order], at, keys[at])
-        return found
+            requests += by_group(np.full(len(at), i), groups[order], at, keys[at])
+        return requests
 
-    def place(self, group: dict[str, NDArray[Any]], sought: Keys) -> tuple[Ints, Ints]:
-        rows = np.minimum(np.searchsorted(group["key"], sought), len(group["key"]) - 1)
-        there = np.flatnonzero(group["key"][rows] == sought)
-        return there, rows[there]
+    def place(self, group: dict[str, NDArray[Any]], keys: Keys) -> tuple[Ints, Ints]:
+        rows = np.minimum(np.searchsorted(group["key"], keys), len(group["key"]) - 1)
+        present = np.flatnonzero(group["key"][rows] == keys)
+        return present, rows[present]
 
     def _find(self, states: Ints) -> dict[str, NDArray[Any]]:
         """Of canonical states: values (n, players), best (n,) into `action_names`, -1 for none,
         margin (n,), status (n,), -1 where there is no row, file (n,)."""
         states = np.ascontiguousarray(states, np.int64)
         n, fine = len(states), np.flatnonzero(fits(self.game.strides, states))
-        found: dict[str, NDArray[Any]] = {
+        columns: dict[str, NDArray[Any]] = {
             "values": np.zeros((n, len(self.columns))), "best": np.full(n, -1, np.int16),
             "margin": np.full(n, np.nan), "status": np.full(n, -1, np.int64),
             "file": np.full(n, -1),
         }  # fmt: skip
 
         def use(i: int, group: dict[str, NDArray[Any]], at: Ints, rows: Ints) -> None:
-            found["file"][fine[at]] = i
+            columns["file"][fine[at]] = i
             for name in ("values", "best", "margin", "status"):
-                found[name][fine[at]] = group[name][rows]
+                columns[name][fine[at]] = group[name][rows]
 
         self.read(self.keys(states[fine]), "rows", use)
-        return found
+        return columns
 
     # --- what it says of them ----------------------------------------------------------------
 
@@ -171,39 +171,39 @@ class KeyPart(Part):
         return np.asarray(bounds[self._find(states)["file"]])
 
     def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-        found = self._find(states)
-        return self._with_ends(np.asarray(states), found["values"], found["status"] >= 0)
+        columns = self._find(states)
+        return self._with_ends(np.asarray(states), columns["values"], columns["status"] >= 0)
 
     def _with_ends(
-        self, states: Ints, values: Floats, found: NDArray[np.bool_]
+        self, states: Ints, values: Floats, known: NDArray[np.bool_]
     ) -> tuple[Floats, NDArray[np.bool_]]:
         """Payoffs that were found, with those of states that are over, which have no row."""
-        missing = np.flatnonzero(~found)
+        missing = np.flatnonzero(~known)
         if len(missing):
             edges = expand(self.game, np.ascontiguousarray(states[missing], np.int64))
             at = missing[edges.terminal]
             values[at] = edges.rewards[edges.first[:-1][edges.terminal]]
-            found[at] = True
-        return values, found
+            known[at] = True
+        return values, known
 
     def stored(self, states: Ints) -> Rows:
-        found = self._find(states)
-        values, _ = self._with_ends(np.asarray(states), found["values"], found["status"] >= 0)
+        columns = self._find(states)
+        values, _ = self._with_ends(np.asarray(states), columns["values"], columns["status"] >= 0)
         return Rows(
-            states.__getitem__, values, found["best"], self.action_names, found["margin"],
-            found["status"] == SOLVED,
+            states.__getitem__, values, columns["best"], self.action_names, columns["margin"],
+            columns["status"] == SOLVED,
         )  # fmt: skip
 
 
 # --- what a search has solved ---
 
 
-def search_name(part: str, ask: str, there: Collection[str]) -> str:
+def search_name(part: str, ask: str, existing: Collection[str]) -> str:
     """The name of the file that a search adds to its part, none of those `there`: its goal's, and a
     number from the second on."""
-    numbers = ("", *(f".{k}" for k in range(1, len(there) + 2)))
+    numbers = ("", *(f".{k}" for k in range(1, len(existing) + 2)))
     names = (f"{part}/{ask[:12]}{number}.parquet" for number in numbers)
-    return next(name for name in names if name not in there)
+    return next(name for name in names if name not in existing)
 
 
 def search_part(ask: str | None) -> str:
@@ -254,9 +254,9 @@ def merge(game: Game, tables: Sequence[PayoffTable]) -> tuple[PayoffTable, int]:
     """
     columns = [np.concatenate([getattr(table, each.name) for table in tables])
                for each in fields(PayoffTable)]  # fmt: skip
-    every = PayoffTable(*columns)
-    every = every.only(np.argsort(every.keys, kind="stable"))
-    keys, values, best = every.keys, every.values, every.best
+    union = PayoffTable(*columns)
+    union = union.only(np.argsort(union.keys, kind="stable"))
+    keys, values, best = union.keys, union.values, union.best
     first = np.ones(len(keys), bool)
     first[1:] = keys[1:] != keys[:-1]
     again = np.flatnonzero(~first)
@@ -269,7 +269,7 @@ def merge(game: Game, tables: Sequence[PayoffTable]) -> tuple[PayoffTable, int]:
             f"two shards disagree on {state}: {values[x - 1].tolist()} and {values[x].tolist()}, "
             f"actions {best[x - 1]} and {best[x]}; nothing was written"
         )
-    return every.only(first), len(again)
+    return union.only(first), len(again)
 
 
 def solved_rows(graph: Graph, start: int = 0) -> PayoffTable:
@@ -296,10 +296,10 @@ def write_states(
     # Codes into the labels of the best actions, -1 where nobody decides or both do.
     chosen = np.where(solved.actor == 0, -1, np.maximum(solved.best, -1))
     starts = np.append(True, chosen[1:] != chosen[:-1])  # of runs: there are few of them
-    known = np.unique(chosen[starts[: len(chosen)]])
-    known = known[known >= 0]
-    labels = [game.action_name(action) for action in known.tolist()]
-    codes = (np.searchsorted(known, chosen, side="right") - 1).astype(np.int32)
+    actions = np.unique(chosen[starts[: len(chosen)]])
+    actions = actions[actions >= 0]
+    labels = [game.action_name(action) for action in actions.tolist()]
+    codes = (np.searchsorted(actions, chosen, side="right") - 1).astype(np.int32)
 
     def columns(start: int, stop: int) -> dict[str, Any]:
         rows = solved.only(slice(start, stop))
@@ -312,6 +312,6 @@ def write_states(
             "margin": nullable(rows.margin), "status": rows.status,
         }  # fmt: skip
 
-    about, split = about_file(game, "", error), [*names, "margin"]
+    metadata, split = about_file(game, "", error), [*names, "margin"]
     size = len(solved), ROW_GROUP
-    return write_file(storage, name, size, about, columns, error, split, ["key"])
+    return write_file(storage, name, size, metadata, columns, error, split, ["key"])

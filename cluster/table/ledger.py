@@ -105,8 +105,8 @@ class Goal:
     @cached_property
     def ask(self) -> str:
         """What names a goal whoever asked: its part, reach and roots."""
-        said = asdict(self)
-        return digest(json.dumps([said["part"], said["reach"], said["roots"]], sort_keys=True))
+        form = asdict(self)
+        return digest(json.dumps([form["part"], form["reach"], form["roots"]], sort_keys=True))
 
 
 @dataclass(frozen=True)
@@ -216,13 +216,13 @@ class ShardEntry:
 
 def row_spans(entries: Iterable[FileEntry]) -> dict[int, list[tuple[int, int]]]:
     """The rows [start, stop) of each tier, by number, that files of the full table hold."""
-    found: dict[int, list[tuple[int, int]]] = {}
+    by_tier: dict[int, list[tuple[int, int]]] = {}
     for entry in sorted(entries, key=lambda entry: entry.first_key):
-        spans, start = found.setdefault(entry.tier, []), entry.first_row
+        spans, start = by_tier.setdefault(entry.tier, []), entry.first_row
         if spans and spans[-1][1] == start:
             start = spans.pop()[0]
         spans.append((start, entry.first_row + entry.rows))
-    return found
+    return by_tier
 
 
 def marked(name: str, mark: str) -> str:
@@ -288,8 +288,8 @@ class Ledger:
 
     def of_part(self, part: str) -> list[FileEntry]:
         """The files of a part, by first key and name."""
-        found = [entry for entry in self.files.values() if entry.part == part]
-        return sorted(found, key=lambda entry: (entry.first_key, entry.name))
+        entries = [entry for entry in self.files.values() if entry.part == part]
+        return sorted(entries, key=lambda entry: (entry.first_key, entry.name))
 
     def part_names(self) -> list[str]:
         """The parts that there are files or goals of: the full table, the searches, the others."""
@@ -314,8 +314,8 @@ class Ledger:
     def furthest(self) -> Goal | None:
         """The goal of the full table, of its payoffs or of its decisions, that reaches furthest;
         None where there is none."""
-        found = [goal for goal in self.goals if goal.part in (TIERS, DECISIONS)]
-        return max(found, key=lambda goal: (goal.files, goal.number), default=None)
+        goals = [goal for goal in self.goals if goal.part in (TIERS, DECISIONS)]
+        return max(goals, key=lambda goal: (goal.files, goal.number), default=None)
 
     @property
     def stores(self) -> str:
@@ -332,20 +332,20 @@ class Ledger:
 
     def error(self, part: str | None = None) -> float:
         """The bound on the error of a payoff stored in a part, or in any."""
-        found = (e.error for e in self.files.values() if part in (None, e.part))
-        return max(found, default=0.0)
+        errors = (e.error for e in self.files.values() if part in (None, e.part))
+        return max(errors, default=0.0)
 
     def precision(self, part: str) -> float:
         """As `error`, but for what hangs on decisions that are too close to resolve."""
-        found = (e.resolved_error for e in self.files.values() if e.part == part)
-        return max(found, default=0.0)
+        errors = (e.resolved_error for e in self.files.values() if e.part == part)
+        return max(errors, default=0.0)
 
     @property
     def rows(self) -> int:
         """States in the table so far."""
-        every = self.files.values()
-        paid = {entry.tier for entry in every if entry.part == TIERS}
-        return sum(e.rows for e in every if e.part != DECISIONS or e.tier not in paid)
+        entries = self.files.values()
+        paid = {entry.tier for entry in entries if entry.part == TIERS}
+        return sum(e.rows for e in entries if e.part != DECISIONS or e.tier not in paid)
 
     @property
     def bytes(self) -> int:
@@ -377,8 +377,8 @@ class Ledger:
 
 
 @lru_cache(maxsize=16)
-def _board(said: str) -> Board:
-    name, form, reach = json.loads(said)
+def _board(text: str) -> Board:
+    name, form, reach = json.loads(text)
     options = registry.find(form["game"]).model().options() if reach else {}
     for option, value in reach.items():
         *sections, key = map(str, options[option])
@@ -440,13 +440,13 @@ def board_command(
     """The command that solves a board of a game, or another whose first words these are: with its
     options, and its results where they are not those that are meant when nothing is said."""
     words = f"{program()} solve" if words is None else words
-    said = [word for k, v in settings.items() for word in ("--set", f"{k}={v}")]
+    options = [word for k, v in settings.items() for word in ("--set", f"{k}={v}")]
     if results is not None and os.path.realpath(results) != os.path.realpath(RESULTS):
-        said += ["--results", str(results)]
+        options += ["--results", str(results)]
     file = registry.find(game).file
     if file is not None:
-        said += ["--game", os.path.relpath(file.path)]
-    return shlex.join([*words.split(), name_of(board_file), *said])
+        options += ["--game", os.path.relpath(file.path)]
+    return shlex.join([*words.split(), name_of(board_file), *options])
 
 
 def solve_command(
@@ -455,13 +455,13 @@ def solve_command(
     """The command that solves what a goal asked for. results: where its table is. words: as
     `board_command`. file: the board's, if it is not the one that the goal names."""
     file = file or goal.board_file or "BOARD"
-    said = board_command(file, goal.settings, game.board.game, results, words)
+    line = board_command(file, goal.settings, game.board.game, results, words)
     if goal.roots is None:
-        return f"{said} --store decisions" if goal.part == DECISIONS else said
+        return f"{line} --store decisions" if goal.part == DECISIONS else line
     start = goal.roots.start
-    said += f" --from {fields(in_order(start[0], game))}"
-    said += f" (and {many(len(start) - 1, 'more state')})" if len(start) > 1 else ""
-    return said if goal.roots.using is None else f"{said} --using {goal.roots.using.table}"
+    line += f" --from {fields(in_order(start[0], game))}"
+    line += f" (and {many(len(start) - 1, 'more state')})" if len(start) > 1 else ""
+    return line if goal.roots.using is None else f"{line} --using {goal.roots.using.table}"
 
 
 def in_order(state: Mapping[str, Any], game: Game) -> dict[str, Any]:

@@ -61,8 +61,8 @@ def write_commit(table: Lookup) -> tuple[str, int, list[str], int]:
     left = table.unfinished()
     if left or table.ledger is None or not table.parts:
         why = left[0] if left else "it is in no folder"
-        said = f"{option('format')}: delta: {table.where}"
-        raise OptionError(f"{said}: {why}; expected a whole table")
+        where = f"{option('format')}: delta: {table.where}"
+        raise OptionError(f"{where}: {why}; expected a whole table")
     part = table.parts[0]
     columns = {f.name: TYPES[_plain(f.type)] for f in part.groups.file(0).schema
                if _plain(f.type) in TYPES}  # fmt: skip
@@ -122,12 +122,12 @@ def write_process(table: Lookup, out: str, on_rows: OnRows) -> tuple[int, int]:
     """Write the files ``out.tra``, … of a table's first part: (states, bytes). Raises OptionError
     for a game that is no such process, and for a table that does not hold all that can follow."""
     game, left = table.game, table.unfinished()
-    said = f"{option('format')}: storm: {game.board.game}"
+    where = f"{option('format')}: storm: {game.board.game}"
     if game.simultaneous or game.pays:
         why = "both players choose at once" if game.simultaneous else "it pays before it is over"
-        raise OptionError(f"{said}: {why}; expected a game of turns that pays at its end")
+        raise OptionError(f"{where}: {why}; expected a game of turns that pays at its end")
     if left or not table.parts:
-        raise OptionError(f"{said}: {left[0] if left else 'no rows'}; expected a whole table")
+        raise OptionError(f"{where}: {left[0] if left else 'no rows'}; expected a whole table")
     part = table.parts[0]
     keys = np.concatenate([part.keys(rows) for _, rows in _states(part)])
     finals: dict[float, int] = {}
@@ -195,8 +195,8 @@ def _write_edges(
     lines = lines[order]
     begins = np.flatnonzero(np.append(True, (lines[1:] != lines[:-1]).any(axis=1)))
     chances = np.add.reduceat(edges.weights[order], begins).tolist()
-    said = zip(lines[begins].tolist(), chances, strict=True)
-    file.write("".join(f"{x} {c} {y} {chance!r}\n" for (x, c, y), chance in said).encode())
+    edges_of = zip(lines[begins].tolist(), chances, strict=True)
+    file.write("".join(f"{x} {c} {y} {chance!r}\n" for (x, c, y), chance in edges_of).encode())
 
 
 def _choices(part: Part, edges: Expanded, rows: Rows) -> tuple[Ints, Ints, NDArray[np.bool_]]:
@@ -207,12 +207,12 @@ def _choices(part: Part, edges: Expanded, rows: Rows) -> tuple[Ints, Ints, NDArr
     action[starts] = 1
     action = np.cumsum(action) - 1
     choices = action - action[edges.first[:-1]][owners]
-    other = ((edges.kinds == DECISION) & (edges.actors > 0))[owners]
+    forced = ((edges.kinds == DECISION) & (edges.actors > 0))[owners]
     codes, which = np.unique(edges.actions, return_inverse=True)
     labels = {label: code for code, label in enumerate(rows.labels)}
     best = np.array([labels.get(part.game.action_name(code), -2) for code in codes.tolist()])
-    kept = ~other | (best[which] == rows.best[owners])
-    return owners, np.where(other, 0, choices), kept
+    kept = ~forced | (best[which] == rows.best[owners])
+    return owners, np.where(forced, 0, choices), kept
 
 
 def _starts(part: Part, keys: Ints) -> list[int]:
@@ -220,11 +220,11 @@ def _starts(part: Part, keys: Ints) -> list[int]:
     first state where there is neither."""
     game = part.game
     roots = [goal.roots for goal in part.ledger.goals if goal.part == part.name]
-    begun = [game.parse(start) for each in roots if each for start in each.start]
-    if not begun and (start := game.start()) is not None:
-        begun = [start]
-    if not begun:
+    starts = [game.parse(start) for each in roots if each for start in each.start]
+    if not starts and (start := game.start()) is not None:
+        starts = [start]
+    if not starts:
         return [0]
-    wanted = part.keys(np.array(begun))
-    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return sorted({*at[keys[at] == wanted].tolist()})
+    start_keys = part.keys(np.array(starts))
+    at = np.minimum(np.searchsorted(keys, start_keys), len(keys) - 1)
+    return sorted({*at[keys[at] == start_keys].tolist()})
