@@ -74,8 +74,8 @@ def in_order(pairs: Pairs, work: Callable[[Pair], R], threads: int, reading: Loc
         with reading:
             return next(pairs, None)
 
-    every: Pairs = iter(read, None)
-    return in_threads(run, every, threads)
+    stream: Pairs = iter(read, None)
+    return in_threads(run, stream, threads)
 
 
 def parts_of(table: Lookup) -> list[Part]:
@@ -93,8 +93,8 @@ def all_pairs(first: Lookup, second: Lookup) -> Pairs:
     """Every state of the table with fewer (of equal ones the first)."""
     swapped = rows_of(second) < rows_of(first)
     small, large = (second, first) if swapped else (first, second)
-    other = large.full
-    entries = other.entries if isinstance(other, TierPart) else []
+    full = large.full
+    entries = full.entries if isinstance(full, TierPart) else []
     alike = {(e.tier, e.first_key, e.rows, e.row_group_rows): e for e in entries}
     for part in parts_of(small):
         if not isinstance(part, TierPart):
@@ -104,8 +104,8 @@ def all_pairs(first: Lookup, second: Lookup) -> Pairs:
         for entry in part.own_entries:
             key = entry.tier, entry.first_key, entry.rows, entry.row_group_rows
             same = alike.get(key) if part.paid else None
-            if same is not None and other is not None and part.stands_alike(entry, other):
-                files = (part, entry), (other, same)
+            if same is not None and full is not None and part.stands_alike(entry, full):
+                files = (part, entry), (full, same)
                 yield from _side_by_side(files[::-1] if swapped else files)
             else:
                 for rows in part.scan([entry]):
@@ -123,12 +123,12 @@ def drawn_pairs(first: Lookup, second: Lookup, sample: int, seed: int) -> Pairs:
 def listed_pairs(first: Lookup, second: Lookup, states: Ints) -> Pairs:
     """Of canonical states (n, fields) of the first table those that either holds."""
     for start in range(0, len(states), LISTED):
-        here = states[start : start + LISTED]
-        theirs, known = second.game.known_states(first.game.fields.values(here))
-        held = first.holds(here), np.zeros(len(here), bool)
-        held[1][known] = second.holds(theirs)
-        only = int((held[0] & ~held[1]).sum()), int((held[1] & ~held[0]).sum())
-        both = here[held[0] & held[1]]
+        piece = states[start : start + LISTED]
+        in_second, known = second.game.known_states(first.game.fields.values(piece))
+        holds = first.holds(piece), np.zeros(len(piece), bool)
+        holds[1][known] = second.holds(in_second)
+        only = int((holds[0] & ~holds[1]).sum()), int((holds[1] & ~holds[0]).sum())
+        both = piece[holds[0] & holds[1]]
         pair = _look_up((first, second), False, _rows(first, both))
         yield pair._replace(rows=pair.rows + sum(only), only=only)
 
@@ -156,14 +156,14 @@ def _read_side_by_side(files: tuple[File, File], span: range) -> Pair:
 def _read(part: TierPart, entry: FileEntry, span: range, *more: str) -> Rows:
     """Row groups of a file, with more columns where they are stored."""
     file = part.groups.reopen(part.entries.index(entry))
-    wanted = [*part.columns, "best", *(name for name in more if name in file.schema.names)]
-    read = file.read_all(list(span), wanted)
+    names = [*part.columns, "best", *(name for name in more if name in file.schema.names)]
+    read = file.read_all(list(span), names)
     file.close()
     best, labels = labelled(read.column("best").unify_dictionaries())
     tier, start = part.tier_of_number[entry.tier], entry.first_row + span[0] * entry.row_group_rows
     return Rows(
         lambda at: part.layout.states_at(tier, start + at), number_rows(read, part.columns), best,
-        labels, numbers_of(read.column("margin")) if "margin" in wanted else None,
+        labels, numbers_of(read.column("margin")) if "margin" in names else None,
     )  # fmt: skip
 
 
@@ -185,16 +185,16 @@ def _look_up(
     """The pair of rows of the table with fewer: the other one is looked up state by state."""
     small, large = tables[::-1] if swapped else tables
     n, players = len(rows.values), small.game.players
-    mine = rows.states(np.arange(n))
-    theirs, held = large.game.known_states(small.game.fields.values(mine))
-    found = large.holds(theirs) if held.any() else np.zeros(0, bool)
-    held[held] = found
-    own = Rows(mine[held].__getitem__, rows.values[held, :players], rows.best[held], rows.labels)
-    other = _rows(large, theirs[found])
-    alone = n - int(held.sum())
+    states = rows.states(np.arange(n))
+    in_large, both = large.game.known_states(small.game.fields.values(states))
+    present = large.holds(in_large) if both.any() else np.zeros(0, bool)
+    both[both] = present
+    kept = Rows(states[both].__getitem__, rows.values[both, :players], rows.best[both], rows.labels)
+    matches = _rows(large, in_large[present])
+    alone = n - int(both.sum())
     if swapped:
-        return Pair(n, (0, alone), (other, own), tier)
-    return Pair(n, (alone, 0), (own, other), tier)
+        return Pair(n, (0, alone), (matches, kept), tier)
+    return Pair(n, (alone, 0), (kept, matches), tier)
 
 
 def numbered(names: Sequence[str]) -> dict[str | None, int]:
@@ -223,9 +223,9 @@ def reachable(first: Lookup, second: Lookup, start: Any) -> tuple[Ints, int]:
     Raises MissingTableError for a start, or a state below it, that a table neither holds nor
     reaches by one step.
     """
-    met, more = _reached(first, start), _reached(second, start)
-    same, known = first.game.known_states(second.game.fields.values(more))
-    return np.unique(np.concatenate([met, same]), axis=0), int((~known).sum())
+    of_first, of_second = _reached(first, start), _reached(second, start)
+    same, known = first.game.known_states(second.game.fields.values(of_second))
+    return np.unique(np.concatenate([of_first, same]), axis=0), int((~known).sum())
 
 
 def _reached(table: Lookup, start: Any) -> Ints:
@@ -305,34 +305,35 @@ class Prices:
 
     def priced(self, changed: Changed, names: Sequence[str]) -> Priced:
         """What they cost; `names` of their best actions."""
-        found = [
+        priced = [
             self._step(Changed._make(column[x : x + STATES_A_STEP] for column in changed), names)
             for x in range(0, len(changed.apart), STATES_A_STEP)
         ]
-        return Priced._make(map(np.concatenate, zip(NOTHING_PRICED, *found, strict=True)))
+        return Priced._make(map(np.concatenate, zip(NOTHING_PRICED, *priced, strict=True)))
 
     def _step(self, changed: Changed, names: Sequence[str]) -> Priced:
-        every = numbered(names)
-        here = _Actions(self.second, changed.second, every)
-        old, new = here.payoffs(changed.best_first), here.payoffs(changed.best_second)
-        kind, good = np.full(len(old), MOVED, np.int8), here.pairs(np.arange(len(old)))[here.good]
+        numbers = numbered(names)
+        second = _Actions(self.second, changed.second, numbers)
+        old, new = second.payoffs(changed.best_first), second.payoffs(changed.best_second)
+        kind = np.full(len(old), MOVED, np.int8)
+        good = second.pairs(np.arange(len(old)))[second.good]
         kind[np.isin(_with_action(np.arange(len(old)), changed.best_first), good)] = TOSS_UP
         clear = changed.margins > CLEAR * self.first.table.tolerance
         unsure = np.flatnonzero((kind == MOVED) & ~clear)
         if len(unsure):
-            there = _Actions(self.first, changed.first[unsure], every)
-            level = there.good & np.isin(there.pairs(unsure), good)
-            both = np.logical_or.reduceat(level, there.q.first[:-1])
+            first = _Actions(self.first, changed.first[unsure], numbers)
+            level = first.good & np.isin(first.pairs(unsure), good)
+            both = np.logical_or.reduceat(level, first.q.first[:-1])
             kind[unsure[both]] = TOSS_UP
-            kind[unsure[~there.known]] = UNPRICED
-        kind[~here.known] = UNPRICED
+            kind[unsure[~first.known]] = UNPRICED
+        kind[~second.known] = UNPRICED
         kind[(changed.best_first < 0) | (changed.best_second < 0) | np.isnan(old)] = ONE_SIDED
         if self.first.table.decisions_alone or self.second.table.decisions_alone:
             kind[kind == UNPRICED] = MOVED  # of few states there are payoffs
-        lost = ~here.known | (kind == UNPRICED) | (kind == ONE_SIDED)
-        old[lost] = new[~here.known] = np.nan
+        lost = ~second.known | (kind == UNPRICED) | (kind == ONE_SIDED)
+        old[lost] = new[~second.known] = np.nan
         cost = np.where(lost, np.nan, np.maximum(new - old, 0.0))
-        return Priced(kind, here.actors, old, new, cost)
+        return Priced(kind, second.actors, old, new, cost)
 
 
 def _with_action(states: Ints, actions: Ints) -> Ints:
@@ -351,12 +352,12 @@ class _Actions:
     def __init__(self, tiers: TierCache, states: Ints, names: dict[str | None, int]) -> None:
         table, game = tiers.table, tiers.table.game
         edges = expand(game, states)
-        below, found = lookup_or_backup(game, tiers.lookup, edges.children, table.tolerance)
+        below, known = lookup_or_backup(game, tiers.lookup, edges.children, table.tolerance)
         self.actors, self.q = edges.actors, evaluate(edges, below)
         q = self.q
-        self.known: NDArray[np.bool_] = np.logical_and.reduceat(found, edges.first[:-1])
-        known, codes = np.unique(q.actions, return_inverse=True)
-        called = [game.action_name(action) if action >= 0 else None for action in known.tolist()]
+        self.known: NDArray[np.bool_] = np.logical_and.reduceat(known, edges.first[:-1])
+        distinct, codes = np.unique(q.actions, return_inverse=True)
+        called = [game.action_name(action) if action >= 0 else None for action in distinct.tolist()]
         self.named = coded(called, names)[codes]
         self.own = q.own(edges.actors)
         top = np.maximum.reduceat(self.own, q.first[:-1])
@@ -368,10 +369,10 @@ class _Actions:
 
     def payoffs(self, actions: Ints) -> Floats:
         """(n,) what an action of each state is worth to who acts; NaN where it is none of its."""
-        found = np.full(len(actions), np.nan)
-        taken = np.flatnonzero((self.named == actions[self.q.states]) & (self.named >= 0))
-        found[self.q.states[taken]] = self.own[taken]
-        return found
+        payoffs = np.full(len(actions), np.nan)
+        rows = np.flatnonzero((self.named == actions[self.q.states]) & (self.named >= 0))
+        payoffs[self.q.states[rows]] = self.own[rows]
+        return payoffs
 
 
 class TierCache:
@@ -395,22 +396,22 @@ class TierCache:
             with self._reading:
                 return self.table.lookup(states)
         numbers, rows = part.layout.locate(states)
-        payoffs, found = np.zeros((len(states), self.table.game.players)), numbers == -1
-        if found.any():
-            payoffs[found] = final_payoffs(self.table.game, states[found])
-        for number in np.unique(numbers[~found]).tolist():
+        payoffs, known = np.zeros((len(states), self.table.game.players)), numbers == -1
+        if known.any():
+            payoffs[known] = final_payoffs(self.table.game, states[known])
+        for number in np.unique(numbers[~known]).tolist():
             tier = self._tier(part, number)
             if tier is not None:
                 at = np.flatnonzero(numbers == number)
                 payoffs[at] = tier[rows[at]]
-                found[at] = ~np.isnan(payoffs[at, 0])
-        swapped = part.layout.swapped(states) & found & (numbers >= 0)
+                known[at] = ~np.isnan(payoffs[at, 0])
+        swapped = part.layout.swapped(states) & known & (numbers >= 0)
         payoffs[swapped] = payoffs[swapped][:, ::-1]
-        left = np.flatnonzero(~found)
+        left = np.flatnonzero(~known)
         if len(left):
             with self._reading:
-                payoffs[left], found[left] = self.table.lookup(states[left])
-        return payoffs, found
+                payoffs[left], known[left] = self.table.lookup(states[left])
+        return payoffs, known
 
     def _tier(self, part: TierPart, number: int) -> NDArray[Any] | None:
         """The payoffs (rows, players) of a tier, NaN where it has no row; None where there is none

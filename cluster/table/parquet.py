@@ -44,12 +44,12 @@ REMEMBERED = 4096
 
 def varint(value: int) -> bytes:
     """A number of 0 or more, seven bits a byte, the lowest first."""
-    found = bytearray()
+    encoded = bytearray()
     while value > 127:
-        found.append(value & 127 | 128)
+        encoded.append(value & 127 | 128)
         value >>= 7
-    found.append(value)
-    return bytes(found)
+    encoded.append(value)
+    return bytes(encoded)
 
 
 def integer(value: int) -> bytes:
@@ -177,12 +177,12 @@ class Writer:
     does."""
 
     def __init__(
-        self, path: Path, about: Mapping[str, str], split: Sequence[str], pruned: Sequence[str],
+        self, path: Path, notes: Mapping[str, str], split: Sequence[str], pruned: Sequence[str],
         convert: Callable[[Any], pa.Array],
     ) -> None:  # fmt: skip
         """about: key-value metadata. split: columns of floats that are byte-stream-split; pruned:
         those with statistics. convert: a column as Arrow has it."""
-        self._about, self._split, self._pruned = dict(about), split, pruned
+        self._about, self._split, self._pruned = dict(notes), split, pruned
         self._convert = convert
         self._path, self._file = path, pa.OSFile(str(path), "wb")
         self._schema = pa.schema([])
@@ -197,15 +197,15 @@ class Writer:
 
     def write(self, columns: Mapping[str, Any]) -> None:
         """A row group. Those columns are coded once that repeat (`content_of`) in the first."""
-        own = {n: self._convert(each) for n, each in columns.items() if n not in self._paths}
+        encoded = {n: self._convert(each) for n, each in columns.items() if n not in self._paths}
         if self._own is None:
-            fields = [pa.field(name, each.type, name in NULLABLE) for name, each in own.items()]
+            fields = [pa.field(name, each.type, name in NULLABLE) for name, each in encoded.items()]
             once = [name for name, each in columns.items() if content_of(each) is not None]
             self._paths = {name: path(name) for name in once}
             others = pa.schema([field for field in fields if field.name not in self._paths])
             self._schema, self._own = pa.schema(fields), self._writer(self._file, others)
         self.starts.append(self._file.tell() if self.starts else 0)
-        arrays = [own[name] for name in self._own.schema.names]
+        arrays = [encoded[name] for name in self._own.schema.names]
         rows = pa.Table.from_arrays(arrays, schema=self._own.schema)
         self._own.write_table(rows, row_group_size=max(1, len(rows)))
         chunks = [(name, self._chunk(name, columns[name])) for name in self._paths]
@@ -228,21 +228,21 @@ class Writer:
                 file.write(footer + len(footer).to_bytes(4, "little") + b"PAR1")
                 file.truncate()
 
-    def _footer(self, own: bytes) -> bytes:
+    def _footer(self, footer: bytes) -> bytes:
         """Of all columns, from that of those which are not coded once."""
         assert self._own is not None
         names = self._own.schema.names
         rows, groups = 0, []
-        for found, repeated in zip(row_groups(own), self._repeated, strict=True):
-            chunks, sums, heads = found
-            about = dict(zip(names, chunks, strict=True))
+        for group_parts, repeated in zip(row_groups(footer), self._repeated, strict=True):
+            chunks, sums, heads = group_parts
+            chunk_of = dict(zip(names, chunks, strict=True))
             for name, chunk, place in repeated:
                 first, second, third = chunk.metadata
-                about[name] = b"".join((first, self._paths[name], second, integer(place), third))
+                chunk_of[name] = b"".join((first, self._paths[name], second, integer(place), third))
                 sums[UNCOMPRESSED] += chunk.uncompressed
                 sums[COMPRESSED] += len(chunk.content)
             rows += sums[ROWS]
-            group = b"\x19" + list_of([about[name] for name in self._schema.names])
+            group = b"\x19" + list_of([chunk_of[name] for name in self._schema.names])
             for head, value in zip(heads, sums.values(), strict=True):
                 group += bytes([head]) + integer(value)
             groups.append(group + b"\x00")

@@ -199,33 +199,33 @@ class Part(ABC):
     def wanted(self, keys: NDArray[Any]) -> Wanted:
         """The row groups that may hold states of these keys (n,)."""
 
-    def place(self, group: Any, sought: NDArray[Any]) -> tuple[Ints | None, Ints]:
+    def place(self, group: Any, keys: NDArray[Any]) -> tuple[Ints | None, Ints]:
         """(which of those sought (k,) stand in a row group that is decoded, None: all; their rows
         there)."""
-        return None, sought
+        return None, keys
 
     def read(
         self, keys: NDArray[Any], kind: str, use: Callable[[int, Any, Ints, Ints], None]
     ) -> None:
         """use(file, row group decoded for a kind of question, which of the keys (n,) stand there,
         in which rows) for all row groups; several threads call it at once."""
-        wanted = self.wanted(keys)
+        requests = self.wanted(keys)
 
         def use_group(k: int, group: Any) -> None:
-            i, _, at, sought = wanted[k]
-            there, rows = self.place(group, sought)
-            use(i, group, at if there is None else at[there], rows)
+            i, _, at, keys_here = requests[k]
+            present, rows = self.place(group, keys_here)
+            use(i, group, at if present is None else at[present], rows)
 
-        self.groups.each([(i, number) for i, number, *_ in wanted], kind, use_group)
+        self.groups.each([(i, number) for i, number, *_ in requests], kind, use_group)
 
     def fetch(self, states: Ints) -> None:
         """Read all that these canonical states (n, fields) will be looked up in, where that is
         little, at once: of a store, whose every request takes a while."""
         if self.groups.storage.anywhere:
             fine = states if self.dense else states[fits(self.game.strides, states)]
-            wanted = self.wanted(self.keys(np.ascontiguousarray(fine, np.int64)))
-            if len(wanted) <= AHEAD:
-                self.groups.fetch((i, number) for i, number, *_ in wanted)
+            requests = self.wanted(self.keys(np.ascontiguousarray(fine, np.int64)))
+            if len(requests) <= AHEAD:
+                self.groups.fetch((i, number) for i, number, *_ in requests)
 
     def children(self, edges: Expanded, wanted: NDArray[np.bool_] | None = None) -> Floats:
         """The payoffs (m, players) of the children of expanded states (n,), in the edges' order; of

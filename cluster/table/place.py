@@ -45,8 +45,8 @@ _BUCKET = re.compile(r"[\w.:@%~\[\]-]+", re.ASCII)
 
 def is_uri(name: str | os.PathLike[str]) -> bool:
     """Whether a name is that of a place that is no folder of this machine's."""
-    found = _URI.match(os.fspath(name))
-    return found is not None and found[1] in SCHEMES
+    match = _URI.match(os.fspath(name))
+    return match is not None and match[1] in SCHEMES
 
 
 def results_of(path: Path) -> Path | None:
@@ -54,9 +54,9 @@ def results_of(path: Path) -> Path | None:
     in none."""
     if is_uri(path):
         return path.parents[2] if len(path.parts) > 4 else None
-    for one in (path, Path(os.path.abspath(path))):
-        if len(one.parts) > 3:
-            return one.parents[2]
+    for each in (path, Path(os.path.abspath(path))):
+        if len(each.parts) > 3:
+            return each.parents[2]
     return None
 
 
@@ -65,18 +65,18 @@ def place_of(name: str | os.PathLike[str]) -> Path:
     for a URI of another kind, or one without a bucket."""
     from luckbase.solver.board.file import path_of  # and pydantic
 
-    said = os.fspath(name)
-    if not is_uri(said):
-        found = _URI.match(said)
-        if found is None or not said.startswith(f"{found[0]}/") or os.path.exists(said):
+    text = os.fspath(name)
+    if not is_uri(text):
+        match = _URI.match(text)
+        if match is None or not text.startswith(f"{match[0]}/") or os.path.exists(text):
             return path_of(name)
         raise OptionError(
-            f"'{said[:60]}' cannot hold tables; expected a folder, s3://, gs://, az:// or https://"
+            f"'{text[:60]}' cannot hold tables; expected a folder, s3://, gs://, az:// or https://"
         )
-    read_only = said.startswith(READ_ONLY)  # an address as a browser shows it
-    place = Place(unquote(said) if read_only else said)
-    if not _BUCKET.fullmatch("".join(place.parts[1:2])) or {*said} & {*"?#"} or ".." in place.parts:
-        raise OptionError(f"{said[:80]}: expected {place.scheme}://BUCKET/PREFIX")
+    read_only = text.startswith(READ_ONLY)  # an address as a browser shows it
+    place = Place(unquote(text) if read_only else text)
+    if not _BUCKET.fullmatch("".join(place.parts[1:2])) or {*text} & {*"?#"} or ".." in place.parts:
+        raise OptionError(f"{text[:80]}: expected {place.scheme}://BUCKET/PREFIX")
     return place
 
 
@@ -138,9 +138,9 @@ class Place(PosixPath):
         """What matches, segment by segment; nothing where nothing can be listed."""
         first, _slash, rest = pattern.partition("/")
         if not rest and "*" not in first:
-            found = self / first
-            if found.is_file() or (not self.read_only and _objects(found).names()):
-                yield found
+            child = self / first
+            if child.is_file() or (not self.read_only and _objects(child).names()):
+                yield child
         elif "*" not in first:
             yield from (self / first).glob(rest)
         elif not self.read_only:
@@ -190,13 +190,13 @@ def _replace(storage: Storage, content: bytes) -> None:
     number = _unpacked(content)[0]["number"]
     while True:
         try:
-            there, tag = storage.read_tagged(INDEX)
+            stored, tag = storage.read_tagged(INDEX)
         except FileNotFoundError:
             if storage.put_if_absent(INDEX, content):
                 return
             continue
         with suppress(ValueError, zlib.error):
-            if _unpacked(there)[0].get("number", 0) > number:
+            if _unpacked(stored)[0].get("number", 0) > number:
                 return
         if storage.put_if_match(INDEX, content, tag) is not None:
             return
@@ -222,11 +222,11 @@ def _unpacked(content: bytes) -> tuple[dict[str, int], bytes]:
 
 def footers_of(ledger: Ledger, content: bytes) -> dict[str, bytes]:
     """The footers of a ledger's files, as `parts_of` gives them; none where there are none."""
-    found, at = {}, 0
+    footers, at = {}, 0
     for name in sorted(ledger.files) if content else ():
-        found[name] = content[at : at + ledger.files[name].footer]
+        footers[name] = content[at : at + ledger.files[name].footer]
         at += ledger.files[name].footer
-    return found
+    return footers
 
 
 def read_ahead(name: str) -> None:

@@ -121,34 +121,34 @@ class Objects(Storage):
         try:
             yield
         except (FileNotFoundError, exceptions.BaseError, ValueError) as error:
-            said = str(error)
-            no_bucket = any(code in said for code in _NO_BUCKET)
+            message = str(error)
+            no_bucket = any(code in message for code in _NO_BUCKET)
             if isinstance(error, FileNotFoundError) and not no_bucket:
                 _answered.add((self.scheme, self.bucket))
                 where = f"{self.where}/{name}"
                 raise FileNotFoundError(errno.ENOENT, "is not there", where) from None
-            if any(word in said for word in ("code: 416", "InvalidRange", "StartTooLarge")):
+            if any(word in message for word in ("code: 416", "InvalidRange", "StartTooLarge")):
                 raise CorruptTableError(f"{self.where}/{name}: is shorter than it was") from None
-            raise StoreError(f"{self.where}: {self._reason(said, does)}") from error
+            raise StoreError(f"{self.where}: {self._reason(message, does)}") from error
         _answered.add((self.scheme, self.bucket))
 
-    def _reason(self, said: str, does: str) -> str:
+    def _reason(self, message: str, does: str) -> str:
         """Why the store did not do what was wanted, and what helps, for people."""
-        status = _STATUS.search(said)
+        status = _STATUS.search(message)
         if self.scheme in READ_ONLY and status and status[1] in ("401", "403"):
             return f"its server lets nobody read there without a login ({status[1]})"
-        if "RequestTimeTooSkewed" not in said:
-            return _reason(said, does)
-        here = datetime.now(UTC)
-        theirs = _SERVER_TIME.findall(said) or [_date_of(dict(self._config).get("endpoint"))]
+        if "RequestTimeTooSkewed" not in message:
+            return _reason(message, does)
+        now = datetime.now(UTC)
+        stamps = _SERVER_TIME.findall(message) or [_date_of(dict(self._config).get("endpoint"))]
         with suppress(ValueError):
-            there = f"{datetime.fromisoformat(theirs[0]).astimezone(UTC):{_MINUTE}}"
+            clock = f"{datetime.fromisoformat(stamps[0]).astimezone(UTC):{_MINUTE}}"
             return (
-                f"the clock of this machine says {here:{_MINUTE}} UTC, that of the store {there}; "
+                f"the clock of this machine says {now:{_MINUTE}} UTC, that of the store {clock}; "
                 "set the wrong one, then again"
             )
         return (
-            f"the clock of this machine says {here:{_MINUTE}} UTC, too far off for the store; set "
+            f"the clock of this machine says {now:{_MINUTE}} UTC, too far off for the store; set "
             "it, then again"
         )
 
@@ -167,13 +167,13 @@ class Objects(Storage):
             return bytes(obstore.get(self._store, self._key(name)).bytes())[start:]
 
     def read_ranges(self, name: str, spans: Sequence[tuple[int, int]]) -> list[bytes]:
-        asked = [(start, stop) for start, stop in spans if start < stop]
+        ranges = [(start, stop) for start, stop in spans if start < stop]
         with self._errors(name):
-            starts, stops = [start for start, _ in asked], [stop for _, stop in asked]
-            found = obstore.get_ranges(
+            starts, stops = [start for start, _ in ranges], [stop for _, stop in ranges]
+            parts = obstore.get_ranges(
                 self._store, self._key(name), starts=starts, ends=stops, coalesce=COALESCE
             )
-            contents = dict(zip(asked, map(bytes, found), strict=True))
+            contents = dict(zip(ranges, map(bytes, parts), strict=True))
         for (start, stop), content in contents.items():
             if len(content) != stop - start:
                 ends = f"ends at byte {start + len(content)} and should have {stop}"
@@ -182,8 +182,8 @@ class Objects(Storage):
 
     def read_tagged(self, name: str) -> tuple[bytes, str]:
         with self._errors(name):
-            found = obstore.get(self._store, self._key(name))
-            return bytes(found.bytes()), str(found.meta["e_tag"])
+            answer = obstore.get(self._store, self._key(name))
+            return bytes(answer.bytes()), str(answer.meta["e_tag"])
 
     def has(self, name: str) -> bool:
         """Whether there is an object of this name."""
@@ -197,22 +197,22 @@ class Objects(Storage):
     def details(self, prefix: str = "") -> dict[str, Stored]:
         self._lists()
         folder = self._key(prefix).rpartition("/")[0]
-        whole, mine = self._key(prefix), self._key("")
-        found = {}
+        whole, root = self._key(prefix), self._key("")
+        details = {}
         with self._errors(prefix, "list"):
             for page in obstore.list(self._store, folder or None):
                 for each in page:
                     if each["path"].startswith(whole):
                         stored = Stored(each["size"], each["last_modified"].timestamp())
-                        found[each["path"].removeprefix(mine)] = stored
-        return dict(sorted(found.items()))
+                        details[each["path"].removeprefix(root)] = stored
+        return dict(sorted(details.items()))
 
     def names(self) -> list[str]:
         """The first segments of the names, each once."""
         self._lists()
         with self._errors("", "list"):
-            found = obstore.list_with_delimiter(self._store, self.prefix or None)
-        paths = [*found["common_prefixes"], *(each["path"] for each in found["objects"])]
+            listing = obstore.list_with_delimiter(self._store, self.prefix or None)
+        paths = [*listing["common_prefixes"], *(each["path"] for each in listing["objects"])]
         return sorted({path.rpartition("/")[2] for path in paths})
 
     def _lists(self) -> None:
@@ -272,15 +272,15 @@ class Objects(Storage):
                         raise
                 why = self._reason(str(error), "write")
             try:
-                there, tag = self.read_tagged(name)
+                stored, tag = self.read_tagged(name)
             except FileNotFoundError:
-                there, tag = None, ""
-            if there == content:
+                stored, tag = None, ""
+            if stored == content:
                 return tag
             created = mode == "create"
-            if there is None and refused and not created:
+            if stored is None and refused and not created:
                 return None
-            if there is not None and (refused or created or tag != mode["e_tag"]):
+            if stored is not None and (refused or created or tag != mode["e_tag"]):
                 return None
             if time.monotonic() > end:
                 raise StoreError(f"{self.where}: {why}")
@@ -308,48 +308,48 @@ def _date_of(endpoint: str | None) -> str:
     try:
         request = urllib.request.Request(endpoint or "", method="HEAD")
         with urllib.request.urlopen(request, timeout=5) as answer:
-            said = answer.headers["Date"]
+            date = answer.headers["Date"]
     except urllib.error.HTTPError as error:
-        said = error.headers["Date"]
+        date = error.headers["Date"]
     except (OSError, ValueError):
-        said = None
-    return parsedate_to_datetime(said).isoformat() if said else ""
+        date = None
+    return parsedate_to_datetime(date).isoformat() if date else ""
 
 
 def _is_final(error: Exception) -> bool:
     """Whether a put that failed has not landed, and will not if it is made again."""
-    said = str(error)
-    status = next(iter(_STATUS.findall(said)), "")
+    message = str(error)
+    status = next(iter(_STATUS.findall(message)), "")
     refused = status.startswith("4") and status not in ("408", "409", "429")
-    return refused or any(word in said for word in _FULL)
+    return refused or any(word in message for word in _FULL)
 
 
-def _reason(said: str, does: str) -> str:
+def _reason(message: str, does: str) -> str:
     """Why a store did not do what was asked, and what helps, for people."""
-    code = next((a or b for a, b in _SAID.findall(said)), "")
-    status = next(iter(_STATUS.findall(said)), "")
-    first = said.partition("\n\nDebug")[0]
+    code = next((a or b for a, b in _SAID.findall(message)), "")
+    status = next(iter(_STATUS.findall(message)), "")
+    first = message.partition("\n\nDebug")[0]
     again = "the same command goes on once it does"
-    known: list[tuple[bool, str]] = [
+    reasons: list[tuple[bool, str]] = [
         (code in _NO_BUCKET, "there is no such bucket; make it first, or write another"),
         (code in _KEYS or status == "401",
          f"the store does not take the key ({code or status}); {KEYS_HELP}"),
         (code == "AccessDenied" or status == "403",
          f"the key may not {does} there; expected one that may"),
-        (any(word in said for word in _FULL),
+        (any(word in message for word in _FULL),
          "the store is full; make room there, then the same command goes on"),
         ("range" in first.lower() and "support" in first.lower(),
          "the server does not give parts of files; expected one that answers ranges"),
-        ("InvalidCertificate" in said, "the certificate of its server is not trusted on this "
+        ("InvalidCertificate" in message, "the certificate of its server is not trusted on this "
          "machine; expected one that is, or its authority's in a file that SSL_CERT_FILE names"),
         ("body error" in first, "an answer was cut off on its way; try again"),
-        (any(word in said.lower() for word in _AWAY) and not status, f"does not answer; {again}"),
+        (any(w in message.lower() for w in _AWAY) and not status, f"does not answer; {again}"),
         (status.startswith("5") and does == "write",
          f"has answered {status} for a while, as many do that are full: make room there, or see "
          "its log; then the same command goes on"),
         (status.startswith("5"), f"has answered {status} for a while; {again}"),
     ]  # fmt: skip
-    if sentence := next((text for true, text in known if true), ""):
+    if sentence := next((text for applies, text in reasons if applies), ""):
         return sentence
     return " ".join(re.sub(r"<[^>]*>", " ", _NOISE.sub("", first)).split())[:200]
 
@@ -361,9 +361,9 @@ def _has(*names: str) -> bool:
     return any(os.environ.get(name) for name in names)
 
 
-def _require(scheme: str, found: bool, expected: str) -> None:
+def _require(scheme: str, present: bool, expected: str) -> None:
     """Raises StoreError where there are no credentials and this is no machine of the cloud."""
-    if found:
+    if present:
         return
     for name in ("sys_vendor", "product_name", "bios_vendor"):
         with suppress(OSError):
@@ -374,7 +374,7 @@ def _require(scheme: str, found: bool, expected: str) -> None:
 
 def _of_s3() -> dict[str, Any]:
     """What the profile in ~/.aws says, and the environment, which counts. Raises StoreError."""
-    found: dict[str, Any] = {}
+    config: dict[str, Any] = {}
     profile = os.environ.get("AWS_PROFILE", "default")
     for variable, name, section in (
         ("AWS_CONFIG_FILE", "config", profile if profile == "default" else f"profile {profile}"),
@@ -384,10 +384,10 @@ def _of_s3() -> dict[str, Any]:
         with suppress(OSError, Error):
             read.read(Path(file).expanduser())
             if read.has_section(section):
-                found |= {ours: read[section][their] for ours, their in _S3.items()
+                config |= {ours: read[section][their] for ours, their in _S3.items()
                           if their in read[section]}  # fmt: skip
     if _has("AWS_ACCESS_KEY_ID"):
-        found = {name: found[name] for name in ("region", "endpoint") if name in found}
+        config = {name: config[name] for name in ("region", "endpoint") if name in config}
     for name, variables in {
         "access_key_id": ["AWS_ACCESS_KEY_ID"],
         "secret_access_key": ["AWS_SECRET_ACCESS_KEY"],
@@ -396,31 +396,31 @@ def _of_s3() -> dict[str, Any]:
         "endpoint": ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"],
     }.items():
         if value := next(filter(None, map(os.environ.get, variables)), None):
-            found[name] = value
-    found.setdefault("region", "us-east-1")
+            config[name] = value
+    config.setdefault("region", "us-east-1")
     others = ("AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_SKIP_SIGNATURE",
               "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
               "AWS_CONTAINER_CREDENTIALS_FULL_URI")  # fmt: skip
-    there = _has(*others) or {"access_key_id", "secret_access_key"} <= found.keys()
-    _require("s3", there, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile in ~/.aws")
-    return found
+    present = _has(*others) or {"access_key_id", "secret_access_key"} <= config.keys()
+    _require("s3", present, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile in ~/.aws")
+    return config
 
 
 def _of_gs() -> dict[str, Any]:
     """Nothing: obstore looks where gcloud puts them. Raises StoreError."""
     file = Path("~/.config/gcloud/application_default_credentials.json").expanduser()
-    there = file.is_file() or _has(
+    present = file.is_file() or _has(
         "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT", "GOOGLE_SERVICE_ACCOUNT_PATH",
         "GOOGLE_SERVICE_ACCOUNT_KEY", "GOOGLE_SKIP_SIGNATURE",
     )  # fmt: skip
-    _require("gs", there, "GOOGLE_APPLICATION_CREDENTIALS, or gcloud's own login")
+    _require("gs", present, "GOOGLE_APPLICATION_CREDENTIALS, or gcloud's own login")
     return {}
 
 
 def _of_az() -> dict[str, Any]:
     """What a connection string says, and the names that Azure's tool has. Raises StoreError."""
-    said = os.environ.get("AZURE_STORAGE_CONNECTION_STRING", "")
-    parts = dict(each.split("=", 1) for each in said.split(";") if "=" in each)
+    text = os.environ.get("AZURE_STORAGE_CONNECTION_STRING", "")
+    parts = dict(each.split("=", 1) for each in text.split(";") if "=" in each)
     env = os.environ.get
     named = {
         "account_name": parts.get("AccountName") or env("AZURE_STORAGE_ACCOUNT"),
@@ -428,22 +428,22 @@ def _of_az() -> dict[str, Any]:
         "sas_key": parts.get("SharedAccessSignature") or env("AZURE_STORAGE_SAS_TOKEN"),
         "endpoint": parts.get("BlobEndpoint"),
     }
-    found: dict[str, Any] = {name: value for name, value in named.items() if value}
-    there = "account_key" in found or "sas_key" in found or _has(
+    config: dict[str, Any] = {name: value for name, value in named.items() if value}
+    present = "account_key" in config or "sas_key" in config or _has(
         "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_KEY", "AZURE_CLIENT_ID",
         "AZURE_FEDERATED_TOKEN_FILE", "AZURE_SKIP_SIGNATURE",
     )  # fmt: skip
-    _require("az", there, "AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or a connection string")
-    return found
+    _require("az", present, "AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or a connection string")
+    return config
 
 
 def credentials(scheme: str) -> dict[str, Any]:
     """How a store of this kind is opened here. Raises StoreError."""
     find = {"s3": _of_s3, "gs": _of_gs, "az": _of_az}.get(scheme)
-    found = find() if find else {}
-    endpoint = found.get("endpoint")
+    config = find() if find else {}
+    endpoint = config.get("endpoint")
     if endpoint and not _ENDPOINT.fullmatch(endpoint):
         raise StoreError(
             f"{scheme}://: its endpoint is '{endpoint[:60]}'; expected one as http://HOST:PORT"
         )
-    return found
+    return config

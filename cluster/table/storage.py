@@ -203,7 +203,7 @@ class Folder(Storage):
             yield
 
     def details(self, prefix: str = "") -> dict[str, Stored]:
-        found: dict[str, Stored] = {}
+        details: dict[str, Stored] = {}
         for folder, inner, names in os.walk(self.path, onerror=_unless_gone):
             at = f"{folder}/".removeprefix(f"{self.path}/")
             below = [(each, f"{at}{each}/") for each in inner]
@@ -212,9 +212,9 @@ class Folder(Storage):
             for name in names:
                 if f"{at}{name}".startswith(prefix):
                     with suppress(FileNotFoundError):  # a solve that runs has just moved it
-                        about = os.stat(f"{folder}/{name}")
-                        found[f"{at}{name}"] = Stored(about.st_size, about.st_mtime)
-        return dict(sorted(found.items()))
+                        stat = os.stat(f"{folder}/{name}")
+                        details[f"{at}{name}"] = Stored(stat.st_size, stat.st_mtime)
+        return dict(sorted(details.items()))
 
     def delete(self, name: str) -> None:
         (self.path / name).unlink(missing_ok=True)
@@ -260,12 +260,12 @@ class Memory(Storage):
         return self._changing
 
     def details(self, prefix: str = "") -> dict[str, Stored]:
-        found = {
+        details = {
             name: Stored(len(content), self._put_at.get(name, 0.0))
             for name, content in self.objects.items()
             if name.startswith(prefix)
         }
-        return dict(sorted(found.items()))
+        return dict(sorted(details.items()))
 
     def delete(self, name: str) -> None:
         self.objects.pop(name, None)
@@ -294,8 +294,8 @@ def in_threads(do: Callable[[S], R], each: Iterable[S], threads: int) -> Iterato
     ahead: deque[Future[R]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         try:
-            for one in each:
-                ahead.append(pool.submit(do, one))
+            for item in each:
+                ahead.append(pool.submit(do, item))
                 if len(ahead) > threads + 1:
                     yield ahead.popleft().result()
             while ahead:

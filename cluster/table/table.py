@@ -93,12 +93,12 @@ class Table(Lookup):
         """The charts that `chart` makes of it, the usual one first: their ``name``, and what each
         ``shows`` (`solver.charts.Kind`)."""
         self.check_open()
-        charts, found = self.game.get(Charts), []
+        charts, kinds = self.game.get(Charts), []
         for kind in () if charts is None else charts.kinds:
             with suppress(OptionError, MissingTableError):
                 self.check_chart(kind)
-                found.append(kind)
-        return tuple(found)
+                kinds.append(kind)
+        return tuple(kinds)
 
     def moves(self, state: State, max_states: int = MAX_SEARCHED) -> Moves:
         """All that can happen at a state: every action and every outcome, in words and with its
@@ -151,7 +151,7 @@ class Table(Lookup):
 
         more = {"best": best, "margin": margin, "toss_up": toss_up, "solve_id": solve_id,
                 "actions": actions}  # fmt: skip
-        return frames.answered(self, frame, [name for name, wanted in more.items() if wanted])
+        return frames.answered(self, frame, [name for name, yes in more.items() if yes])
 
     def ask_all(self, frame: Any) -> Iterator[Answer]:
         """The `Answer` to each state of a frame, in its order, as `ask` gives it and as `values`
@@ -235,8 +235,8 @@ class Table(Lookup):
         kind = choose_chart(self.game, name)
         self.check_chart(kind)
         best = self.held_best if self.decisions_alone else None
-        wanted = ChartRequest(typed(fields), reachable, self.precision, best)
-        return self.game.need(Charts).make(kind.name, self.probe_or_backup, wanted)
+        request = ChartRequest(typed(fields), reachable, self.precision, best)
+        return self.game.need(Charts).make(kind.name, self.probe_or_backup, request)
 
     def check_chart(self, kind: Kind) -> None:
         """Raises OptionError where there is no full table in it, nor all that a chart needs;

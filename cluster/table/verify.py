@@ -146,18 +146,18 @@ def check_files(table: Lookup, on_rows: OnRows = nobody) -> list[str]:
 
 def _missing_files(ledger: Ledger) -> set[str]:
     """The files of every goal of the full table that is done of which no file has the rows."""
-    found: set[str] = set()
+    names: set[str] = set()
     spans = row_spans(ledger.of_part(TIERS))
     for goal in ledger.goals:
         if goal.part == TIERS and ledger.is_done(goal):
             layout = load_layout(ledger.board(goal.reach))
             for tier in layout.tiers():
                 of_tier = spans.get(layout.tier_number(tier), [])
-                found |= {
+                names |= {
                     file.name for file in tier_files(layout, tier)
                     if not any(a <= file.rows[0] and file.rows[1] <= b for a, b in of_tier)
                 }  # fmt: skip
-    return found
+    return names
 
 
 def _check_entry(part: Part, entry: FileEntry) -> list[str]:
@@ -169,11 +169,11 @@ def _check_entry(part: Part, entry: FileEntry) -> list[str]:
             wrong += _check_tier(part, entry, file.groups)
         else:
             keys = [numbers_of(file.read(i, ["key"]).column(0)) for i in range(file.groups)]
-            every = np.concatenate(keys)
-            ends = (int(every[0]), int(every[-1])) if len(every) else (0, 0)
+            all_keys = np.concatenate(keys)
+            ends = (int(all_keys[0]), int(all_keys[-1])) if len(all_keys) else (0, 0)
             if ends != (entry.first_key, entry.last_key):
                 wrong.append("its first or last key is not what the ledger says")
-            if (every[1:] <= every[:-1]).any():
+            if (all_keys[1:] <= all_keys[:-1]).any():
                 wrong.append("its keys do not ascend")
         return [f"{file.path}: {why}" for why in wrong]
 
@@ -185,9 +185,9 @@ def _check_tier(part: TierPart, entry: FileEntry, groups: int) -> list[str]:
     layout, first = part.layout, entry.first_row  # however the tier is cut in files
     fine = (entry.first_key, entry.last_key) == key_range(entry.tier, entry.rows, first)
     if isinstance(part, DecisionPart):
-        said = first, entry.rows, entry.row_group_rows, groups, entry.name
+        shape = first, entry.rows, entry.row_group_rows, groups, entry.name
         plan, name = part.plan, file_names(part.plan, tier)[0]
-        fine &= said == (0, layout.rows(tier), plan.block_rows(tier), plan.blocks(tier), name)
+        fine &= shape == (0, layout.rows(tier), plan.block_rows(tier), plan.blocks(tier), name)
         return [] if fine else ["its rows, keys or blocks are not those of its tier"]
     inside = first >= 0 and first + entry.rows <= layout.rows(tier)
     fine &= entry.row_group_rows == row_group_rows(layout, tier)
@@ -240,13 +240,13 @@ def check_decisions(
     decided = table.decided
     assert decided is not None
     layout, margins = decided.plan, bool(table.ledger and table.ledger.margin)
-    wanted = None if sample is None else _sampled_tiers(layout, sample * ROWS_A_SAMPLE, seed)
-    tiers = layout.tiers() if wanted is None else wanted
+    sampled = None if sample is None else _sampled_tiers(layout, sample * ROWS_A_SAMPLE, seed)
+    tiers = layout.tiers() if sampled is None else sampled
     total, done, faults, worst, summed = sum(map(layout.layout.rows, tiers)), 0, 0, 0.0, 0.0
     where: dict[str, Any] = {}
     number_of = {entry.tier: i for i, entry in enumerate(decided.entries)}
     on_rows(0, total)
-    for tier, payoffs, noted in decisions_in_order(layout, wanted, margins=margins):
+    for tier, payoffs, noted in decisions_in_order(layout, sampled, margins=margins):
         rows = layout.layout.rows(tier)
         right = codes_of(table.game, noted)
         stored = decided.tier_codes(number_of[layout.layout.tier_number(tier)])
@@ -269,29 +269,29 @@ def _sampled_tiers(layout: DecisionLayout[Any], rows: int, seed: int) -> set[Any
     dense, order = layout.layout, [*layout.tiers()]
 
     def closure(tier: Any) -> set[Any]:
-        found, stack = {tier}, [tier]
+        reached, stack = {tier}, [tier]
         while stack:
-            new = {*dense.children(stack.pop())} - found
-            found |= new
+            new = {*dense.children(stack.pop())} - reached
+            reached |= new
             stack += new
-        return found
+        return reached
 
     last = {next(iter(dense.tier_fields(tier).values()), 0) for tier in order}
     top = [t for t in order if next(iter(dense.tier_fields(t).values()), 0) == max(last)]
-    found: set[Any] = set()
+    sampled: set[Any] = set()
     for k in np.random.default_rng(seed).permutation(len(top)).tolist():
-        more = found | closure(top[k])
+        more = sampled | closure(top[k])
         if sum(map(dense.rows, more)) <= rows:
-            found = more
-    if found:
-        return found
+            sampled = more
+    if sampled:
+        return sampled
     return min((closure(tier) for tier in top), key=lambda of: sum(map(dense.rows, of)))
 
 
 def _payoffs_off(table: Lookup, dense: Layout[Any], tier: Any, payoffs: Floats) -> Floats:
     """(rows,) how far the stored payoffs of a tier are off; 0 where none are stored."""
     entries = [] if table.full is None else table.full.entries
-    found, number = np.zeros(dense.rows(tier)), dense.tier_number(tier)
+    errors, number = np.zeros(dense.rows(tier)), dense.tier_number(tier)
     for entry in (entry for entry in entries if entry.tier == number):
         assert table.full is not None
         for batch in table.full.batches(table.full.columns, entries=[entry]):
@@ -302,8 +302,8 @@ def _payoffs_off(table: Lookup, dense: Layout[Any], tier: Any, payoffs: Floats) 
                 if player >= 0:
                     column = numbers_of(batch.rows.column(table.full.columns[player]))
                     off = np.abs(column - plane[start:stop])
-                    found[start:stop] = np.maximum(found[start:stop], off)
-    return found
+                    errors[start:stop] = np.maximum(errors[start:stop], off)
+    return errors
 
 
 def _pieces(table: Lookup, sample: int | None, seed: int) -> Iterator[tuple[Part, Ints]]:

@@ -88,8 +88,8 @@ class Payoffs:
         """``player 2 wins 66.1%``, ``expected points ahead 0.31``, ``player 2 expects $1,132``."""
         if self.dollars:
             return f"{player} expects {self.size(value)}"
-        said = _percent(value) if self.chance else f"{value:z.3g}"
-        return f"{player} wins {said}" if self.name == "chance to win" else f"{self.name} {said}"
+        text = _percent(value) if self.chance else f"{value:z.3g}"
+        return f"{player} wins {text}" if self.name == "chance to win" else f"{self.name} {text}"
 
 
 @dataclass(frozen=True)
@@ -127,17 +127,17 @@ class Luck:
     payoffs: Payoffs
 
     def __str__(self) -> str:
-        said = [
+        parts = [
             effect.text(self.payoffs, self.subject(i, effect), effect.count > 1)
             for i, effect in enumerate(self.losses)
         ]
         if self.rest is not None:
-            other = "everything else" if self.losses else "every outcome"
-            said.append(self.rest.text(self.payoffs, other, several=False))
+            others = "everything else" if self.losses else "every outcome"
+            parts.append(self.rest.text(self.payoffs, others, several=False))
         if self.cost:
-            said.append(f"on average {self.payoffs.change(self.cost)} less")
+            parts.append(f"on average {self.payoffs.change(self.cost)} less")
         head = f"for player {self.player}" if self.action is None else doing(self.action)
-        return f"{capital(head)}: {'; '.join(said)}."
+        return f"{capital(head)}: {'; '.join(parts)}."
 
     def subject(self, i: int, effect: Effect) -> str:
         """Which outcomes, the i-th of the losses: ``a whammy, one in six,``."""
@@ -161,21 +161,21 @@ class Sure:
     payoffs: Payoffs
 
     def __str__(self) -> str:
-        said = [self.brings] if self.brings else []
+        parts = [self.brings] if self.brings else []
         if self.up is not None:
             wins = self.payoffs.of(who := f"player {self.up[0]}", self.up[1])
             if self.brings and self.brings.startswith(who):
-                said = [f"{self.brings} and {wins.removeprefix(who).strip()}"]
+                parts = [f"{self.brings} and {wins.removeprefix(who).strip()}"]
             else:
-                said.append(wins if wins.startswith(who) else f"{who}'s {wins}")
-        own = self.payoffs.of(who := f"player {self.player}", self.own)
-        if self.up is not None and not own.startswith(who):
-            own = f"{who}'s {own}"
+                parts.append(wins if wins.startswith(who) else f"{who}'s {wins}")
+        payoff = self.payoffs.of(who := f"player {self.player}", self.own)
+        if self.up is not None and not payoff.startswith(who):
+            payoff = f"{who}'s {payoff}"
         if self.than is not None and self.cost:
-            own += f", {self.payoffs.change(self.cost)} less than by {doing(self.than)}"
+            payoff += f", {self.payoffs.change(self.cost)} less than by {doing(self.than)}"
         elif self.than is not None:
-            own += f", as much as by {doing(self.than)}"
-        return f"{capital(doing(self.action))}: {'; '.join([*said, own])}."
+            payoff += f", as much as by {doing(self.than)}"
+        return f"{capital(doing(self.action))}: {'; '.join([*parts, payoff])}."
 
 
 @dataclass(frozen=True)
@@ -237,20 +237,20 @@ class Mix:
     payoffs: Payoffs
 
     def __str__(self) -> str:
-        other = ""
+        tail = ""
         if self.others is not None:
             costs = f"costs {self.payoffs.change(self.others, down=True)} or more"
-            other = f"any other {costs if self.others else 'may be as good'}"
+            tail = f"any other {costs if self.others else 'may be as good'}"
         best = "against the other's best play"
         if not self.foreseen:
-            rest = f"; {other} {best}" if other else ""
+            rest = f"; {tail} {best}" if tail else ""
             return f"{capital(doing(self.sure))} gives nothing away, though foreseen{rest}."
         least = self.payoffs.change(self.foreseen, down=True)
         drawn = [f"{name} with {100 * chance:.0f}%" for name, chance in self.bids[:MAX_NAMED]]
         drawn += [f"{len(self.bids) - MAX_NAMED} more"] * (len(self.bids) > MAX_NAMED)
         return (
             f"Player {self.player} draws: {listed(drawn)}. Each is worth the same {best}"
-            f"{f', {other}' if other else ''}. A choice that the other foresees costs "
+            f"{f', {tail}' if tail else ''}. A choice that the other foresees costs "
             f"{least} or more ({self.sure}, answered by {self.reply})."
         )
 
@@ -258,15 +258,15 @@ class Mix:
 Claim = Luck | Sure | Turn | Otherwise | Mix
 
 
-def why(table: Lookup, there: Moves) -> tuple[Claim, ...]:
+def why(table: Lookup, at: Moves) -> tuple[Claim, ...]:
     """Why the best action at a state is it: claims on it and on the next, and where it turns."""
-    return why_all(table, [there])[0]
+    return why_all(table, [at])[0]
 
 
 def why_all(table: Lookup, states: Sequence[Moves]) -> list[tuple[Claim, ...]]:
     """The same of several states."""
     lines = _lines(table, states)
-    return [tuple(_claims(table, there, line)) for there, line in zip(states, lines, strict=True)]
+    return [tuple(_claims(table, state, line)) for state, line in zip(states, lines, strict=True)]
 
 
 def explain(
@@ -276,50 +276,50 @@ def explain(
     that both look up is read at once."""
     far = [part for part in table.parts if part.groups.storage.anywhere]
     if far:
-        wanted = _looked_up(table.game, state)
+        states = _looked_up(table.game, state)
         for part in far:
-            part.fetch(wanted)
-    there = moves(table, state, max_states, on_level)
-    return there, why(table, there)
+            part.fetch(states)
+    at = moves(table, state, max_states, on_level)
+    return at, why(table, at)
 
 
 def _looked_up(game: Game, state: State) -> Ints:
     """The states (n, fields) that `moves` and `why` of a state look up."""
     states = game.canonical_states(game.fields.read(state).reshape(1, -1))
     edges, field = expand(game, states), _turning_field(game)
-    wanted, actor = [states, edges.children], int(edges.actors[0])
+    arrays, actor = [states, edges.children], int(edges.actors[0])
     if field is not None and actor >= 0:
         line = _line_through(game, states[0], _column(game, field, actor), MAX_LINE // 2)
-        wanted.append(game.known_states(game.fields.values(line))[0])
-    return np.concatenate(wanted)
+        arrays.append(game.known_states(game.fields.values(line))[0])
+    return np.concatenate(arrays)
 
 
-def _has_choice(there: Moves) -> bool:
+def _has_choice(at: Moves) -> bool:
     """Whether one player decides there, between several actions, and the best is known; of a table
     of decisions it is the only one that is."""
-    answer = there.answer
-    several = len(there.moves) > 1 or answer.margin_class is not None
+    answer = at.answer
+    several = len(at.moves) > 1 or answer.margin_class is not None
     return several and answer.to_act is not None and answer.best is not None
 
 
-def _claims(table: Lookup, there: Moves, line: Line | None) -> Iterator[Claim]:
-    answer, game = there.answer, table.game
+def _claims(table: Lookup, at: Moves, line: Line | None) -> Iterator[Claim]:
+    answer, game = at.answer, table.game
     payoffs = Payoffs(game.payoff_name, game.pays_chances)
-    if there.over:
+    if at.over:
         return
     if answer.strategies is not None:
-        yield from _mix(there, payoffs, table.tolerance)
-    elif there.outcomes:
-        yield from _luck(there.outcomes, None, 0, answer.value[0], 0.0, payoffs, table.tolerance)
+        yield from _mix(at, payoffs, table.tolerance)
+    elif at.outcomes:
+        yield from _luck(at.outcomes, None, 0, answer.value[0], 0.0, payoffs, table.tolerance)
     elif answer.to_act is not None:
-        shown = [move for move in there.moves[:2] if move.outcomes]
-        for move in shown:
-            yield from _of_action(table, there, move, payoffs)
-        if len(there.moves) > 1 and answer.best is not None:
-            yield from _turns(table, there, line)
+        best_two = [move for move in at.moves[:2] if move.outcomes]
+        for move in best_two:
+            yield from _of_action(table, at, move, payoffs)
+        if len(at.moves) > 1 and answer.best is not None:
+            yield from _turns(table, at, line)
 
 
-def reason(table: Lookup, there: Moves) -> str:
+def reason(table: Lookup, at: Moves) -> str:
     """Why the best action at a state is it, in one sentence against the next: what the greatest
     loss costs, and how likely it is; "" where there is no choice.
 
@@ -327,29 +327,27 @@ def reason(table: Lookup, there: Moves) -> str:
     'a 1 (the turn is lost), one in six, costs 35 pp; holding gives away 33 pp'
     """
     game = table.game
-    if there.answer.margin_class is not None:  # no payoffs: where the decision turns
-        return next(
-            (str(turn).rstrip(".") for turn in _turns(table, there, *_lines(table, [there]))), ""
-        )
-    if there.answer.to_act is None or len(there.moves) < 2:
+    if at.answer.margin_class is not None:  # no payoffs: where the decision turns
+        return next((str(turn).rstrip(".") for turn in _turns(table, at, *_lines(table, [at]))), "")
+    if at.answer.to_act is None or len(at.moves) < 2:
         return ""
     payoffs = Payoffs(game.payoff_name, game.pays_chances)
-    best, other = there.moves[:2]
-    given = f"{doing(other.action.name)} is as good"
-    if other.cost:
-        given = f"{doing(other.action.name)} gives away {payoffs.change(other.cost)}"
-    lucky = next((move for move in (best, other) if len(move.outcomes) > 1), None)
-    claims = [] if lucky is None else _of_action(table, there, lucky, payoffs)
+    best, second = at.moves[:2]
+    clause = f"{doing(second.action.name)} is as good"
+    if second.cost:
+        clause = f"{doing(second.action.name)} gives away {payoffs.change(second.cost)}"
+    lucky = next((move for move in (best, second) if len(move.outcomes) > 1), None)
+    claims = [] if lucky is None else _of_action(table, at, lucky, payoffs)
     for claim in claims:
         if isinstance(claim, Luck) and claim.losses:
             loss = claim.losses[0]
             costs = loss.text(payoffs, claim.subject(0, loss), loss.count > 1)
-            return f"{costs}; {given}" if lucky is best else f"{given} on average: {costs}"
-    return given
+            return f"{costs}; {clause}" if lucky is best else f"{clause} on average: {costs}"
+    return clause
 
 
-def _of_action(table: Lookup, there: Moves, move: Move, payoffs: Payoffs) -> Iterator[Luck | Sure]:
-    answer, slack = there.answer, table.tolerance
+def _of_action(table: Lookup, at: Moves, move: Move, payoffs: Payoffs) -> Iterator[Luck | Sure]:
+    answer, slack = at.answer, table.tolerance
     assert answer.to_act is not None
     actor, cost = answer.to_act - 1, move.cost or 0.0
     if len(move.outcomes) > 1:
@@ -357,7 +355,7 @@ def _of_action(table: Lookup, there: Moves, move: Move, payoffs: Payoffs) -> Ite
         yield from _luck(move.outcomes, move.action.name, actor, now, cost, payoffs, slack)
         return
     (then,) = move.outcomes
-    if len(there.moves) < 2 or then.value is None:
+    if len(at.moves) < 2 or then.value is None:
         return
     yield Sure(
         move.action.name, actor + 1, _brings(answer.state, then), _next_up(table.game, then, actor),
@@ -389,22 +387,22 @@ def _luck(
     payoffs: Payoffs, slack: float,
 ) -> Iterator[Luck]:  # fmt: skip
     """What outcomes change of `now`; nothing where one is not known, or nothing changes."""
-    known = [each for each in outcomes if each.value is not None]
-    if len(known) < len(outcomes):
+    priced = [each for each in outcomes if each.value is not None]
+    if len(priced) < len(outcomes):
         return
-    changes = [each.value[actor] + each.reward[actor] - now for each in known]  # type: ignore[index]
+    changes = [each.value[actor] + each.reward[actor] - now for each in priced]  # type: ignore[index]
     changes = [0.0 if abs(change) <= slack else change for change in changes]
     if not any(changes):
         return
-    weights = [each.chance * change for each, change in zip(known, changes, strict=True)]
+    weights = [each.chance * change for each, change in zip(priced, changes, strict=True)]
     losing = sorted((k for k, x in enumerate(changes) if x < 0), key=weights.__getitem__)
     # One that costs a third of all is named, the others are told together.
     first = 1 if losing and weights[losing[0]] <= sum(weights[k] for k in losing) / 3 else 0
     groups = [each for each in (losing[:first], losing[first:]) if each]
 
     def effect(at: Sequence[int]) -> Effect:
-        name, own = known[at[0]].name if len(at) == 1 else None, [changes[k] for k in at]
-        return Effect(name, len(at), sum(known[k].chance for k in at), min(own), max(own))
+        name, values = priced[at[0]].name if len(at) == 1 else None, [changes[k] for k in at]
+        return Effect(name, len(at), sum(priced[k].chance for k in at), min(values), max(values))
 
     rest = [k for k, change in enumerate(changes) if change >= 0]
     yield Luck(
@@ -413,16 +411,16 @@ def _luck(
     )  # fmt: skip
 
 
-def _mix(there: Moves, payoffs: Payoffs, slack: float) -> Iterator[Mix]:
-    answer = there.answer
+def _mix(at: Moves, payoffs: Payoffs, slack: float) -> Iterator[Mix]:
+    answer = at.answer
     assert answer.strategies is not None
-    mine, theirs = answer.strategies
-    paid = np.full((len(mine), len(theirs)), np.nan)
-    for each in there.outcomes:
+    rows, columns = answer.strategies
+    paid = np.full((len(rows), len(columns)), np.nan)
+    for each in at.outcomes:
         if each.pair is not None and each.value is not None:
             paid[each.pair] = each.value[0] + each.reward[0]
-    drawn = sorted((each for each in mine if each.chance > 1 - SURE), key=lambda b: -b.chance)
-    if np.isnan(paid).any() or len(mine) < 2 or not drawn:
+    drawn = sorted((each for each in rows if each.chance > 1 - SURE), key=lambda b: -b.chance)
+    if np.isnan(paid).any() or len(rows) < 2 or not drawn:
         return
     now, names = answer.value[0], {each.name for each in drawn}
     others = [now - each.value[0] for each in answer.actions if each.name not in names]
@@ -433,8 +431,8 @@ def _mix(there: Moves, payoffs: Payoffs, slack: float) -> Iterator[Mix]:
     foreseen = now - float(paid[sure].min())
     yield Mix(
         1, tuple((each.name, each.chance) for each in drawn), least,
-        0.0 if foreseen <= slack else foreseen, mine[sure].name,
-        theirs[int(np.argmin(paid[sure]))].name, payoffs,
+        0.0 if foreseen <= slack else foreseen, rows[sure].name,
+        columns[int(np.argmin(paid[sure]))].name, payoffs,
     )  # fmt: skip
 
 
@@ -451,9 +449,9 @@ def _lines(table: Lookup, states: Sequence[Moves]) -> list[Line | None]:
     choice."""
     field, lines = _turning_field(table.game), list[Line | None]([None] * len(states))
     if field is not None:
-        chosen = [i for i, there in enumerate(states) if _has_choice(there)]
-        found = _along(table, [states[i] for i in chosen], field, MAX_LINE // 2)
-        for i, line in zip(chosen, found, strict=True):
+        chosen = [i for i, state in enumerate(states) if _has_choice(state)]
+        chosen_lines = _along(table, [states[i] for i in chosen], field, MAX_LINE // 2)
+        for i, line in zip(chosen, chosen_lines, strict=True):
             lines[i] = line
     return lines
 
@@ -466,29 +464,29 @@ def _turning_field(game: Game) -> Field | None:
     return next(each for each in game.fields if each.name == groups.turning.field)
 
 
-def _turns(table: Lookup, there: Moves, line: Line | None) -> Iterator[Turn | Otherwise]:
+def _turns(table: Lookup, at: Moves, line: Line | None) -> Iterator[Turn | Otherwise]:
     """Where the decision turns along the field that the game says, its `line`; else along one of
     its first, the one on which another action is nearest."""
-    game, actor = table.game, (there.answer.to_act or 0) - 1
+    game, actor = table.game, (at.answer.to_act or 0) - 1
     groups = game.get(Groups)
     if line is not None and groups is not None and groups.turning is not None:
-        found = _turn(table, there, groups.turning, line)
-        yield from [] if found is None else [found]
+        turn = _turn(table, at, groups.turning, line)
+        yield from [] if turn is None else [turn]
         return
     fields = [each for each in game.fields if not (each.is_text or each.as_list)]
     plain = [each for each in fields if each.length in (1, game.players) and each.name != "player"]
     near: list[tuple[int, Otherwise]] = []
     for field in plain[:MAX_FIELDS]:
         column = _column(game, field, actor)
-        ((states, best),) = _along(table, [there], field, NEAR)
-        values, here = (
+        ((states, best),) = _along(table, [at], field, NEAR)
+        values, now = (
             game.fields.values(states)[:, column],
-            game.fields.values(there.numbers)[column],
+            game.fields.values(at.numbers)[column],
         )
         for value, name in zip(values.tolist(), best, strict=True):
-            if name not in (None, there.answer.best):
-                steps = abs(value - int(here)) // field.unit
-                near.append((steps, Otherwise(game.columns[column], value, int(here), str(name))))
+            if name not in (None, at.answer.best):
+                steps = abs(value - int(now)) // field.unit
+                near.append((steps, Otherwise(game.columns[column], value, int(now), str(name))))
     if near:
         yield min(near, key=lambda each: each[0])[1]
 
@@ -501,8 +499,8 @@ def _column(game: Game, field: Field, actor: int) -> int:
 def _line_through(game: Game, state: Ints, column: int, most: int) -> Ints:
     """Numbers (n, fields) as those of a state but for one column, at most so many to each side."""
     low, high = game.fields.bounds[:, column].tolist()
-    here = int(state[column])
-    line = np.arange(max(low, here - most), min(high, here + most - 1) + 1)
+    now = int(state[column])
+    line = np.arange(max(low, now - most), min(high, now + most - 1) + 1)
     states = np.repeat(state[None], len(line), axis=0)
     states[:, column] = line
     return states
@@ -514,49 +512,49 @@ def _along(table: Lookup, states: Sequence[Moves], field: Field, most: int) -> l
     if not states:
         return []
     game = table.game
-    actors = [(there.answer.to_act or 0) - 1 for there in states]
+    actors = [(state.answer.to_act or 0) - 1 for state in states]
     columns = [_column(game, field, actor) for actor in actors]
     lines = [
-        _line_through(game, there.numbers, column, most)
-        for there, column in zip(states, columns, strict=True)
+        _line_through(game, state.numbers, column, most)
+        for state, column in zip(states, columns, strict=True)
     ]
     which = np.repeat(np.arange(len(lines)), [*map(len, lines)])
-    asked = np.concatenate(lines)
-    found, sound = game.known_states(game.fields.values(asked))
+    numbers = np.concatenate(lines)
+    reached, sound = game.known_states(game.fields.values(numbers))
     which, along = which[sound], np.array(columns)[which[sound]]
-    names = table.stored_best(np.ascontiguousarray(found))
+    names = table.stored_best(np.ascontiguousarray(reached))
     # What the table does not hold, somebody's own game need not know.
-    held = np.array([name is not None for name in names], bool)
-    held &= np.take_along_axis(found == asked[sound], along[:, None], axis=1)[:, 0]
-    edges = expand(game, np.ascontiguousarray(found[held]))
-    decides = (edges.kinds == DECISION) & (edges.actors == np.array(actors)[which[held]])
-    all_kept, made = np.flatnonzero(held)[decides], list[Line]()
-    for i, (there, column) in enumerate(zip(states, columns, strict=True)):
+    stored = np.array([name is not None for name in names], bool)
+    stored &= np.take_along_axis(reached == numbers[sound], along[:, None], axis=1)[:, 0]
+    edges = expand(game, np.ascontiguousarray(reached[stored]))
+    decides = (edges.kinds == DECISION) & (edges.actors == np.array(actors)[which[stored]])
+    all_kept, drawn = np.flatnonzero(stored)[decides], list[Line]()
+    for i, (state, column) in enumerate(zip(states, columns, strict=True)):
         kept = all_kept[which[all_kept] == i]
-        at, here = found[kept, column], int(there.numbers[column])
+        at, now = reached[kept, column], int(state.numbers[column])
         runs = np.cumsum(np.diff(at, prepend=at[:1]) > 1)  # without a gap
-        kept = kept[runs == (runs[at == here][0] if here in at else -1)]
-        made.append((found[kept], [str(names[k]) for k in kept.tolist()]))
-    return made
+        kept = kept[runs == (runs[at == now][0] if now in at else -1)]
+        drawn.append((reached[kept], [str(names[k]) for k in kept.tolist()]))
+    return drawn
 
 
-def _turn(table: Lookup, there: Moves, turning: TurningPoint, line: Line) -> Turn | None:
+def _turn(table: Lookup, at: Moves, turning: TurningPoint, line: Line) -> Turn | None:
     states, best = line
     if len(states) < 2:
         return None
-    actor = (there.answer.to_act or 0) - 1
-    numbers = turning.number(np.concatenate([states, there.numbers[None]]), actor)
-    numbers, here = numbers[:-1], int(numbers[-1])
-    alone = there.answer.margin_class is not None  # the best action, and no other
-    if not alone and not any(turning.takes(move.action.name) for move in there.moves):
+    actor = (at.answer.to_act or 0) - 1
+    numbers = turning.number(np.concatenate([states, at.numbers[None]]), actor)
+    numbers, now = numbers[:-1], int(numbers[-1])
+    alone = at.answer.margin_class is not None  # the best action, and no other
+    if not alone and not any(turning.takes(move.action.name) for move in at.moves):
         return None
     takes = np.array([0, *map(turning.takes, best), 0], np.int8)
     edges = np.flatnonzero(takes[1:] != takes[:-1])
     spans = list(zip(numbers[edges[::2]].tolist(), numbers[edges[1::2] - 1].tolist(), strict=True))
     first, last = min(
-        spans, key=lambda span: max(span[0] - here, here - span[1], 0), default=(None, None)
+        spans, key=lambda span: max(span[0] - now, now - span[1], 0), default=(None, None)
     )
-    return Turn(here, first, last, int(numbers[0]), int(numbers[-1]), turning)
+    return Turn(now, first, last, int(numbers[0]), int(numbers[-1]), turning)
 
 
 # --- words ---------------------------------------------------------------------------------------
