@@ -326,11 +326,11 @@ def _seldom(show: Callable[[Progress], None]) -> Callable[[Progress], None]:
 
 def _line(label: str, now: Progress, compiled: float) -> str:
     if now.finding:
-        return f"{label}: {_said(now)}"
+        return f"{label}: {_rate_text(now)}"
     done, total = _parts(now)
     left = left_seconds(now, compiled)
     more = "" if left is None else f", about {duration(left)} left"
-    return f"{label}: {100 * done / (total or 1):.0f} %  {_said(now)}{more}"
+    return f"{label}: {100 * done / (total or 1):.0f} %  {_rate_text(now)}{more}"
 
 
 @contextmanager
@@ -353,7 +353,7 @@ def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
                 bar.update(task, said=COMPILING_TEXT)
                 return
             done, total = _parts(now)
-            bar.update(task, total=total, completed=done, said=_said(now))
+            bar.update(task, total=total, completed=done, said=_rate_text(now))
 
         yield show
 
@@ -428,7 +428,7 @@ def found_so_far(states: int, about: int | None, finding: str) -> str:
     return f"{count(states)}{of} state{'s' * (bool(about) or states != 1)} found, {finding}"
 
 
-def _said(now: Progress) -> str:
+def _rate_text(now: Progress) -> str:
     rate = f"{now.rate / 1e6:.1f} M" if now.rate >= 1e5 else f"{now.rate:,.0f}"
     if now.finding:
         return f"{found_so_far(now.rows, now.about, now.finding)}, {rate} states/s"

@@ -247,7 +247,7 @@ def named(text: str, names: Sequence[str]) -> str:
     return re.sub(r"\bplayer (\d+)\b|(?<=\bto )(\d+)\b", name, text)
 
 
-def payoffs_said(game: Game, names: Iterable[str], value: Iterable[float]) -> str:
+def payoffs_text(game: Game, names: Iterable[str], value: Iterable[float]) -> str:
     """The payoffs of all players: ``Ed wins 77.8%; Peter wins 12.2%``."""
     payoffs = Payoffs(game.payoff_name, game.pays_chances)
     if payoffs.dollars or game.payoff_name == "chance to win":
@@ -275,4 +275,4 @@ def in_words(said: Said, game: Game) -> list[str]:
         lines.append(f"  {advice.best}, {'a toss-up' if advice.toss_up else by}: {advice.why}")
     if not advice.value:
         return lines
-    return [*lines, f"  {payoffs_said(game, said.players, advice.value)}"]
+    return [*lines, f"  {payoffs_text(game, said.players, advice.value)}"]

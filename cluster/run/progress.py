@@ -29,8 +29,8 @@ from luckbase.solver.errors import StoreError
 from luckbase.solver.result import AsText, Flat, OrNull, PythonOnly, Result, Rounded
 from luckbase.solver.sentences import html_facts, many
 
-EVERY = 1.0
-LOG_EVERY = 60.0
+WRITE_SECONDS = 1.0
+LOG_SECONDS = 60.0
 LOGS = 20
 """Logs that are kept of a table."""
 Seconds = Annotated[float, PlainSerializer(lambda value: round(value, 3), return_type=float)]
@@ -255,7 +255,7 @@ class Watch:
         """How far it is, and what each machine does."""
         self.on_progress(progress)
         now = time.monotonic()
-        if now - self._written < EVERY:
+        if now - self._written < WRITE_SECONDS:
             return
         self._written = now
         content = {
@@ -266,7 +266,7 @@ class Watch:
             "last_note": self.last_note,
         }  # fmt: skip
         self._write(json.dumps(content))
-        if now - self._logged >= LOG_EVERY:
+        if now - self._logged >= LOG_SECONDS:
             self._logged = now
             at = f"{progress.shards} of {many(progress.shards_total, 'shard')}"
             self.note(

@@ -42,7 +42,7 @@ from luckbase.cluster.table.format import (
     tier_stem,
 )
 from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS, FileEntry
-from luckbase.cluster.table.parts import Batch, MayHold, Rows, TierPart, Wanted
+from luckbase.cluster.table.parts import Batch, GroupRows, MayHold, Rows, TierPart
 from luckbase.cluster.table.storage import Storage, in_threads
 from luckbase.solver.game.arrays import Decisions, Ints, Runs
 from luckbase.solver.game.capabilities import NOBODY, DecisionLayout
@@ -261,7 +261,7 @@ class DecisionPart(TierPart):
         self.groups.each(order, "codes", use)
         return codes, files >= 0
 
-    def wanted(self, keys: Ints) -> Wanted:
+    def row_groups_of(self, keys: Ints) -> GroupRows:
         return []  # no payoffs, and a block is small: read when it is needed
 
     def stored(self, states: Ints) -> Rows:

@@ -109,7 +109,7 @@ def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Co
         write = None if out is None else files.enter_context(changes_file(out, second.game))
         tally = _Tally(second, groups, options.get("worst", 10), write, whole)
         done = 0
-        examine = partial(_look, prices, groups, slack)
+        examine = partial(_examine, prices, groups, slack)
         for seen in pairs.in_order(stream, examine, cores(), prices.reading):
             done += seen.pair.rows
             tally.take(seen)
@@ -182,8 +182,8 @@ class _Seen(NamedTuple):
     names: Sequence[str]
 
 
-def _look(prices: Prices, groups: Groups, slack: float, pair: Pair) -> _Seen:
-    """Look at a pair; several threads may."""
+def _examine(prices: Prices, groups: Groups, slack: float, pair: Pair) -> _Seen:
+    """Compare the rows of a pair; several threads may."""
     (first, second), game = pair.sides, prices.second.table.game
     n, names = len(first.best), numbered(())
     best = [np.append(coded(side.labels, names), -1)[side.best] for side in pair.sides]

@@ -175,10 +175,10 @@ class Entries:
             entries += [_missing(n) for n in range(end, 0, -1)][:1]
             gaps = any(not entry.kind for entry in entries)
             if not gaps or attempt >= _GAP_TRIES:  # a folder's list may miss one that is new
-                return self._noted(entries[::-1])
+                return self._note_standing(entries[::-1])
         raise CorruptTableError("the ledger of this table changes all the time; try again")
 
-    def _noted(self, entries: list[Entry]) -> list[Entry]:
+    def _note_standing(self, entries: list[Entry]) -> list[Entry]:
         counts = [entry for entry in entries if entry.kind != FENCE]
         self.standing = None
         if all(entry.kind == ALL and not entry.damage for entry in counts):

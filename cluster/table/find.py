@@ -67,7 +67,7 @@ MAX_ROOTS = 6
 """States below which something was searched, that are asked about."""
 
 
-class Found(NamedTuple):
+class TableMatch(NamedTuple):
     """A table's folder; by_board: it was found by the rules of a board, not named by its path."""
 
     path: Path
@@ -113,7 +113,7 @@ def table_of(board: Board, results: Path) -> Path | None:
     return None
 
 
-def find_table(name: str, results: Path, settings: dict[str, str]) -> Found:
+def find_table(name: str, results: Path, settings: dict[str, str]) -> TableMatch:
     """The table that a person means: the folder itself, or that of a board file with `settings`.
 
     Raises MissingTableError where there is none, naming those of the board that there are;
@@ -125,14 +125,14 @@ def find_table(name: str, results: Path, settings: dict[str, str]) -> Found:
             word = next(iter(settings))
             why = f"{name} is a table, and its options are fixed; leave {word} out"
             raise OptionError(on_command_line("--set: ") + why)
-        return Found(path, by_board=False)
+        return TableMatch(path, by_board=False)
     if not is_there(path):
         raise OptionError(f"{name}: no such table or board file{meant(path)}")
     board = read_board(path, settings)
     table = table_of(board, results)
     if table is None:
         raise MissingTableError(_none_of(name, board, results, settings))
-    return Found(table, by_board=True)
+    return TableMatch(table, by_board=True)
 
 
 def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -> str:

@@ -28,7 +28,7 @@ from luckbase.cluster.table.format import (
     write_file,
 )
 from luckbase.cluster.table.ledger import SEARCH, FileEntry, made_by
-from luckbase.cluster.table.parts import Part, Rows, Wanted, by_group
+from luckbase.cluster.table.parts import GroupRows, Part, Rows, by_group
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.errors import DisagreementError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -125,8 +125,8 @@ class KeyPart(Part):
                 for i in np.unique(of[of >= 0]).tolist():
                     yield i, in_stage[of == i]
 
-    def wanted(self, keys: Keys) -> Wanted:
-        requests: Wanted = []
+    def row_groups_of(self, keys: Keys) -> GroupRows:
+        requests: GroupRows = []
         for i, at in self._files_of(keys):
             groups = np.searchsorted(self._first_keys(i), keys[at], side="right") - 1
             groups[keys[at] > np.uint64(self.entries[i].last_key)] = -1

@@ -89,7 +89,7 @@ class Batch:
 
 MayHold = Callable[[Mapping[str, tuple[Any, Any]]], bool]
 """may_hold(column -> (least, greatest value)) -> whether such rows may be wanted."""
-Wanted = list[tuple[int, int, Ints, NDArray[Any]]]
+GroupRows = list[tuple[int, int, Ints, NDArray[Any]]]
 """Row groups that may hold some of n states: the file, the row group, which of the n."""
 
 
@@ -196,12 +196,11 @@ class Part(ABC):
     # --- of states ---------------------------------------------------------------------------
 
     @abstractmethod
-    def wanted(self, keys: NDArray[Any]) -> Wanted:
+    def row_groups_of(self, keys: NDArray[Any]) -> GroupRows:
         """The row groups that may hold states of these keys (n,)."""
 
     def place(self, group: Any, keys: NDArray[Any]) -> tuple[Ints | None, Ints]:
-        """(which of those sought (k,) stand in a row group that is decoded, None: all; their rows
-        there)."""
+        """(which of the keys (k,) are in a decoded row group, None: all; their rows there)."""
         return None, keys
 
     def read(
@@ -209,7 +208,7 @@ class Part(ABC):
     ) -> None:
         """use(file, row group decoded for a kind of question, which of the keys (n,) stand there,
         in which rows) for all row groups; several threads call it at once."""
-        requests = self.wanted(keys)
+        requests = self.row_groups_of(keys)
 
         def use_group(k: int, group: Any) -> None:
             i, _, at, keys_here = requests[k]
@@ -223,7 +222,7 @@ class Part(ABC):
         little, at once: of a store, whose every request takes a while."""
         if self.groups.storage.anywhere:
             fine = states if self.dense else states[fits(self.game.strides, states)]
-            requests = self.wanted(self.keys(np.ascontiguousarray(fine, np.int64)))
+            requests = self.row_groups_of(self.keys(np.ascontiguousarray(fine, np.int64)))
             if len(requests) <= AHEAD:
                 self.groups.fetch((i, number) for i, number, *_ in requests)
 
@@ -365,13 +364,13 @@ def drawn_rows(total: int, count: int, seed: int) -> Ints:
     return found
 
 
-def by_group(files: Ints, groups: Ints, at: Ints, sought: NDArray[Any]) -> Wanted:
-    """Which of the n lie in each row group, `at` (k,), and what of each is `sought` there (k,), in
-    the order of the files and row groups (k,) in which they are."""
+def by_group(files: Ints, groups: Ints, at: Ints, keys: NDArray[Any]) -> GroupRows:
+    """Which of the n lie in each row group, `at` (k,), with the key or row of each (k,), in the
+    order of their files and row groups (k,)."""
     first = np.flatnonzero(np.diff((files << 32) + groups, prepend=-1))
     ends = pairwise([*first.tolist(), len(at)])
     each = zip(files[first].tolist(), groups[first].tolist(), ends, strict=True)
-    return [(i, number, at[a:b], sought[a:b]) for i, number, (a, b) in each]
+    return [(i, number, at[a:b], keys[a:b]) for i, number, (a, b) in each]
 
 
 # --- the full table --------------------------------------------------------------------------
@@ -440,7 +439,7 @@ class TierPart(Part):
         bounds = np.array([entry.resolved_error for entry in self.entries])
         return bounds[self._files(self.keys(states))]
 
-    def wanted(self, keys: Ints) -> Wanted:
+    def row_groups_of(self, keys: Ints) -> GroupRows:
         order = np.argsort(keys, kind="stable")
         files = self._files(keys[order])
         order, files = order[files >= 0], files[files >= 0]

@@ -276,14 +276,14 @@ def explain(
     that both look up is read at once."""
     far = [part for part in table.parts if part.groups.storage.anywhere]
     if far:
-        states = _looked_up(table.game, state)
+        states = _states_read(table.game, state)
         for part in far:
             part.fetch(states)
     at = moves(table, state, max_states, on_level)
     return at, why(table, at)
 
 
-def _looked_up(game: Game, state: State) -> Ints:
+def _states_read(game: Game, state: State) -> Ints:
     """The states (n, fields) that `moves` and `why` of a state look up."""
     states = game.canonical_states(game.fields.read(state).reshape(1, -1))
     edges, field = expand(game, states), _turning_field(game)

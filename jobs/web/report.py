@@ -495,13 +495,13 @@ def _episode_chart(of: Episode) -> Iterator[str]:
 
 def _episode_lines(of: Episode) -> Iterator[str]:
     yield "<h2>Line by line</h2>"
-    rows = [[str(each.line), each.text, *_line_said(of, each)] for each in of.lines]
+    rows = [[str(each.line), each.text, *_line_cells(of, each)] for each in of.lines]
     yield table(["line", "what happened", "cost", "better", "why"], rows, "lines")
     yield "<h2>The end</h2>" if of.over else "<h2>Where it ends</h2>"
     yield table(["player", "has"], [list(each) for each in of.players.items()], "text")
 
 
-def _line_said(of: Episode, line: Decided) -> list[str]:
+def _line_cells(of: Episode, line: Decided) -> list[str]:
     if line.action is None:
         return ["", "", ""]
     if line.cost is None:

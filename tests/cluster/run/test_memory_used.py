@@ -17,8 +17,8 @@ from multiprocessing import shared_memory
 import numpy as np
 from luckbase.cluster import machine
 from luckbase.cluster.machine import SAMPLE_SECONDS, restart_memory_peak, memory_used
-look, looks = machine._Peak._look, []
-machine._Peak._look = lambda peak: looks.append(look(peak))
+sample, samples = machine._Peak._sample, []
+machine._Peak._sample = lambda peak: samples.append(sample(peak))
 before = memory_used()
 
 def held(kind):
@@ -36,8 +36,8 @@ def held(kind):
 there = held(sys.argv[1])
 if sys.argv[1] == "file":
     there.sum()
-seen = len(looks)
-while len(looks) < seen + 2:
+seen = len(samples)
+while len(samples) < seen + 2:
     time.sleep(SAMPLE_SECONDS)
 if sys.argv[1] != "shared":
     del there
