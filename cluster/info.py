@@ -1,5 +1,5 @@
-"""What there is to know before one asks: of a board its game, fields, options, charts, agents, and
-commands to copy; of a table its size, age and origin too; the boards that the package brings."""
+"""The facts of a board or a table: its game, fields, options, charts and agents, with commands to
+copy; of a table its size, age and origin too; the boards that the package brings."""
 
 from __future__ import annotations
 
@@ -300,7 +300,7 @@ def _example_state(game: Game, ledger: Ledger | None) -> Mapping[str, Any]:
     return state if root is None else game.describe(root)
 
 
-# --- what is said of a game's parts --------------------------------------------------------------
+# --- agents and fields of a game -----------------------------------------------------------------
 
 
 def agents_on(game: Game, seconds: float = math.inf) -> Iterator[str]:

@@ -1,5 +1,5 @@
-"""What a person gives, in Python or typed: boards, states, roots, tables, and what it asks for;
-and the tables of a play: those that play in it, and the one that prices it."""
+"""The inputs of commands and of the API: boards, states, roots and tables, read and checked; and
+the tables of a play: those of its agents, and the one that prices it."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ MAX_DRAWN = 2_000_000
 """States that are searched below a start that was drawn: seconds, where nobody said where to begin.
 """
 ROUGHLY = 4
-"""How many times the states that a search meets a game may guess beforehand."""
+"""How many times too high a game may guess the states of a search beforehand."""
 A_WHILE = 2.0
-"""Predicted seconds of a solve in memory that a person is told of."""
+"""Predicted seconds of a solve in memory from which on a person gets a note."""
 
 
 def roots_of(game: Game, start: Any) -> Ints | None:
@@ -151,7 +151,7 @@ def has_full_table(game: Game, on_note: Callable[[str], None] = lambda text: Non
 
 
 def stores_decisions(board: Board, store: str | None, payoffs_of: str | None = None) -> bool:
-    """Whether decisions are stored, not payoffs, as was said or else as the board's file says.
+    """Whether decisions are stored, not payoffs: as `store` says, else as the board's file does.
     Raises OptionError."""
     store = store or getattr(getattr(board, "solve", None), "store", None) or "payoffs"
     if store not in ("payoffs", "decisions"):
@@ -197,7 +197,7 @@ def solved(board: Board, start: Any, options: SolveOptions) -> Solved:
 def opened(board_or_path: Any, results: Path, options: Mapping[str, object]) -> StoredTable:
     """The table in a directory, or that of a board; open.
 
-    Raises MissingTableError, which says what would be right, and as `find_table`.
+    Raises MissingTableError, which names the command to run, and as `find_table`.
     """
     from luckbase.cluster.table.table import open_table
 
@@ -344,7 +344,7 @@ def soonest(
 
     Raises SearchLimitError where neither a table nor the memory has room, before any long work
     where the game knows that, and names the command that makes a table of the board, `file` and
-    options. on_note: told where it takes a while.
+    options. on_note: called where it takes a while.
     """
     from luckbase.cluster.table.table import tiers_in_memory
 

@@ -26,7 +26,7 @@ from luckbase.solver.errors import DiskLimitError
 from luckbase.solver.sentences import size
 
 MEMORY_SHARE = 0.7
-"""Of the machine's free memory, what shards in flight may use if nothing is said."""
+"""Of the machine's free memory, what shards in flight may use by default."""
 DISK_RESERVE = 1 << 30
 """Bytes that are left free on the disk."""
 PROCESS_BYTES = 300 << 20
@@ -57,7 +57,7 @@ def free_memory() -> int:
 
 
 def memory_to_use() -> int:
-    """Bytes that shards in flight may use if nothing is said."""
+    """Bytes that shards in flight may use by default."""
     return int(free_memory() * MEMORY_SHARE)
 
 

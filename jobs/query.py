@@ -1,5 +1,5 @@
-"""``luckbase boards``, ``info``, ``query`` and ``export``: what there is to ask, in words; a table
-asked about states, and its rows written for others."""
+"""``luckbase boards``, ``info``, ``query`` and ``export``: boards and tables in words; what a
+table answers, and its rows written to files."""
 
 from __future__ import annotations
 

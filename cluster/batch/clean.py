@@ -142,7 +142,7 @@ class _Scope:
                 raise OptionError(f"{name}: no such table, board file or folder of boards{near}")
 
     def tables(self) -> list[Path]:
-        """The tables that are looked at."""
+        """The tables to consider."""
         named = {_real(path): path for path in self.named}
         if self.named and not self.places:
             return list(named.values())
@@ -209,7 +209,7 @@ def _below(file: str, name: str) -> bool:
 
 
 def _spare(path: Path, scope: _Scope) -> Spare | None:
-    """What is to be said of a table; None of one that is asked for and was not named."""
+    """The state of a table; None of one that a board file needs and that was not named."""
     named = path in scope.named
     if not is_uri(path) and path.is_symlink():
         return Spare(path, "protected", ("it is a link, and a link is not followed",), named=named)
@@ -245,7 +245,7 @@ def _spare(path: Path, scope: _Scope) -> Spare | None:
 
 @dataclass(frozen=True)
 class _Source:
-    """What a table was solved from, by a goal of it, and what that file says now."""
+    """The board file of one of a table's goals, compared with what it says now."""
 
     same: bool = False
     """Whether the file still means the table, with the options that it was solved with."""

@@ -282,7 +282,7 @@ FileTimes = dict[str, tuple[int, int, int]]
 class SavedBoards:
     """The boards behind some names, and which of them were saved since they were read.
 
-    names, settings: as `requests_for` has them. on_note: hears in a sentence what is waited for.
+    names, settings: as for `requests_for`. on_note: called with a sentence on what is waited for.
     """
 
     def __init__(

@@ -114,8 +114,8 @@ def disk_shortages(planned: Sequence[Due]) -> list[str]:
 
 
 def options_for(request: BoardRequest, options: Options) -> Options:
-    """The options of one board's solve: what its job file says, but for what was said with the
-    command or the call."""
+    """The options of one board's solve: its job file's, but for those given with the command or the
+    call."""
     default = Options()
     overrides = {
         name: value for name, value in request.solve_options.items()
@@ -230,7 +230,7 @@ def _plan_search(request: BoardRequest, game: Game, start: Any, options: Options
 ShowProgress = Callable[
     [BoardRequest, int, int], AbstractContextManager[Callable[[Progress], None]]
 ]
-"""show(board, its number from 1, how many there are) -> a context that hears how far it is."""
+"""show(board, its number from 1, how many there are) -> a context that gets its progress."""
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ class BatchOptions(SolveOptions, total=False):
     on_outcome: Callable[[Outcome], None]
     """Called with what became of each board, as it is known."""
     shown: ShowProgress
-    """A context for each board that hears how far it is, in the place of `on_progress`."""
+    """A context for each board that gets its progress, in place of `on_progress`."""
 
 
 def solve_boards(

@@ -168,7 +168,7 @@ _SPAN = re.compile(r"(-?\d{1,9})?(\.\.)?(-?\d{1,9})?")
 @dataclass(frozen=True)
 class Frequencies:
     """A file that was read: rows by (k, columns) from `low` to `high`, and the chance of the kind
-    of action of each (k,). otherwise: how they play where no row says."""
+    of action of each (k,). otherwise: how they play where no row applies."""
 
     turning: TurningPoint
     columns: Mapping[str, Column]
@@ -179,7 +179,7 @@ class Frequencies:
 
     def chances(self, states: Ints, player: int) -> Floats:
         """(n,) the chance of the kind of action at states (n, fields); NaN where `otherwise`
-        says."""
+        decides."""
         values = np.stack([column(states, player) for column in self.columns.values()], 1)
         off = np.maximum(self.low - values[:, None], 0) + np.maximum(values[:, None] - self.high, 0)
         near = np.ones(off.shape[:2], bool)  # (n, k)
@@ -233,7 +233,7 @@ class _Reader:
         return OptionError(f"{self.path}, line {self.line}: {sentence}")
 
     def rows(self) -> Iterator[list[str]]:
-        """The fields of every line that says something."""
+        """The fields of every line that is neither blank nor a comment."""
         try:
             if self.path.stat().st_size > MAX_BYTES:
                 raise OptionError(

@@ -85,7 +85,7 @@ def counts_of(spreads: Sequence[Spread]) -> tuple[Count, ...]:
 
 @dataclass(frozen=True)
 class EvaluateOptions:
-    """What is wanted beside the payoffs."""
+    """What to compute beside the payoffs."""
 
     gain: bool = False
     """What each player could gain by a best response."""
@@ -188,7 +188,7 @@ def _is_start(game: Game, root: Starts) -> bool:
 
 
 def _refuse_far_too_many(game: Game, root: Starts, max_states: int) -> None:
-    """Raises SearchLimitError where it can soon be told that far more states than `most` lie below
+    """Raises SearchLimitError where it is soon clear that far more than `max_states` lie below
     the likeliest of many starts."""
     below = far_more_than(game, root.states[np.argmax(root.chances)], max_states)
     if below:
@@ -202,8 +202,8 @@ def _refuse_far_too_many(game: Game, root: Starts, max_states: int) -> None:
 
 
 def gain_of(best: float, value: float, error: float) -> float:
-    """What a best response gains. It can not lose: what is below 0 by no more than `error` is 0,
-    and what is by more is said, as something is wrong then."""
+    """What a best response gains. It can not lose: a number below 0 by at most `error` is 0, and
+    one that is by more stays as it is, to show that something is wrong."""
     gain = float(best - value)
     return 0.0 if -error <= gain < 0 else gain
 

@@ -65,7 +65,7 @@ WRITE_NS = 5.0
 RUN_BYTES = 400 << 20
 """While runs are made."""
 PAYOFF_BYTES = 1 << 30
-"""Levels of which payoffs are stored where nothing is said are smaller."""
+"""By default payoffs are stored of levels smaller than this."""
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ class _Run(full.TierRun):
         sizes = (sum(piece_sizes(self.decisions, of)) for of in self.plan.gives)
         self.largest = np.dtype(self.kind).itemsize * max(sizes)
         self.solved: dict[int, range] = {}
-        """The tiers of a chain that are solved: up to the last of which something is wanted."""
+        """The tiers of a chain that are solved: up to the last one that is needed."""
 
     def task(self, step: Solve) -> Task:
         plan, shard, chain = self.plan, self.plan.shards[step.shard], self.plan.chains[step.shard]
@@ -313,7 +313,7 @@ class SolveChain(full.TierJob):
     reads: tuple[tuple[int, ...], ...]
     """What the chains gave that it reads."""
     names: tuple[tuple[str, ...], ...]
-    """The files of each tier that are wanted."""
+    """The files of each tier to write."""
     reuse: bool
     """Whether its worker keeps the memory for the next one: to touch fresh memory takes three times
     as long as to solve what stands in it (measured: 34 ns a state of 45). Ray's may be many, one

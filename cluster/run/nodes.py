@@ -1,9 +1,9 @@
-"""The machines of a Ray cluster: who is there, who is left out, how many cores there are; and what
-one of them does before it works: is it made of the same, is all compiled.
+"""The machines of a Ray cluster: which are there, which are left out and why, with how many cores;
+and what one does before its first task: compare its environment with the driver's, and compile.
 
-Light to import, for a machine that lacks something must be able to say what. Code comes with the
-job (`ray`), compiled code with the first task: a machine compiles only what nobody of its kind has,
-and one process of it for all.
+Light to import, for a machine that lacks a package must be able to say which. Code comes with the
+job (`ray`), compiled code with the first task: a machine compiles only what no other of its kind
+has compiled, in one process for all.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ class Nodes:
         self.refresh()
 
     def refresh(self) -> None:
-        """Who is there now. Raises WorkerError where nobody has been for `ALONE_SECONDS`, or where
-        the cluster has given this machine up."""
+        """List the nodes again. Raises WorkerError where none has worked for `ALONE_SECONDS`, or
+        where the cluster has given this machine up."""
         now = time.monotonic()
         if now - self._polled < POLL_SECONDS:
             return
@@ -183,7 +183,7 @@ class Nodes:
         return WorkerError(f"no node of the cluster is left that can work: {why}; {STAYS}")
 
 
-# --- what a machine is made of -------------------------------------------------------------------
+# --- the environment of a machine ----------------------------------------------------------------
 
 PACKAGES = ("numba", "llvmlite", "numpy", "pyarrow", "pydantic")
 PACKAGE = Path(__file__).parents[2]
@@ -198,7 +198,7 @@ class Environment:
     code: str
 
     def differs_from(self, other: Environment) -> str:
-        """What is different there, as a sentence has it; "" where nothing is."""
+        """The first difference of the other, as a part of a sentence; "" for none."""
         needed = dict(self.versions)
         for name, found in other.versions:
             if found == "":
@@ -237,7 +237,7 @@ def source_files() -> list[tuple[str, Path]]:
 
 @dataclass(frozen=True)
 class Requirements:
-    """What the driver is made of; compiled: a reference to what it has compiled, if any."""
+    """The driver's environment; compiled: a reference to its compiled code, if any."""
 
     environment: Environment
     compiled: tuple[Any, ...] = ()
@@ -245,14 +245,14 @@ class Requirements:
 
 @dataclass(frozen=True)
 class Declined:
-    """A machine does not do a task, for it is made of something else or does not see what the job
+    """A machine refuses a task: its environment differs, or it does not see files that the job
     reads."""
 
     node: str
     """Ray's id of it."""
     name: str
     why: str = ""
-    """It is made of something else."""
+    """How its environment differs."""
     files: tuple[str, ...] = ()
     """That it has to be sent, by name; none: a table that can not be sent."""
 

@@ -1,4 +1,4 @@
-"""How far a solve is and what it did; and where who looks from elsewhere finds it.
+"""How far a solve is and what it did; and the files that tell other processes.
 
 While a solve runs, ``running.json`` in the table's folder is rewritten every second; for good there
 is ``log/<time>.log``: a line for each node that comes, goes or is left out, each fault, and how far
@@ -210,7 +210,7 @@ def _now() -> datetime:
 
 
 class Watch:
-    """What a solve says of itself while it runs; a context, at whose end it says no more."""
+    """Writes the progress of a solve to its folder; a context manager."""
 
     def __init__(
         self, table: Path, on_progress: Callable[[Progress], None], on_note: Callable[[str], None]

@@ -284,7 +284,7 @@ def planned_of(
     layout: Layout[Any], plan: Plan, pieces: Iterable[tuple[Any, int, int]], results: Path,
     peak: int, workers: int, budget: int,
 ) -> Planned:  # fmt: skip
-    """What a plan says. pieces: of each the tier, its states and bytes; peak: bytes in use."""
+    """The plan as a result. pieces: of each the tier, its states and bytes; peak: bytes in use."""
     levels: dict[Any, list[int]] = {}
     for tier, rows, memory in pieces:
         none = (layout.tier_name(tier), "")
@@ -563,7 +563,7 @@ class SolveTier(TierJob):
     reads: tuple[int, ...]
     """The tiers, by index, whose payoffs it is handed; ~index for a face."""
     names: tuple[str, ...]
-    """Its files that are wanted."""
+    """Its files to write."""
     stored: tuple[FileEntry, ...] = ()
     """The committed files of its rows where they hold the kernel's own numbers: these are read
     back, and nothing is solved."""

@@ -116,8 +116,8 @@ class TableLocation:
         return None
 
     def whole(self, hashes: Mapping[str, str]) -> list[str]:
-        """Which stage files this machine has, each with its SHA-256, "" for one that need only be
-        there. Others of them go, and apart all that nobody wants."""
+        """Which of these stage files, by name with their SHA-256 ("" for any content), this machine
+        has whole. The others are deleted; in a folder of their own all unlisted ones too."""
         whole = [
             name for name, sha256 in hashes.items()
             if (sha256 == "" and (self.scratch / name).exists())
@@ -138,7 +138,7 @@ class TableLocation:
                     shutil.rmtree(folder, ignore_errors=True)
 
     def delete(self, names: Iterable[str] | None = None) -> None:
-        """Delete stage files of this machine's; if nothing is said, all that lies apart."""
+        """Delete stage files of this machine's; without names, all that lies apart."""
         if names is None and self.apart:
             shutil.rmtree(self.scratch, ignore_errors=True)
         for name in names or ():
@@ -222,7 +222,7 @@ class Receipt:
     shard: int
     solve_seconds: float
     files: dict[str, FileReceipt] = field(default_factory=dict)
-    """Those that were wanted, by the names that the ledger gives them."""
+    """Those that were requested, by their names in the ledger."""
     tally: dict[str, float] = field(default_factory=dict)
     """What the game counted."""
     process: str = field(default_factory=process_name)
@@ -266,7 +266,7 @@ class PayoffsReady:
 
 class Workers(Protocol):
     """What the driver asks of workers. They keep the payoffs of tiers whose tasks say so, hand them
-    to the tasks that read them, and drop them when they are told."""
+    to the tasks that read them, and drop them on request."""
 
     @property
     def slots(self) -> int:
@@ -290,7 +290,7 @@ class Workers(Protocol):
         """Which stage files some machine has (`TableLocation.whole`)."""
 
     def delete(self, names: Iterable[str] | None = None) -> None:
-        """Nobody needs these stage files any more; if nothing is said, all that lies apart."""
+        """Nobody needs these stage files any more; without names, all that lies apart."""
 
     def doing(self) -> list[dict[str, Any]]:
         """What each machine does: name, slots, shards."""

@@ -37,7 +37,7 @@ DECISION_COLUMNS = {
 }  # fmt: skip
 """What is said of a decision beside its actions."""
 MAX_COLUMNS = 2_000
-"""Columns of actions that are made; more would be read by nobody."""
+"""At most so many columns of actions: nobody would read more."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class ActionNames:
         return words
 
     def of(self, actions: EveryAction, only: Collection[str] | None = None) -> dict[str, pa.Array]:
-        """The columns of n states, those wanted: `DECISION_COLUMNS` and of actions."""
+        """The columns of n states: `DECISION_COLUMNS` and those of actions, or `only` these."""
         n, names = len(actions), [*DECISION_COLUMNS, *self.columns]
         names = [name for name in names if only is None or name in only]
         arrays = dict.fromkeys(names, nullable(np.full(n, np.nan)))
@@ -96,10 +96,10 @@ class ActionNames:
         return arrays
 
     def _payoffs(self, actions: EveryAction) -> Iterator[tuple[str, Ints, Floats]]:
-        """(column, which states (k,) have it, what it says of them (k,)) of all actions."""
+        """(column, the states (k,) that have it, its values (k,)) of all actions."""
         owners, bids = np.repeat(np.arange(len(actions)), np.diff(actions.first)), actions.bids
         for name, rows in _rows_of(actions.names, actions.named):
-            if name not in self.words:  # of columns that nobody wants
+            if name not in self.words:  # of columns that were not requested
                 continue
             for i in range(self.game.players):
                 yield f"{self.words[name]}_payoff_{i + 1}", owners[rows], actions.q[rows, i]
@@ -213,7 +213,7 @@ class Where:
 
     @property
     def columns(self) -> list[str]:
-        """The columns that are looked at."""
+        """The columns that the conditions read."""
         return list(dict.fromkeys(name for each in self.conditions for name in each.columns))
 
     def only(self, columns: Collection[str]) -> Where:

@@ -1,11 +1,11 @@
 """Where two tables of one game differ: which decisions moved, and what keeping the old ones costs.
 
 Both tables are read once, a piece at a time (`cluster.table.pairs`), several pieces at once on
-several cores: payoffs and best actions are compared, it is counted where the states stand among the
-groups that people care about (`solver.search.expand.classify`), and where the best actions differ
-it is worked out what that costs. What pieces show is taken together in their order, so nothing
-depends on how large they are. In memory are some pieces, what stands on lines of the tier at hand
-(without tiers: of all), and, where only what can come up is compared, all these states.
+several cores: payoffs and best actions are compared, states are counted by the groups that people
+care about (`solver.search.expand.classify`), and where the best actions differ their cost is
+computed. The results of pieces are added in their order, so nothing depends on how large they are.
+In memory are some pieces, what stands on lines of the tier at hand (without tiers: of all), and,
+where only what can come up is compared, all these states.
 
 Boards may differ (that is what the question is); states are matched by their fields in people's
 units, so a state that is not on the other board's grid counts as missing.

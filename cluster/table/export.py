@@ -4,9 +4,9 @@ Excel's .xlsx, Parquet, Arrow, JSON lines. A row group is in memory at a time.
 The columns are those of the files (`cluster.table.format`), the same for all parts: what a part
 does not have is null, and the last one, ``part``, says which part a row stands in. With every
 action there are more (`cluster.table.columns`), worked out from the rows' children as for a
-question. Rows are first filtered by what is stored, and nothing is worked out for a row that is not
-wanted, or for a column that nobody asked for. Where a game does not list its actions, their names
-are those of the rows that are wanted, found by going through their states once before.
+question. Rows are first filtered by what is stored, and nothing is worked out for a row that does
+not match, or for a column that was not requested. Where a game does not list its actions, their
+names are those of the matching rows, which are read once before.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ def _check_best(table: Lookup, where: Where, stored: pa.Schema, names: ActionNam
         return
     stored_names = [] if names is None else [*names.actions, *names.choices]
     if not possible and not {*values} <= {*stored_names}:
-        all_names = _names(table, EVERY_ROW, stored)  # not of those wanted alone
+        all_names = _names(table, EVERY_ROW, stored)  # not of those that match alone
         possible = [*all_names.actions, *all_names.choices]
     for value in values:
         if value not in possible + stored_names:

@@ -62,9 +62,9 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup
 
 SILENT_SECONDS = 60.0
-"""A solve that has said nothing for so long was ended without a word."""
+"""A solve without a sign of life for so long has been killed."""
 MAX_ROOTS = 6
-"""States below which something was searched, that are asked about."""
+"""Roots of searches that are shown with their answers."""
 
 
 class TableMatch(NamedTuple):
@@ -237,7 +237,7 @@ def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Pat
     return table or find_table(str(name), results, {}).path
 
 
-# --- what is known of one -----------------------------------------------------------------------
+# --- the status and the summary of a table ------------------------------------------------------
 
 
 @dataclass(frozen=True)

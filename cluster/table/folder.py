@@ -329,7 +329,7 @@ def needed_shards(ledger: Ledger, ask: str) -> list[ShardEntry]:
 
 
 def files_there(storage: Storage) -> dict[str, int]:
-    """What stands in the folders of the parts, with sizes, whether the ledger names it or not."""
+    """The files in the folders of the parts, with sizes, whether the ledger names them or not."""
     dense = [storage.list(f"{part}/") for part in (TIERS, DECISIONS, RUNS)]
     return {name: size for part in (*dense, storage.list(SEARCH)) for name, size in part.items()}
 
@@ -354,7 +354,7 @@ def check_bytes(
     checked: Mapping[str, set[int]] = {},
 ) -> dict[str, str]:  # fmt: skip
     """The files that are not as they were written, by name: every byte of all of them is read.
-    on_rows: told how many rows lie in those that were read, and in all. checked: row groups, by
+    on_rows: called with how many rows were read, and of how many. checked: row groups, by
     file, that were read before."""
     from luckbase.cluster.machine import cores
 
@@ -468,7 +468,7 @@ class Published(Result):
 
 def publish(table: Path, to: Path, on_rows: OnRows = nobody) -> Published:
     """Copy a finished table to a place, which holds nothing yet or some of the same table.
-    on_rows: told how many rows are there, and of how many.
+    on_rows: called with how many rows are there, and of how many.
 
     Raises RequestError for a table that is not finished, ForeignTableError where another stands in
     the place, CorruptTableError where a byte of either is not as it was written, StoreError.

@@ -56,7 +56,7 @@ Span = tuple[int, int]
 _TAIL = 8  # the footer's length and PAR1
 _READ = 8 << 20
 AHEAD = 64
-"""Row groups that are read at once where all of a file are wanted: some 10 MB."""
+"""Row groups that are read at once where all of a file are read: some 10 MB."""
 
 
 FILE_ROWS = 1 << 24
@@ -67,7 +67,7 @@ ROW_GROUP = 32_768
 
 @dataclass(frozen=True)
 class FileReceipt:
-    """What a worker says of a file that it wrote to `path`, a temporary place; the rest as the
+    """The receipt of a file that a worker wrote to `path`, a temporary place; the rest as the
     ledger keeps it (`ledger.FileEntry`)."""
 
     path: Path
@@ -450,7 +450,7 @@ GROUPS_A_JOB = 32
 
 
 class RowGroups:
-    """Files of a table, opened once, and their row groups, decoded, that were asked for lately; one
+    """Files of a table, opened once, and their decoded row groups that were read lately; one
     thread at a time."""
 
     def __init__(
@@ -545,7 +545,7 @@ class RowGroups:
     def each(
         self, groups: Sequence[tuple[int, int]], kind: str, use: Callable[[int, Any], None]
     ) -> None:
-        """use(k, decoded) for each row group wanted[k] (file, number), in any order; where many are
+        """use(k, decoded) for each row group groups[k] (file, number), in any order; where many are
         not remembered on all cores, and where they have no room together none is remembered."""
         missing = [k for k, key in enumerate(groups) if (*key, kind) not in self._groups]
         later = missing[1:] if len(missing) > GROUPS_A_JOB else []

@@ -93,8 +93,8 @@ class KeyPart(Part):
 
     @cached_property
     def _levels(self) -> list[tuple[Stages, dict[int, tuple[list[int], list[Box]]]]]:
-        """Of each search by stages: its level, and the files that hold states of each stage, with
-        the boxes that they hold: a file once for each of its boxes."""
+        """Of each search by stages: its level, and the files that have states of each stage, with
+        their boxes: a file once for each of its boxes."""
         from luckbase.solver.search.stages import WHOLE, Box, Stages  # compiles the search
 
         levels = []
@@ -159,7 +159,7 @@ class KeyPart(Part):
         self.read(self.keys(states[fine]), "rows", use)
         return columns
 
-    # --- what it says of them ----------------------------------------------------------------
+    # --- their payoffs and decisions ---------------------------------------------------------
 
     def holds(self, states: Ints) -> NDArray[np.bool_]:
         return np.asarray(self._find(states)["status"] >= 0)
@@ -177,7 +177,7 @@ class KeyPart(Part):
     def _with_ends(
         self, states: Ints, values: Floats, known: NDArray[np.bool_]
     ) -> tuple[Floats, NDArray[np.bool_]]:
-        """Payoffs that were found, with those of states that are over, which have no row."""
+        """Payoffs of stored states, with those of states that are over, which have no row."""
         missing = np.flatnonzero(~known)
         if len(missing):
             edges = expand(self.game, np.ascontiguousarray(states[missing], np.int64))

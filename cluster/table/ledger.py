@@ -430,7 +430,7 @@ def origin_of(game: Game, stale: tuple[str, ...] = ()) -> Origin:
 
 
 RESULTS = "results"
-"""Where tables are kept if nothing is said."""
+"""Where tables are kept by default."""
 
 
 def board_command(
@@ -438,7 +438,7 @@ def board_command(
     words: str | None = None,
 ) -> str:  # fmt: skip
     """The command that solves a board of a game, or another whose first words these are: with its
-    options, and its results where they are not those that are meant when nothing is said."""
+    options, and its results where they are not the default."""
     words = f"{program()} solve" if words is None else words
     options = [word for k, v in settings.items() for word in ("--set", f"{k}={v}")]
     if results is not None and os.path.realpath(results) != os.path.realpath(RESULTS):

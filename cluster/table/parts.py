@@ -39,7 +39,7 @@ from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.search.keys import Numbering, fits, pack_all
 
 PIECE = 50_000
-"""States that are handed out at a time: some 30 children each."""
+"""States that are yielded at a time: some 30 children each."""
 MEMORY = 2_000
 """States whose keys are remembered."""
 OVER = -2
@@ -88,7 +88,7 @@ class Batch:
 
 
 MayHold = Callable[[Mapping[str, tuple[Any, Any]]], bool]
-"""may_hold(column -> (least, greatest value)) -> whether such rows may be wanted."""
+"""may_hold(column -> (least, greatest value)) -> whether such rows may match."""
 GroupRows = list[tuple[int, int, Ints, NDArray[Any]]]
 """Row groups that may hold some of n states: the file, the row group, which of the n."""
 
@@ -122,7 +122,7 @@ class Part(ABC):
             storage, where, ledger.of_part(name), self.decode, ledger.footers, self.sealed
         )
         self.action_names: list[str] = []
-        """Those that were met, into which decoded best actions are."""
+        """Those read so far; decoded best actions are indices into them."""
         self._codes: dict[tuple[str, ...], NDArray[np.int16]] = {}
 
     @property
@@ -149,7 +149,7 @@ class Part(ABC):
         """How many states have a row."""
         return sum(entry.rows for entry in self.entries)
 
-    # --- what a kind of part says ------------------------------------------------------------
+    # --- what each kind of part implements ---------------------------------------------------
 
     @abstractmethod
     def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
@@ -503,7 +503,7 @@ class TierPart(Part):
 Lookup = Callable[[Ints], tuple[Floats, NDArray[np.bool_]]]
 """lookup(states (n, fields)) -> payoffs (n, players), and of which (n,) there are any."""
 FEW = 64
-"""States of which none is looked for twice, as looking for two of a kind would take longer."""
+"""So few states are looked up one by one: to look for equal ones would take longer."""
 
 
 def once(game: Game, lookup: Lookup, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:

@@ -1,4 +1,4 @@
-"""What a URI names, as a path: ``s3://bucket/prefix``, ``gs://``, ``az://``, read-only ``https://``.
+"""URIs as paths: ``s3://bucket/prefix``, ``gs://``, ``az://``, read-only ``https://``.
 
 A `Place` is a `Path` whose text is the URI: everything that joins names to the path of a table, or
 of results, takes one; its bytes are read and written by `storage_at(place)`.

@@ -1,4 +1,4 @@
-"""Is the table what it says it is? Files first, then values against the rules.
+"""Verification of a table: first its files, then its values against the rules.
 
 **Files.** Every file that the ledger names is there, byte for byte as it was written, with its rows
 and its keys; nothing lies beside them; the ledger itself is as luckbase wrote it and names the
