@@ -115,17 +115,17 @@ class Answer(Result):
         for each in self.actions:
             if each.name == action:
                 return each.value
-        known = [each.name for each in self.actions]
-        said = nearest(str(action), known) if known else "there is none here"
-        raise OptionError(f"unknown action '{shorten(str(action), 30)}'; {said}")
+        names = [each.name for each in self.actions]
+        hint = nearest(str(action), names) if names else "there is none here"
+        raise OptionError(f"unknown action '{shorten(str(action), 30)}'; {hint}")
 
     @property
     def note(self) -> str:
         """What was asked where the state says it otherwise, in a line; "" where it does not."""
         if not self.given:
             return ""
-        here = sentences.fields({name: self.state.get(name, "") for name in self.given})
-        return f"{sentences.fields(self.given)} is the same as {here}: both are one state"
+        canonical = sentences.fields({name: self.state.get(name, "") for name in self.given})
+        return f"{sentences.fields(self.given)} is the same as {canonical}: both are one state"
 
     @property
     def board(self) -> str:
@@ -136,8 +136,8 @@ class Answer(Result):
     def headline(self) -> str:
         """Who acts and what is best, in a line; "" where neither is known."""
         if self.strategies is not None:
-            other = "; other strategies are optimal too" if self.toss_up else ""
-            return f"both choose at once; an optimal strategy of each{other}"
+            more = "; other strategies are optimal too" if self.toss_up else ""
+            return f"both choose at once; an optimal strategy of each{more}"
         if self.to_act is None:
             return "nobody chooses here" if self.error else "the game is over"
         if self.best and self.margin_class is not None:
@@ -169,17 +169,17 @@ class Answer(Result):
                 if bid.chance > 1e-9 or bid.most > 1e-4
             ]
             return ["", "chance", "in any optimal one"], rows
-        every = [("this state", self.value)]
-        every += [(action.name, action.value) for action in self.actions]
-        every = [(name, value) for name, value in every if value]
+        payoffs = [("this state", self.value)]
+        payoffs += [(action.name, action.value) for action in self.actions]
+        payoffs = [(name, value) for name, value in payoffs if value]
         heads = ["", *(f"player {i + 1}" for i in range(len(self.value)))]
-        return heads, [[name, *(f"{x:z.7f}" for x in value)] for name, value in every]
+        return heads, [[name, *(f"{x:z.7f}" for x in value)] for name, value in payoffs]
 
     def __str__(self) -> str:
         heads, rows = self.table()
-        wide = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+        widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
         lines = [
-            "  ".join([row[0].ljust(wide[0]), *map(str.rjust, row[1:], wide[1:])]).rstrip()
+            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
             for row in [heads, *rows]
         ]
         state = f"{self.board}  {sentences.fields(self.state)}"
@@ -195,13 +195,13 @@ class Answer(Result):
         return f"{table}<small>{escape(self.footline)}</small>"
 
 
-def otherwise(given: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
+def otherwise(inputs: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that were given in other words than the canonical state has, but for an order."""
 
     def unordered(value: Any) -> Any:
         return sorted(value) if isinstance(value, list) else value
 
-    return {name: v for name, v in given.items() if unordered(v) != unordered(state.get(name))}
+    return {name: v for name, v in inputs.items() if unordered(v) != unordered(state.get(name))}
 
 
 # --- many states, as arrays ----------------------------------------------------------------------
@@ -284,10 +284,10 @@ class EveryAction(Ragged):
         names, codes = [*self.names, None], np.full(len(self), -1)
         decided = np.flatnonzero(self.best >= 0)
         codes[decided] = self.named[self.first[decided] + self.best[decided]]
-        found = [names[code] for code in codes.tolist()]
+        best = [names[code] for code in codes.tolist()]
         for x in self.at_once().tolist():
-            found[x] = self.sure_choice(x)
-        return found
+            best[x] = self.sure_choice(x)
+        return best
 
     def at_once(self) -> Ints:
         """The states where both choose at once."""
@@ -295,9 +295,9 @@ class EveryAction(Ragged):
 
     def choices(self, x: int, player: int) -> Ints:
         """The rows of `bids` that are choices of a player (from 0) at state x."""
-        here = np.arange(self.bids.first[x], self.bids.first[x + 1])
-        own: Ints = here[self.bids.players[here] == player]
-        return own
+        at = np.arange(self.bids.first[x], self.bids.first[x + 1])
+        of_player: Ints = at[self.bids.players[at] == player]
+        return of_player
 
     def sure_choice(self, x: int) -> str | None:
         """Player 1's choice at state x that is made for certain, if one is."""
@@ -317,18 +317,18 @@ def joined(pieces: Sequence[tuple[Ints, R]]) -> R:
 def _concatenated(pieces: Sequence[R]) -> R:
     if len(pieces) == 1:
         return pieces[0]
-    known = dict.fromkeys(name for piece in pieces for name in piece.names)
-    places = {name: i for i, name in enumerate(known)}
+    distinct = dict.fromkeys(name for piece in pieces for name in piece.names)
+    places = {name: i for i, name in enumerate(distinct)}
     named = [np.array([places[n] for n in p.names], np.int64)[p.named] for p in pieces]
     counts = np.concatenate([np.diff(piece.first) for piece in pieces])
     columns: dict[str, Any] = {
-        "first": np.concatenate([[0], np.cumsum(counts)]), "names": tuple(known),
+        "first": np.concatenate([[0], np.cumsum(counts)]), "names": tuple(distinct),
         "named": np.concatenate(named),
     }  # fmt: skip
     for name in (each.name for each in fields(pieces[0]) if each.name not in columns):
-        mine: list[Any] = [getattr(piece, name) for piece in pieces]
-        together = _concatenated if isinstance(mine[0], Ragged) else np.concatenate
-        columns[name] = together(mine)
+        parts: list[Any] = [getattr(piece, name) for piece in pieces]
+        together = _concatenated if isinstance(parts[0], Ragged) else np.concatenate
+        columns[name] = together(parts)
     return replace(pieces[0], **columns)
 
 
@@ -353,12 +353,12 @@ def best_alone(actors: Ints, over: NDArray[np.bool_], rows: Rows, error: float) 
     """Of n states, rows of a part without the payoffs of their children: the best action alone,
     worth as much as the state; NaN where not even that is stored. actors: as of `Expanded`."""
     acts = (actors >= 0) & ~over
-    known = acts & (rows.best >= 0)
+    decided = acts & (rows.best >= 0)
     values, n = np.asarray(rows.values, np.float64), len(acts)
     return EveryAction(
-        np.concatenate([[0], np.cumsum(known)]), tuple(rows.labels),
-        rows.best[known].astype(np.int64), q=values[known], values=values,
-        to_act=np.where(acts, actors + 1, 0), best=np.where(known, 0, -1),
+        np.concatenate([[0], np.cumsum(decided)]), tuple(rows.labels),
+        rows.best[decided].astype(np.int64), q=values[decided], values=values,
+        to_act=np.where(acts, actors + 1, 0), best=np.where(decided, 0, -1),
         margins=np.full(n, np.nan), ties=np.zeros(n, bool),
         errors=np.where(over | np.isnan(values[:, 0]), 0.0, error), bids=no_bids(n),
     )  # fmt: skip
@@ -370,14 +370,14 @@ def _paid(payoffs: Floats) -> tuple[float, ...]:
 
 
 def answer_at(
-    found: EveryAction, x: int, origin: Origin, state: dict[str, Any], source: Source = "table"
+    states: EveryAction, x: int, origin: Origin, state: dict[str, Any], source: Source = "table"
 ) -> Answer:
     """The answer to state x of many, whose fields are `state`."""
-    bids, value = found.bids, _paid(found.values[x])
-    toss_up, error = bool(found.ties[x]), float(found.errors[x])
+    bids, value = states.bids, _paid(states.values[x])
+    toss_up, error = bool(states.ties[x]), float(states.errors[x])
     if bids.first[x + 1] > bids.first[x]:  # actions are player 1's
-        rows = [found.choices(x, player).tolist() for player in (0, 1)]
-        mine, theirs = (
+        rows = [states.choices(x, player).tolist() for player in (0, 1)]
+        row_bids, column_bids = (
             tuple(
                 Bid(bids.names[bids.named[k]], *(
                     float(each[k]) for each in (bids.chances, bids.least, bids.most)
@@ -387,18 +387,18 @@ def answer_at(
             for side in rows
         )  # fmt: skip
         paid, total = bids.payoffs[rows[0]].tolist(), sum(value)
-        order = sorted(range(len(mine)), key=lambda k: (-mine[k].chance, -paid[k], k))
-        actions = tuple(Action(mine[k].name, (paid[k], total - paid[k])) for k in order)
+        order = sorted(range(len(row_bids)), key=lambda k: (-row_bids[k].chance, -paid[k], k))
+        actions = tuple(Action(row_bids[k].name, (paid[k], total - paid[k])) for k in order)
         return Answer(
-            origin, state, None, value, actions, found.sure_choice(x), None, toss_up, error, source,
-            (mine, theirs),
+            origin, state, None, value, actions, states.sure_choice(x), None, toss_up, error,
+            source, (row_bids, column_bids),
         )  # fmt: skip
-    actor, best = int(found.to_act[x]) - 1, int(found.best[x])
-    here = slice(int(found.first[x]), int(found.first[x + 1]))
-    q, named = found.q[here], found.named[here].tolist()
+    actor, best = int(states.to_act[x]) - 1, int(states.best[x])
+    span = slice(int(states.first[x]), int(states.first[x + 1]))
+    q, named = states.q[span], states.named[span].tolist()
     order = sorted(range(len(q)), key=lambda k: (k != best, -q[k][actor], k))
-    actions = tuple(Action(found.names[named[k]], _paid(q[k])) for k in order)
-    margin = float(found.margins[x])
+    actions = tuple(Action(states.names[named[k]], _paid(q[k])) for k in order)
+    margin = float(states.margins[x])
     return Answer(
         origin, state, actor + 1 or None, value, actions, actions[0].name if best >= 0 else None,
         None if margin != margin else margin, toss_up, error, source,
@@ -409,7 +409,7 @@ def answer_at(
 
 
 def from_rules(
-    game: Game, edges: Expanded, q: ActionValues, taken: Ints, tolerance: float,
+    game: Game, edges: Expanded, q: ActionValues, chosen_rows: Ints, tolerance: float,
     values: Floats, error: float | Floats,
 ) -> EveryAction:  # fmt: skip
     """Of n expanded states, from every action's payoffs; not of those where both choose at once.
@@ -420,18 +420,18 @@ def from_rules(
     own, starts = q.own(edges.actors), q.first[:-1]
     level = own >= np.maximum.reduceat(own, starts)[q.states] - tolerance
     others = own.copy()
-    others[taken] = -np.inf
-    margins = np.maximum(own[taken] - np.maximum.reduceat(others, starts), 0.0)
+    others[chosen_rows] = -np.inf
+    margins = np.maximum(own[chosen_rows] - np.maximum.reduceat(others, starts), 0.0)
     over = edges.terminal
     acts = (edges.actors >= 0) & ~over
     counts = np.diff(q.first)
     rows = np.flatnonzero(np.repeat(acts, counts))
-    known, named = np.unique(q.actions[rows], return_inverse=True)
+    distinct, named = np.unique(q.actions[rows], return_inverse=True)
     return EveryAction(
         np.concatenate([[0], np.cumsum(counts * acts)]),
-        tuple(game.action_name(int(action)) for action in known), named, q=q.values[rows],
+        tuple(game.action_name(int(action)) for action in distinct), named, q=q.values[rows],
         values=values,
-        to_act=np.where(acts, edges.actors + 1, 0), best=np.where(acts, taken - starts, -1),
+        to_act=np.where(acts, edges.actors + 1, 0), best=np.where(acts, chosen_rows - starts, -1),
         margins=np.where(acts & (counts > 1), margins, np.nan),
         ties=acts & (np.add.reduceat(level.astype(np.int64), starts) > 1),
         errors=np.where(over, 0.0, error), bids=no_bids(len(over)),
@@ -455,19 +455,19 @@ def actions_of_part(
     q = evaluate(edges, payoffs)
     best, values = np.where(solved, rows.best, -1), np.asarray(rows.values, np.float64)
     taken = part.taken(replace(rows, best=best), q, edges.actors, states)
-    found = from_rules(part.game, edges, q, taken, part.tolerance, values, part.error)
+    result = from_rules(part.game, edges, q, taken, part.tolerance, values, part.error)
     if rows.margins is not None:  # and with them all that was decided
         decided = rows.best >= 0
-        best, ties = np.where(decided, found.best, -1), found.ties & decided
-        margins = np.where(found.to_act > 0, rows.margins, np.nan)
-        found = replace(found, best=best, ties=ties, margins=margins)
+        best, ties = np.where(decided, result.best, -1), result.ties & decided
+        margins = np.where(result.to_act > 0, rows.margins, np.nan)
+        result = replace(result, best=best, ties=ties, margins=margins)
     if solved.all():
-        return found
+        return result
     at, others = np.flatnonzero(~solved), np.flatnonzero(solved)  # given by another table
-    given = replace(rows, values=values[at], best=rows.best[at])
-    alone = best_alone(edges.actors[at], edges.terminal[at], given, part.error)
-    alone = replace(alone, margins=found.margins[at])
-    return joined([(others, found.only(others)), (at, alone)])
+    bare = replace(rows, values=values[at], best=rows.best[at])
+    alone = best_alone(edges.actors[at], edges.terminal[at], bare, part.error)
+    alone = replace(alone, margins=result.margins[at])
+    return joined([(others, result.only(others)), (at, alone)])
 
 
 def stepped(
@@ -483,18 +483,18 @@ def stepped(
     tolerance, precision = near
     taken, apart = chosen(q, edges.actors, tolerance), error_of_actions(edges, errors)
     error = np.maximum(np.maximum.reduceat(apart, q.first[:-1]), precision)
-    found = from_rules(game, edges, q, taken, tolerance, q.values[taken], error)
+    result = from_rules(game, edges, q, taken, tolerance, q.values[taken], error)
     if (apart > precision).any():
         unclear = undecided(q, edges.actors, apart, taken, game.tie_tolerance)
-        found.ties[:] |= unclear & (found.best >= 0)
+        result.ties[:] |= unclear & (result.best >= 0)
     both = np.flatnonzero(edges.kinds == SIMULTANEOUS)
     if not len(both):
-        return found
+        return result
     bids, payoffs, gaps = _bids_at(game, q, both, inputs)
-    found.values[both], found.errors[both] = payoffs, error[both] + gaps
+    result.values[both], result.errors[both] = payoffs, error[both] + gaps
     unsure = ~_sure(bids.least, bids.most)
-    found.ties[both] = np.logical_or.reduceat(unsure, bids.first[both])
-    return replace(found, bids=bids)
+    result.ties[both] = np.logical_or.reduceat(unsure, bids.first[both])
+    return replace(result, bids=bids)
 
 
 def _bids_at(game: Game, q: ActionValues, both: Ints, inputs: Ints) -> tuple[Bids, Floats, Floats]:
@@ -506,33 +506,33 @@ def _bids_at(game: Game, q: ActionValues, both: Ints, inputs: Ints) -> tuple[Bid
     pieces = [(others, no_bids(len(others)))]
     payoffs, gaps = np.zeros((len(both), 2)), np.zeros(len(both))
     for at, solved in solved_games(q, both):
-        mine, theirs = solved.row_strategies, solved.column_strategies
-        n, rows, columns = len(at), mine.shape[1], theirs.shape[1]
+        x, y = solved.row_strategies, solved.column_strategies
+        n, rows, columns = len(at), x.shape[1], y.shape[1]
         cells = q.first[at][:, None] + np.arange(rows * columns)
         games = np.ascontiguousarray(q.values[cells, 0].reshape(n, rows, columns))
         totals = q.values[q.first[at]].sum(axis=1)
-        here = np.searchsorted(both, at)
-        payoffs[here] = np.stack([solved.values, totals - solved.values], axis=1)
-        gaps[here] = solved.gaps
+        k = np.searchsorted(both, at)
+        payoffs[k] = np.stack([solved.values, totals - solved.values], axis=1)
+        gaps[k] = solved.gaps
         turned = np.ascontiguousarray(-games.transpose(0, 2, 1))
         ranges = np.concatenate([matrix_game.all_ranges(side) for side in (games, turned)], axis=1)
         paid = [
-            (games * theirs[:, None, :]).sum(axis=2),
-            totals[:, None] - (games * mine[:, :, None]).sum(axis=1),
+            (games * y[:, None, :]).sum(axis=2),
+            totals[:, None] - (games * x[:, :, None]).sum(axis=1),
         ]
         names = [
             name
             for state in game.fields.describe_all(game.fields.numbers(inputs[at]))
-            for player, own in enumerate((rows, columns))
-            for name in game.own(View).choice_names(state, player, own)
+            for player, count in enumerate((rows, columns))
+            for name in game.own(View).choice_names(state, player, count)
         ]
-        known = dict.fromkeys(names)
-        places = {name: i for i, name in enumerate(known)}
+        distinct = dict.fromkeys(names)
+        places = {name: i for i, name in enumerate(distinct)}
         pieces.append((at, Bids(
-            np.arange(n + 1) * (rows + columns), tuple(known),
+            np.arange(n + 1) * (rows + columns), tuple(distinct),
             np.array([places[name] for name in names], np.int64),
             players=np.tile(np.repeat([0, 1], [rows, columns]), n),
-            chances=np.concatenate([mine, theirs], axis=1).ravel(),
+            chances=np.concatenate([x, y], axis=1).ravel(),
             least=ranges[..., 0].ravel(), most=ranges[..., 1].ravel(),
             payoffs=np.concatenate(paid, axis=1).ravel(),
         )))  # fmt: skip

@@ -207,26 +207,26 @@ class Lookup:
     def owners(self, states: Ints) -> Ints:
         """(n,) the first part that holds each canonical state (n, fields); -1 where none does."""
         states = np.ascontiguousarray(np.asarray(states, np.int64))
-        found = np.full(len(states), -1, np.int64)
+        owners = np.full(len(states), -1, np.int64)
         for i, part in enumerate(self.parts):
-            left = np.flatnonzero(found < 0)
+            left = np.flatnonzero(owners < 0)
             if not len(left):
                 break
-            found[left[part.holds(states[left])]] = i
-        return found
+            owners[left[part.holds(states[left])]] = i
+        return owners
 
     def holds(self, states: Ints) -> NDArray[np.bool_]:
         """(n,) whether some part holds each canonical state; not where it is over."""
-        held: NDArray[np.bool_] = self.owners(states) >= 0
-        return held
+        held_mask: NDArray[np.bool_] = self.owners(states) >= 0
+        return held_mask
 
     def pays(self, states: Ints) -> NDArray[np.bool_]:
         """(n,) whether some part holds the payoffs of each canonical state, as `holds`."""
         if self.decided is None:
             return self.holds(states)
         paid = np.array([*(part.paid for part in self.parts), False])
-        found: NDArray[np.bool_] = paid[self.owners(states)]
-        return found
+        pays: NDArray[np.bool_] = paid[self.owners(states)]
+        return pays
 
     def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         """The payoffs (n, players), float64, of canonical states (n, fields), and of which states
@@ -235,35 +235,35 @@ class Lookup:
         states = np.ascontiguousarray(np.asarray(states, np.int64))
         if not self.parts:
             return np.zeros((len(states), self.game.players)), np.zeros(len(states), bool)
-        payoffs, found = self.parts[0].lookup(states)
+        payoffs, known = self.parts[0].lookup(states)
         for part in self.parts[1:]:
-            left = np.flatnonzero(~found)
+            left = np.flatnonzero(~known)
             if not len(left):
                 break
-            payoffs[left], found[left] = part.lookup(states[left])
-        return payoffs, found
+            payoffs[left], known[left] = part.lookup(states[left])
+        return payoffs, known
 
     def probe(self, states: Ints) -> Floats:
         """The payoffs (n, players), float64, of canonical states (n, fields).
 
         Raises MissingTableError for the first state that is not in the table.
         """
-        payoffs, found = self.lookup(states)
-        self._require(states, found)
+        payoffs, known = self.lookup(states)
+        self._require(states, known)
         return payoffs
 
     def _require(
-        self, states: Ints, found: NDArray[np.bool_],
+        self, states: Ints, known: NDArray[np.bool_],
         error: type[MissingTableError | StateError] = MissingTableError,
     ) -> None:  # fmt: skip
         """Raises the error for the first of the states (n, fields) that was not found (n,)."""
-        if not found.all():
-            raise error(self.missing(np.asarray(states).reshape(len(found), -1)[np.argmin(found)]))
+        if not known.all():
+            raise error(self.missing(np.asarray(states).reshape(len(known), -1)[np.argmin(known)]))
 
     def get(self, state: Ints, default: D) -> Floats | D:
         """The payoffs (players,) of one state, or `default` where the table does not hold it."""
-        payoffs, found = self.lookup(np.asarray(state).reshape(1, -1))
-        return payoffs[0] if found[0] else default
+        payoffs, known = self.lookup(np.asarray(state).reshape(1, -1))
+        return payoffs[0] if known[0] else default
 
     def lookup_or_backup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         """As `lookup`, and also of states that the table does not hold but all of whose children it
@@ -277,8 +277,8 @@ class Lookup:
 
     def probe_or_backup(self, states: Ints) -> Floats:
         """As `probe`, also of states all of whose children the table holds."""
-        payoffs, found = self.lookup_or_backup(states)
-        self._require(states, found)
+        payoffs, known = self.lookup_or_backup(states)
+        self._require(states, known)
         return payoffs
 
     def why_outside(self, state: Ints) -> str | None:
@@ -304,17 +304,17 @@ class Lookup:
             return np.full(len(states), self.error)
         bounds = np.array([*(part.error for part in self.parts), 0.0])  # the last: it is over
         owners = self.owners(states)
-        found: Floats = bounds[owners]
+        errors: Floats = bounds[owners]
         missing = np.flatnonzero(owners < 0)
         if not len(missing):
-            return found
+            return errors
         edges = expand(self.game, np.ascontiguousarray(states[missing]))
         below = error_of_actions(edges, bounds[self.owners(edges.children)])
         q = evaluate(edges, self.lookup(edges.children)[0])
         taken = chosen(q, edges.actors, self.tolerance)
         tie = self.game.tie_tolerance
-        found[missing] = error_of_taken(q, edges.actors, below, taken, tie) * ~edges.terminal
-        return found
+        errors[missing] = error_of_taken(q, edges.actors, below, taken, tie) * ~edges.terminal
+        return errors
 
     # --- answers -----------------------------------------------------------------------------
 
@@ -349,8 +349,8 @@ class Lookup:
         canonical = game.canonical_states(inputs)
         (answer,) = self.known_answers(canonical, inputs)
         if answer is None and max_states:
-            found = self.search(canonical[0], max_states, inputs, on_level)[0]
-            answer = self.as_given(found, canonical, inputs)
+            searched = self.search(canonical[0], max_states, inputs, on_level)[0]
+            answer = self.as_given(searched, canonical, inputs)
         if answer is None:
             raise StateError(self.missing(canonical[0]))
         return answer
@@ -364,14 +364,14 @@ class Lookup:
         game, n, decided = self.game, len(states), self.decided
         if edges is None and (decided is not None or game.simultaneous):
             edges = expand(game, states)
-        found, there = self.every_action(states, inputs, edges, payoffs)
+        actions, known = self.every_action(states, inputs, edges, payoffs)
         if edges is not None and game.simultaneous:
             # Both may choose where the payoffs alone are there, and no strategies.
-            there = there & ((edges.kinds != SIMULTANEOUS) | (np.diff(found.bids.first) > 0))
+            known = known & ((edges.kinds != SIMULTANEOUS) | (np.diff(actions.bids.first) > 0))
         same = (game.fields.numbers(inputs) == states).all(axis=1).tolist()
-        said, answers = game.fields.describe_all(states), list[Answer | None]([None] * n)
-        for x in np.flatnonzero(there).tolist():
-            answer, at = answer_at(found, x, self.origin, said[x]), slice(x, x + 1)
+        described, answers = game.fields.describe_all(states), list[Answer | None]([None] * n)
+        for x in np.flatnonzero(known).tolist():
+            answer, at = answer_at(actions, x, self.origin, described[x]), slice(x, x + 1)
             chooses = edges is not None and edges.kinds[x] == DECISION
             if decided is not None and chooses and len(answer.actions) == 1:
                 answer = replace(answer, margin_class=decided.margin_class(states[x]))
@@ -410,8 +410,8 @@ class Lookup:
         payoffs, errors = self._searched(root, edges.children, max_states, on_level)
         inputs = game.fields.values(root) if inputs is None else inputs
         near, q = (self.tolerance, self.precision), evaluate(edges, payoffs)
-        found = stepped(game, edges, q, near, errors, inputs)
-        return answer_at(found, 0, self.origin, game.describe(state), "search"), payoffs
+        actions = stepped(game, edges, q, near, errors, inputs)
+        return answer_at(actions, 0, self.origin, game.describe(state), "search"), payoffs
 
     def _searched(
         self, root: Ints, children: Ints, max_states: int, on_level: OnLevel | None
@@ -425,20 +425,20 @@ class Lookup:
         graph = Graph(game, tolerance=self.tolerance, max_states=max_states)
         graph.know(keys, payoffs)
         at = graph.solve(children)
-        found: Floats = graph.values[at]
+        values: Floats = graph.values[at]
         errors = self.errors(unpack_all(game.strides, keys))
         close = graph.margins[: graph.count] <= self.tolerance
         if not (self.rounded and close.any()):
-            return found, np.full(len(found), errors.max(initial=self.precision))
+            return values, np.full(len(values), errors.max(initial=self.precision))
         # All decisions that the known payoffs do not tell, for their errors, may fall as they like.
         graph, off = Graph(game, bounds=True, max_states=max_states), errors[:, None]
         graph.know(keys, np.concatenate([payoffs - off, payoffs + off], axis=1))
         try:
             at = graph.solve(children)
         except StateError:  # a cycle with such a decision
-            return found, np.full(len(found), np.ptp(game.payoff_range))
-        low, high = graph.values[at, : game.players], graph.values[at, game.players :]
-        return found, np.maximum(found - low, high - found).max(axis=1)
+            return values, np.full(len(values), np.ptp(game.payoff_range))
+        lower, upper = graph.values[at, : game.players], graph.values[at, game.players :]
+        return values, np.maximum(values - lower, upper - values).max(axis=1)
 
     def every_action(
         self, states: Ints, inputs: Ints | None = None, edges: Expanded | None = None,
@@ -455,18 +455,18 @@ class Lookup:
         inputs = self.game.fields.values(states) if inputs is None else inputs
         if len(self.parts) > 1:
             payoffs = None  # a part looks among its own first
-        owners, there = self.owners(states), np.ones(len(states), bool)
+        owners, known = self.owners(states), np.ones(len(states), bool)
         pieces: list[tuple[Ints, EveryAction]] = []
         for at in self._shares(states, np.flatnonzero(owners < 0)):
-            found, there[at] = self._stepped(states[at], inputs[at])
-            pieces.append((at, found))
+            actions, known[at] = self._stepped(states[at], inputs[at])
+            pieces.append((at, actions))
         for i, part in enumerate(self.parts):
             for at in self._shares(states, np.flatnonzero(owners == i), part):
                 whole = len(at) == len(states) and (np.diff(at) == 1).all()
-                known = (edges, payoffs) if whole else (None, None)
-                pieces.append((at, self.of_part(part, states[at], inputs[at], *known)))
+                expanded = (edges, payoffs) if whole else (None, None)
+                pieces.append((at, self.of_part(part, states[at], inputs[at], *expanded)))
         nothing = nothing_known(0, self.game.players)
-        return joined(pieces or [(owners, nothing)]), there
+        return joined(pieces or [(owners, nothing)]), known
 
     def of_part(
         self, part: Part, states: Ints, inputs: Ints, edges: Expanded | None = None,
@@ -475,28 +475,28 @@ class Lookup:
         """The same of states that a part holds: with the strategies where both choose at once and
         their children are there."""
         edges = expand(self.game, states) if edges is None else edges
-        if self.decided is not None and (found := self._decided(part, states, edges)) is not None:
-            return found
-        found = actions_of_part(part, states, edges, payoffs=payoffs)
+        if self.decided is not None and (result := self._decided(part, states, edges)) is not None:
+            return result
+        result = actions_of_part(part, states, edges, payoffs=payoffs)
         both = np.flatnonzero(edges.kinds == SIMULTANEOUS)
         if not len(both):
-            return found
-        met, known = self._stepped(states[both], inputs[both])
+            return result
+        from_rules, known = self._stepped(states[both], inputs[both])
         kept = np.flatnonzero(known)
         others = np.setdiff1d(np.arange(len(states)), both[kept])
-        return joined([(others, found.only(others)), (both[kept], met.only(kept))])
+        return joined([(others, result.only(others)), (both[kept], from_rules.only(kept))])
 
     def _decided(self, part: Part, states: Ints, edges: Expanded) -> EveryAction | None:
         """The same in a table of decisions, where the payoffs of some children are not stored; None
         where those of all are."""
-        there = part.paid & part.lookup(edges.children)[1]
-        whole = np.logical_and.reduceat(there, edges.first[:-1]) | edges.terminal
+        stored = part.paid & part.lookup(edges.children)[1]
+        whole = np.logical_and.reduceat(stored, edges.first[:-1]) | edges.terminal
         if part.paid and whole.all():
             return None
         less, more = np.flatnonzero(~whole), np.flatnonzero(whole)
         rows = part.stored(states[less])
-        here = best_alone(edges.actors[less], edges.terminal[less], rows, part.error)
-        pieces = [(less, here)]
+        alone = best_alone(edges.actors[less], edges.terminal[less], rows, part.error)
+        pieces = [(less, alone)]
         if len(more):
             pieces.append((more, actions_of_part(part, states[more])))
         return joined(pieces)
@@ -519,11 +519,11 @@ class Lookup:
         """One step of the rules from canonical states (n, fields) that no part holds, and at which
         (n,) all children are there, or over."""
         edges = expand(self.game, states)
-        payoffs, there = once(self.game, self.lookup_or_backup, edges.children)
-        fine = np.logical_and.reduceat(there, edges.first[:-1])
+        payoffs, known = once(self.game, self.lookup_or_backup, edges.children)
+        complete = np.logical_and.reduceat(known, edges.first[:-1])
         q = evaluate(edges, payoffs)
         near, errors = (self.tolerance, self.precision), self.errors(edges.children)
-        return stepped(self.game, edges, q, near, errors, inputs), fine
+        return stepped(self.game, edges, q, near, errors, inputs), complete
 
     def best_of(
         self, states: Ints, inputs: Ints | None = None
@@ -541,9 +541,9 @@ class Lookup:
         for i in np.unique(owners).tolist():
             at = np.flatnonzero(owners == i)
             if i < 0:
-                found, there = self.every_action(states[at], None if inputs is None else inputs[at])
-                self._require(states[at], there)
-                names[at], margins[at], ties[at] = found.best_names(), found.margins, found.ties
+                batch, known = self.every_action(states[at], None if inputs is None else inputs[at])
+                self._require(states[at], known)
+                names[at], margins[at], ties[at] = batch.best_names(), batch.margins, batch.ties
             else:
                 part = self.parts[i]
                 rows = part.stored(states[at])
@@ -560,8 +560,8 @@ class Lookup:
         for i, part in enumerate(self.parts):
             at = np.flatnonzero(owners == i)
             names[at] = part.stored_best(states[at])
-        found: list[str | None] = names.tolist()
-        return found
+        best: list[str | None] = names.tolist()
+        return best
 
     def held_best(self, states: Ints) -> list[str | None]:
         """As `stored_best`. Raises MissingTableError for a state that is not held."""
@@ -585,14 +585,14 @@ class Lookup:
             for x, name in zip(above, self.best_of(plain[above])[0] if above else (), strict=True):
                 best[x] = name
             chances = []
-            for state, name, own in zip(plain, best, actions, strict=True):
-                names = [game.action_name(int(action)) for action in own]
+            for state, name, choices in zip(plain, best, actions, strict=True):
+                names = [game.action_name(int(action)) for action in choices]
                 if name not in names:
-                    here = self.game.say(state)
+                    where = self.game.say(state)
                     if name is None:
-                        raise MissingTableError(f"{self.where}: says no best action at {here}")
+                        raise MissingTableError(f"{self.where}: says no best action at {where}")
                     raise CorruptTableError(
-                        f"{self.where}: names an action at {here} that it does not allow"
+                        f"{self.where}: names an action at {where} that it does not allow"
                     )
                 chances.append(np.array([float(each == name) for each in names]))
             return chances
@@ -632,18 +632,18 @@ class Lookup:
         ledger = self.ledger
         if ledger is None:
             return []
-        goal, found = ledger.furthest, []
+        goal, clauses = ledger.furthest, []
         dense = (TIERS, DECISIONS)
         if part in (None, *dense) and goal is not None and not ledger.is_done(goal):
             are = "is" if goal.files == 1 else "are"
             of = sentences.many(goal.files, "tier")
-            found.append(f"{len(ledger.of_part(goal.part))} of its {of} {are} solved")
+            clauses.append(f"{len(ledger.of_part(goal.part))} of its {of} {are} solved")
         searches = [g for g in ledger.goals if g.part not in dense and part in (None, g.part)]
         left = sum(not ledger.is_done(g) for g in searches)
         if left:
             of = "1 search" if len(searches) == 1 else f"{len(searches)} searches"
-            found.append(f"{left} of its {of} did not end")
-        return found
+            clauses.append(f"{left} of its {of} did not end")
+        return clauses
 
 
 def known_below(
@@ -653,7 +653,7 @@ def known_below(
     through another such: keys (k,) and payoffs (k, players)."""
     from luckbase.solver.search.explore import KNOWN, explore  # compiles the search
 
-    held = table.pays if isinstance(table, Lookup) else table.holds
-    found = explore(table.game, roots, known=held, max_states=max_states, on_level=on_level)
-    keys = np.ascontiguousarray(found.keys[found.kinds == KNOWN])
+    holds = table.pays if isinstance(table, Lookup) else table.holds
+    result = explore(table.game, roots, known=holds, max_states=max_states, on_level=on_level)
+    keys = np.ascontiguousarray(result.keys[result.kinds == KNOWN])
     return keys, table.lookup(unpack_all(table.game.strides, keys))[0]

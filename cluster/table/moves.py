@@ -63,8 +63,8 @@ class StateText(Result):
     @classmethod
     def of(cls, state: Mapping[str, Any]) -> Self:
         """That of the fields of a state."""
-        said = [_word(n, tuple(v) if type(v) is list else v) for n, v in state.items()]
-        return cls("&".join(said), " ".join(said))
+        words = [_word(n, tuple(v) if type(v) is list else v) for n, v in state.items()]
+        return cls("&".join(words), " ".join(words))
 
 
 @lru_cache(1 << 14, typed=True)
@@ -158,14 +158,14 @@ def moves(
     game = table.game
     inputs = game.fields.read(state).reshape(1, -1)
     canonical = game.canonical_states(inputs)
-    (found,) = known_moves(table, canonical, inputs)
-    if found is not None:
-        return found
+    (known_here,) = known_moves(table, canonical, inputs)
+    if known_here is not None:
+        return known_here
     if not max_states:
         raise MissingTableError(table.missing(canonical[0]))
     answer, payoffs = table.search(canonical[0], max_states, inputs, on_level)
     edges, known = expand(game, canonical), np.ones(len(payoffs), bool)
-    below = _Below(table, canonical, edges, payoffs, known)
+    below = _Children(table, canonical, edges, payoffs, known)
     return below.at(0, table.as_given(answer, canonical, inputs))
 
 
@@ -173,13 +173,13 @@ def known_moves(table: Lookup, states: Ints, inputs: Ints) -> list[Moves | None]
     """What can happen at canonical states (n, fields), nothing searched; None where the table does
     not reach one. inputs: the same as a person gave them, values (n, fields)."""
     edges = expand(table.game, states)
-    payoffs, known = table.lookup_or_backup(edges.children)
-    answers = table.known_answers(states, inputs, edges, payoffs if known.all() else None)
-    below = _Below(table, states, edges, payoffs, known)
+    payoffs, known_children = table.lookup_or_backup(edges.children)
+    answers = table.known_answers(states, inputs, edges, payoffs if known_children.all() else None)
+    below = _Children(table, states, edges, payoffs, known_children)
     return [None if each is None else below.at(x, each) for x, each in enumerate(answers)]
 
 
-class _Below:
+class _Children:
     """The children of canonical states (n, fields), as people see them. payoffs: float64
     (m, players); known: bool (m,), which of them are."""
 
@@ -206,29 +206,29 @@ class _Below:
         numbers, held, kind = self.numbers[x], self.held[x], self.kinds[x]
         if kind == TERMINAL:
             return Moves(numbers, answer, True, True)
-        here, actor = slice(self.first[x], self.first[x + 1]), int(self.edges.actors[x])
+        span, actor = slice(self.first[x], self.first[x + 1]), int(self.edges.actors[x])
         if kind == SIMULTANEOUS:  # what comes of a choice depends on both
             bids = (
                 Move(each, each.name == answer.best, False, None, ()) for each in answer.actions
             )
-            return Moves(numbers, answer, False, held, tuple(bids), self.pairs(answer, here))
+            return Moves(numbers, answer, False, held, tuple(bids), self.pairs(answer, span))
         if actor < 0:
-            return Moves(numbers, answer, False, held, (), self.outcomes(answer, numbers, here))
-        return Moves(numbers, answer, False, held, tuple(self.moves(answer, numbers, here, actor)))
+            return Moves(numbers, answer, False, held, (), self.outcomes(answer, numbers, span))
+        return Moves(numbers, answer, False, held, tuple(self.moves(answer, numbers, span, actor)))
 
-    def outcomes(self, answer: Answer, numbers: Ints, here: slice) -> tuple[Outcome, ...]:
+    def outcomes(self, answer: Answer, numbers: Ints, span: slice) -> tuple[Outcome, ...]:
         """The outcomes of one action at the state (fields,), most likely first; edges that come to
         the same are one."""
-        edges, weights = self.edges, self.weights[here]
+        edges, weights = self.edges, self.weights[span]
         merged: dict[Any, tuple[int, float]] = {}
-        for k, weight in enumerate(weights, here.start):
+        for k, weight in enumerate(weights, span.start):
             same = self.same[k], *self.rewards[k]
             first, chance = merged.get(same, (k, 0.0))
             merged[same] = first, chance + weight
         order = sorted(merged.values(), key=lambda each: (-each[1], each[0]))
         cases = equal_cases(tuple(weights))
         children = edges.children[[k for k, _ in order]]
-        names = self.outcome_names(numbers, self.actions[here.start], children)
+        names = self.outcome_names(numbers, self.actions[span.start], children)
         return tuple(
             self._outcome(answer, k, chance, cases, name or "")
             for (k, chance), name in zip(order, names, strict=True)
@@ -247,10 +247,10 @@ class _Below:
             self.actors[k],
         )  # fmt: skip
 
-    def moves(self, answer: Answer, numbers: Ints, here: slice, actor: int) -> Iterator[Move]:
+    def moves(self, answer: Answer, numbers: Ints, span: slice, actor: int) -> Iterator[Move]:
         """The actions of the one who decides, best first, as the answer has them."""
-        first, last = np.searchsorted(self.starts, [here.start, here.stop])
-        starts = [*self.starts[first:last].tolist(), here.stop]
+        first, last = np.searchsorted(self.starts, [span.start, span.stop])
+        starts = [*self.starts[first:last].tolist(), span.stop]
         named = {self.game.action_name(self.actions[a]): slice(a, b) for a, b in pairwise(starts)}
         decided = len(answer.actions) == len(named)
         top = max((each.value[actor] for each in answer.actions if each.value), default=0.0)
@@ -263,31 +263,31 @@ class _Below:
                 self.outcomes(answer, numbers, named[action.name]),
             )  # fmt: skip
 
-    def pairs(self, answer: Answer, here: slice) -> tuple[Outcome, ...]:
+    def pairs(self, answer: Answer, span: slice) -> tuple[Outcome, ...]:
         """Where both choose at once: every pair of choices, with its chance under the strategies of
         the answer."""
         assert answer.strategies is not None
         first, second = answer.strategies
         row, column = (
-            np.unique(own, return_inverse=True)[1].tolist()
-            for own in np.divmod(self.edges.actions[here], JOINT)
+            np.unique(choices, return_inverse=True)[1].tolist()
+            for choices in np.divmod(self.edges.actions[span], JOINT)
         )
-        found = [
+        outcomes = [
             self._outcome(
                 answer, k, first[i].chance * second[j].chance, None,
                 f"{first[i].name} against {second[j].name}", (i, j),
             )
-            for k, (i, j) in enumerate(zip(row, column, strict=True), here.start)
+            for k, (i, j) in enumerate(zip(row, column, strict=True), span.start)
         ]  # fmt: skip
-        return tuple(sorted(found, key=lambda each: -each.chance))
+        return tuple(sorted(outcomes, key=lambda each: -each.chance))
 
 
 def happened(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     """What leads from one state to another, where the game has no name for it
     (`solver.game.capabilities.Drawing`), in words: ``turn 4 -> 0; player 2 is up``."""
     turns = before.get("player") != after.get("player")
-    said = [changed(game, before, after), f"player {after['player']} is up" if turns else ""]
-    return "; ".join(filter(None, said)) or "nothing changes"
+    parts = [changed(game, before, after), f"player {after['player']} is up" if turns else ""]
+    return "; ".join(filter(None, parts)) or "nothing changes"
 
 
 def changed(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
@@ -306,15 +306,13 @@ def changed(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
                 if was != is_:
                     by_player.setdefault(i + 1, []).append(f"{name} {was} -> {is_}")
         elif each.is_set and new is not None and old is not None and set(new) < set(old):
-            plain.append(
-                f"{name} without {sentences.listed([one for one in old if one not in new])}"
-            )
+            plain.append(f"{name} without {sentences.listed([x for x in old if x not in new])}")
         elif new is not None:  # what was rolled or turned up is gone with what was done
             came_from = "" if old is None else f"{sentences.listed(old)} -> "
             plain.append(f"{name} {came_from}{sentences.listed(new)}")
-    said = [f"player {i}: {', '.join(each)}" for i, each in sorted(by_player.items())]
-    said = [", ".join(plain)] * bool(plain) + said
-    return "; ".join(said)
+    parts = [f"player {i}: {', '.join(each)}" for i, each in sorted(by_player.items())]
+    parts = [", ".join(plain)] * bool(plain) + parts
+    return "; ".join(parts)
 
 
 @lru_cache(maxsize=256)
@@ -341,11 +339,11 @@ def followed(
     """
     from luckbase.solver.policy.chain import explore_profile
 
-    game, known = table.game, table.ask(state)
+    game, stored = table.game, table.ask(state)
     canonical = game.parse(state).reshape(1, -1)
     edges = expand(game, canonical)
     if edges.terminal[0]:
-        return known
+        return stored
     roots, at = np.unique(edges.children, axis=0, return_inverse=True)
     room = free_memory() // (BYTES_AN_EDGE * game.max_edges)
     try:
@@ -364,9 +362,9 @@ def followed(
     off = solved.error + max(table.error, game.float64_error + game.cut_error)
     inputs = game.fields.read(state).reshape(1, -1)
     near = game.tie_tolerance, 0.0
-    found = stepped(game, edges, q, near, np.full(len(edges.children), off), inputs)
-    answer = answer_at(found, 0, table.origin, game.describe(canonical[0]), "decisions")
-    return replace(answer, given=known.given)
+    actions = stepped(game, edges, q, near, np.full(len(edges.children), off), inputs)
+    answer = answer_at(actions, 0, table.origin, game.describe(canonical[0]), "decisions")
+    return replace(answer, given=stored.given)
 
 
 def played(table: Lookup, state: State, games: int, seed: int) -> Answer:
@@ -374,11 +372,11 @@ def played(table: Lookup, state: State, games: int, seed: int) -> Answer:
     there on; `error` is the largest of their standard errors. What is best is as stored."""
     from luckbase.solver.policy.evaluate import Starts, simulate_on_the_way
 
-    game, known = table.game, table.ask(state)
+    game, stored = table.game, table.ask(state)
     edges = expand(game, game.parse(state).reshape(1, -1))
     if edges.terminal[0]:
-        return known
-    deciders, found, error = [table.agent().decide] * game.players, dict[str, Action](), 0.0
+        return stored
+    deciders, by_name, error = [table.agent().decide] * game.players, dict[str, Action](), 0.0
     starts = [*action_starts(edges)[1].tolist(), len(edges.actions)]
     for a, b in pairwise(starts):
         below, at = np.unique(edges.children[a:b], axis=0, return_inverse=True)
@@ -389,12 +387,12 @@ def played(table: Lookup, state: State, games: int, seed: int) -> Answer:
         )
         name = game.action_name(int(edges.actions[a]))
         value = each.mean + weights @ edges.rewards[a:b]
-        found[name], error = Action(name, tuple(value.tolist())), max(error, each.error.max())
-    best = found.pop(str(known.best), None)
+        by_name[name], error = Action(name, tuple(value.tolist())), max(error, each.error.max())
+    best = by_name.pop(str(stored.best), None)
     if best is None:
         raise StateError(table.missing(game.parse(state)))
-    actor = (known.to_act or 1) - 1
-    others = sorted(found.values(), key=lambda action: -action.value[actor])
+    actor = (stored.to_act or 1) - 1
+    others = sorted(by_name.values(), key=lambda action: -action.value[actor])
     return replace(
-        known, value=best.value, actions=(best, *others), error=float(error), source="games"
+        stored, value=best.value, actions=(best, *others), error=float(error), source="games"
     )
