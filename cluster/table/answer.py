@@ -414,8 +414,8 @@ def from_rules(
 ) -> EveryAction:  # fmt: skip
     """Of n expanded states, from every action's payoffs; not of those where both choose at once.
 
-    taken: the rows (n,) of `q` that are the best. tolerance: how far payoffs may be apart and still
-    be one. values: float64 (n, p), of the states, within `error`.
+    chosen_rows: the rows (n,) of `q` that are the best. tolerance: how far payoffs may be apart and
+    still be one. values: float64 (n, p), of the states, within `error`.
     """
     own, starts = q.own(edges.actors), q.first[:-1]
     level = own >= np.maximum.reduceat(own, starts)[q.states] - tolerance

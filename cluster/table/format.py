@@ -188,7 +188,7 @@ def write_file(
     split: list[str], pruned: list[str],
 ) -> FileReceipt:  # fmt: skip
     """Write the file, on the disk, read back, sealed; the system forgets it. size: rows, and how
-    many a group. about: its metadata. split: columns of floats that are byte-stream-split; pruned:
+    many a group. metadata: its own. split: columns of floats that are byte-stream-split; pruned:
     those with statistics."""
     rows, group = size
     started = time.perf_counter()
@@ -296,7 +296,7 @@ class SealedFile:
         self, storage: Storage, where: Path, entry: FileEntry, metadata: Any = None,
         raw: bytes | None = None,
     ) -> None:  # fmt: skip
-        """where: the table, for people. about: the footer, if it was read before; raw: its bytes,
+        """where: the table, for people. metadata: the footer, if it was read; raw: its bytes,
         if those were."""
         self.storage, self.path, self.entry = storage, where / entry.place, entry
         self.known: dict[Span, bytes] = {}
@@ -631,7 +631,7 @@ def number_rows(read: Any, names: Sequence[str]) -> NDArray[Any]:
 
 
 def column_of(values: NDArray[Any], nulls: NDArray[np.bool_] | None = None) -> pa.Array:
-    """A column of numbers, or of truth values; gone: which of them are null."""
+    """A column of numbers, or of truth values; nulls: which of them are null."""
     flat = np.ascontiguousarray(values)
     content = np.packbits(flat, bitorder="little") if flat.dtype.kind == "b" else flat
     validity = None

@@ -199,7 +199,7 @@ class KeyPart(Part):
 
 
 def search_name(part: str, ask: str, existing: Collection[str]) -> str:
-    """The name of the file that a search adds to its part, none of those `there`: its goal's, and a
+    """The name of the file that a search adds to its part, none of `existing`: its goal's, and a
     number from the second on."""
     numbers = ("", *(f".{k}" for k in range(1, len(existing) + 2)))
     names = (f"{part}/{ask[:12]}{number}.parquet" for number in numbers)

@@ -217,8 +217,8 @@ class Lookup:
 
     def holds(self, states: Ints) -> NDArray[np.bool_]:
         """(n,) whether some part holds each canonical state; not where it is over."""
-        held_mask: NDArray[np.bool_] = self.owners(states) >= 0
-        return held_mask
+        holds: NDArray[np.bool_] = self.owners(states) >= 0
+        return holds
 
     def pays(self, states: Ints) -> NDArray[np.bool_]:
         """(n,) whether some part holds the payoffs of each canonical state, as `holds`."""
@@ -350,7 +350,7 @@ class Lookup:
         (answer,) = self.known_answers(canonical, inputs)
         if answer is None and max_states:
             searched = self.search(canonical[0], max_states, inputs, on_level)[0]
-            answer = self.as_given(searched, canonical, inputs)
+            answer = self.with_inputs(searched, canonical, inputs)
         if answer is None:
             raise StateError(self.missing(canonical[0]))
         return answer
@@ -375,10 +375,10 @@ class Lookup:
             chooses = edges is not None and edges.kinds[x] == DECISION
             if decided is not None and chooses and len(answer.actions) == 1:
                 answer = replace(answer, margin_class=decided.margin_class(states[x]))
-            answers[x] = answer if same[x] else self.as_given(answer, states[at], inputs[at])
+            answers[x] = answer if same[x] else self.with_inputs(answer, states[at], inputs[at])
         return answers
 
-    def as_given(self, answer: Answer, state: Ints, inputs: Ints) -> Answer:
+    def with_inputs(self, answer: Answer, state: Ints, inputs: Ints) -> Answer:
         """The answer to a canonical state (1, fields) with what was given otherwise; inputs: as
         `every_action`."""
         numbers = self.game.fields.numbers(inputs)
@@ -563,7 +563,7 @@ class Lookup:
         best: list[str | None] = names.tolist()
         return best
 
-    def held_best(self, states: Ints) -> list[str | None]:
+    def known_best(self, states: Ints) -> list[str | None]:
         """As `stored_best`. Raises MissingTableError for a state that is not held."""
         self._require(states, self.holds(states))
         return self.stored_best(states)

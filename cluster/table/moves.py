@@ -166,7 +166,7 @@ def moves(
     answer, payoffs = table.search(canonical[0], max_states, inputs, on_level)
     edges, known = expand(game, canonical), np.ones(len(payoffs), bool)
     below = _Children(table, canonical, edges, payoffs, known)
-    return below.at(0, table.as_given(answer, canonical, inputs))
+    return below.at(0, table.with_inputs(answer, canonical, inputs))
 
 
 def known_moves(table: Lookup, states: Ints, inputs: Ints) -> list[Moves | None]:

@@ -180,7 +180,7 @@ class Writer:
         self, path: Path, notes: Mapping[str, str], split: Sequence[str], pruned: Sequence[str],
         convert: Callable[[Any], pa.Array],
     ) -> None:  # fmt: skip
-        """about: key-value metadata. split: columns of floats that are byte-stream-split; pruned:
+        """notes: key-value metadata. split: columns of floats that are byte-stream-split; pruned:
         those with statistics. convert: a column as Arrow has it."""
         self._about, self._split, self._pruned = dict(notes), split, pruned
         self._convert = convert

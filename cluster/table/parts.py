@@ -226,43 +226,43 @@ class Part(ABC):
             if len(requests) <= AHEAD:
                 self.groups.fetch((i, number) for i, number, *_ in requests)
 
-    def children(self, edges: Expanded, wanted: NDArray[np.bool_] | None = None) -> Floats:
+    def children(self, edges: Expanded, only: NDArray[np.bool_] | None = None) -> Floats:
         """The payoffs (m, players) of the children of expanded states (n,), in the edges' order; of
-        those `wanted` (n,), 0 for the others. Raises CorruptTableError where one is not there."""
-        below = ~edges.terminal if wanted is None else wanted & ~edges.terminal
+        `only` these (n,), 0 for the others. Raises CorruptTableError where one is not there."""
+        below = ~edges.terminal if only is None else only & ~edges.terminal
         at = np.flatnonzero(np.repeat(below, np.diff(edges.first)))
-        found = np.zeros((len(edges.children), self.game.players))
+        of_children = np.zeros((len(edges.children), self.game.players))
         states, lookup = edges.children[at], self.lookup
-        payoffs, there = once(self.game, lookup, states)
-        if self.dense and not there.all():  # one step of the rules, where both choose below
+        payoffs, known = once(self.game, lookup, states)
+        if self.dense and not known.all():  # one step of the rules, where both choose below
             each = partial(once, self.game, lookup)
-            payoffs, there = lookup_or_backup(self.game, each, states, self.tolerance)
-        if not there.all():
-            lost = self.game.say(states[np.flatnonzero(~there)[0]])
+            payoffs, known = lookup_or_backup(self.game, each, states, self.tolerance)
+        if not known.all():
+            lost = self.game.say(states[np.flatnonzero(~known)[0]])
             raise CorruptTableError(
                 f"{self.where}: {lost} is not there, and a parent of it is; luckbase solve --check "
                 "of its board makes it again"
             )
-        found[at] = payoffs
-        return found
+        of_children[at] = payoffs
+        return of_children
 
     def taken(self, rows: Rows, q: ActionValues, actors: Ints, states: Ints) -> Ints:
         """The rows (n,) of `q` that are the best actions of expanded states (n, fields), as they
         are stored; where none is, the earliest of tied ones. Raises CorruptTableError for one that
         its state does not have."""
-        met = {self.game.action_name(a): a for a in set(q.actions.tolist()) if a >= 0}
-        numbers = [met.get(name, -2) for name in rows.labels]
+        named = {self.game.action_name(a): a for a in set(q.actions.tolist()) if a >= 0}
+        numbers = [named.get(name, -2) for name in rows.labels]
         best = np.array([*numbers, -1], np.int64)[rows.best]
-        found = chosen(q, actors, self.tolerance)
+        chosen_rows = chosen(q, actors, self.tolerance)
         stored = np.flatnonzero(q.actions == best[q.states])
-        found[q.states[stored]] = stored
-        wrong = np.flatnonzero((best != -1) & (q.actions[found] != best))
+        chosen_rows[q.states[stored]] = stored
+        wrong = np.flatnonzero((best != -1) & (q.actions[chosen_rows] != best))
         if len(wrong):
             state = self.game.say(states[wrong[0]])
             raise CorruptTableError(
                 f"{self.where}: names an action at {state} that it does not allow"
             )
-        return found
+        return chosen_rows
 
     def residuals(self, states: Ints) -> Floats:
         """(n,) |payoff by the rules over the stored children - stored payoff|, the largest over
@@ -273,8 +273,8 @@ class Part(ABC):
         if (edges.kinds == SIMULTANEOUS).any():
             exact = payoffs_of(edges.kinds, edges.actors, q, self.tolerance)
             return np.asarray(np.abs(exact - rows.values).max(axis=1))
-        own = q.own(edges.actors)
-        short = np.maximum.reduceat(own, q.first[:-1])[q.states] - own
+        payoffs = q.own(edges.actors)
+        short = np.maximum.reduceat(payoffs, q.first[:-1])[q.states] - payoffs
         apart = np.abs(q.values - rows.values[q.states]).max(axis=1)
         if self.dense:
             at = self.taken(rows, q, edges.actors, states)
@@ -345,10 +345,10 @@ class Part(ABC):
         """The states (k, fields) at rows of the part that were solved, if there are any."""
         ends = np.cumsum([0, *(entry.rows for entry in self.entries)])
         files = np.searchsorted(ends, rows, side="right") - 1
-        found = [self.solved_states(i, rows[files == i] - ends[i])
+        solved = [self.solved_states(i, rows[files == i] - ends[i])
                  for i in np.unique(files).tolist()]  # fmt: skip
-        if any(map(len, found)):
-            yield np.concatenate(found)
+        if any(map(len, solved)):
+            yield np.concatenate(solved)
 
 
 def drawn_rows(total: int, count: int, seed: int) -> Ints:
@@ -358,10 +358,10 @@ def drawn_rows(total: int, count: int, seed: int) -> Ints:
     rng = np.random.default_rng(seed)
     if 2 * count > total:
         return np.sort(rng.choice(total, count, replace=False))
-    found = np.unique(rng.integers(0, total, count))
-    while len(found) < count:  # those that came twice are drawn again
-        found = np.union1d(found, rng.integers(0, total, count - len(found)))
-    return found
+    rows = np.unique(rng.integers(0, total, count))
+    while len(rows) < count:  # those that came twice are drawn again
+        rows = np.union1d(rows, rng.integers(0, total, count - len(rows)))
+    return rows
 
 
 def by_group(files: Ints, groups: Ints, at: Ints, keys: NDArray[Any]) -> GroupRows:
@@ -419,11 +419,11 @@ class TierPart(Part):
         """As `Part.keys`; OVER where a state is over, less where it has no row. Of few states those
         that were worked out last are remembered: who holds them is asked first, then what."""
         states = np.ascontiguousarray(states, np.int64)
-        said = states.tobytes() if len(states) <= MEMORY else b""
-        if not said or self._last[0] != said:
+        content = states.tobytes() if len(states) <= MEMORY else b""
+        if not content or self._last[0] != content:
             numbers, rows = self.layout.locate(states)
-            found = np.where(numbers < 0, numbers + (OVER + 1), (numbers << KEY_SHIFT) + rows)
-            self._last = said, found
+            keys = np.where(numbers < 0, numbers + (OVER + 1), (numbers << KEY_SHIFT) + rows)
+            self._last = content, keys
         return self._last[1]
 
     def _files(self, keys: Ints) -> Ints:
@@ -451,17 +451,17 @@ class TierPart(Part):
         return self._payoffs(np.ascontiguousarray(states, np.int64), self.keys(states))
 
     def _payoffs(self, states: Ints, keys: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-        payoffs, found = np.zeros((len(states), self.game.players)), keys == OVER
-        if found.any():
-            payoffs[found] = final_payoffs(self.game, states[found])
-        swapped = self.layout.swapped(states) & ~found
+        payoffs, known = np.zeros((len(states), self.game.players)), keys == OVER
+        if known.any():
+            payoffs[known] = final_payoffs(self.game, states[known])
+        swapped = self.layout.swapped(states) & ~known
 
         def use(_: int, group: NDArray[Any], at: Ints, rows: Ints) -> None:
-            payoffs[at], found[at] = group[rows], True  # a part of decisions reads none
+            payoffs[at], known[at] = group[rows], True  # a part of decisions reads none
 
         self.read(keys, "payoffs", use)
         payoffs[swapped] = payoffs[swapped][:, ::-1]
-        return payoffs, found
+        return payoffs, known
 
     def _best(self, keys: Ints) -> NDArray[np.int16]:
         best = np.full(len(keys), -1, np.int16)
@@ -514,8 +514,8 @@ def once(game: Game, lookup: Lookup, states: Ints) -> tuple[Floats, NDArray[np.b
     numbers = numbering.enter(pack_all(game.strides, np.ascontiguousarray(states)))
     first = np.empty(numbering.count, np.int64)
     first[numbers[::-1]] = np.arange(len(states) - 1, -1, -1)
-    payoffs, found = lookup(states[first])
-    return payoffs[numbers], found[numbers]
+    payoffs, known = lookup(states[first])
+    return payoffs[numbers], known[numbers]
 
 
 def lookup_or_backup(
@@ -523,15 +523,15 @@ def lookup_or_backup(
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """As `lookup`, and also of states all of whose children it finds: one step of the rules over
     them, the earlier one of two actions that are closer than `tolerance`."""
-    payoffs, found = lookup(states)
-    missing = np.flatnonzero(~found)
+    payoffs, known = lookup(states)
+    missing = np.flatnonzero(~known)
     if len(missing):
         edges = expand(game, np.ascontiguousarray(np.asarray(states)[missing]))
-        below, there = lookup(edges.children)
-        fine = np.logical_and.reduceat(there, edges.first[:-1])
+        below, children_known = lookup(edges.children)
+        fine = np.logical_and.reduceat(children_known, edges.first[:-1])
         q = evaluate(edges, below)
         values = payoffs_of(edges.kinds, edges.actors, q, tolerance)
         payoffs[missing[fine]] = values[fine]
-        found = found.copy()
-        found[missing[fine]] = True
-    return payoffs, found
+        known = known.copy()
+        known[missing[fine]] = True
+    return payoffs, known

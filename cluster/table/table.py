@@ -234,7 +234,7 @@ class Table(Lookup):
 
         kind = choose_chart(self.game, name)
         self.check_chart(kind)
-        best = self.held_best if self.decisions_alone else None
+        best = self.known_best if self.decisions_alone else None
         request = ChartRequest(typed(fields), reachable, self.precision, best)
         return self.game.need(Charts).make(kind.name, self.probe_or_backup, request)
 
