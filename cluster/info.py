@@ -89,7 +89,7 @@ def boards() -> tuple[PackagedBoard, ...]:
 
 
 @cache
-def written_down() -> tuple[PackagedBoard, ...]:
+def packaged_episodes() -> tuple[PackagedBoard, ...]:
     """The games that are written down that the package brings, for ``luckbase advise --file``."""
     entries = []
     for name, path in episodes().items():

@@ -171,7 +171,7 @@ def refuse_decisions(store: str | None) -> None:
         raise OptionError(f"{option('store')}: a search stores payoffs; leave it out")
 
 
-def solved(board: Board, start: Any, options: SolveOptions) -> Solved:
+def solve_board(board: Board, start: Any, options: SolveOptions) -> Solved:
     """Solve what is missing: of the board's full table, or, where the board has none or `start` or
     `options` ask for a search, of what lies below some states. Raises as `luckbase.solve`."""
     from luckbase.cluster.run.options import Options
@@ -194,7 +194,7 @@ def solved(board: Board, start: Any, options: SolveOptions) -> Solved:
     return solve_below(board, roots_of(game, start), **options)
 
 
-def opened(board_or_path: Any, results: Path, options: Mapping[str, object]) -> StoredTable:
+def open_by_name(board_or_path: Any, results: Path, options: Mapping[str, object]) -> StoredTable:
     """The table in a directory, or that of a board; open.
 
     Raises MissingTableError, which names the command to run, and as `find_table`.
@@ -247,7 +247,7 @@ def following(
     return Following(game, Prices(game, results, max_states, solve), root)
 
 
-def replayed(
+def replay_file(
     file: str | os.PathLike[str], board: Board | str | os.PathLike[str] | None,
     options: Mapping[str, object], skip: int, max_states: int, results: Path,
 ) -> Episode:  # fmt: skip
@@ -305,7 +305,7 @@ def playing(
 
 def new_play(game: Game, start: Any, results: Path, max_states: int, how: PlayOptions) -> Play:
     """A person's game on a board, priced by what can be had soonest; the play closes what is opened
-    for it. Raises as `soonest` and
+    for it. Raises as `table_for_play` and
     `cluster.play.game.begin`."""
     from luckbase.cluster.play.game import begin
     from luckbase.solver.search.expand import expand
@@ -314,7 +314,7 @@ def new_play(game: Game, start: Any, results: Path, max_states: int, how: PlayOp
     with ExitStack() as tables:
 
         def priced(game: Game, root: Ints) -> Table:
-            table = soonest(game, root, results, max_states, named, on_note)
+            table = table_for_play(game, root, results, max_states, named, on_note)
             return tables.enter_context(table)
 
         by_name = tables.enter_context(tables_by_name(game.board, results))
@@ -331,7 +331,7 @@ def new_play(game: Game, start: Any, results: Path, max_states: int, how: PlayOp
         return play
 
 
-def soonest(
+def table_for_play(
     game: Game, root: Ints, results: Path, max_states: int, file: str = "BOARD",
     on_note: Callable[[str], None] = lambda text: None,
 ) -> Table:  # fmt: skip
@@ -362,7 +362,7 @@ def soonest(
             duration = sentences.duration(seconds)
             on_note(f"{bare.board.name}: solving it first, in memory: {duration}")
         return tiers_in_memory(layout)
-    return searched(bare, root, max_states, file)
+    return search_below(bare, root, max_states, file)
 
 
 def _stored(game: Game, roots: Ints, results: Path) -> StoredTable | None:
@@ -399,7 +399,7 @@ def _inside(layout: Layout[Any], root: Ints) -> bool:
     return all(layout.why_outside(child) is None for child in children)
 
 
-def searched(game: Game, root: Ints, max_states: int, file: str = "BOARD") -> Table:
+def search_below(game: Game, root: Ints, max_states: int, file: str = "BOARD") -> Table:
     """All that lies below a state (fields,), in memory. Raises SearchLimitError."""
     from luckbase.cluster.table.table import search_in_memory
     from luckbase.solver.search.explore import far_more_than

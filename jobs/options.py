@@ -168,7 +168,7 @@ def open_found(
 
     Raises StaleTableError instead where `strict`.
     """
-    from luckbase.cluster.inputs import opened as open_table
+    from luckbase.cluster.inputs import open_by_name as open_table
 
     opened = open_table(name, results, read_settings(settings))
     if opened.origin.stale:

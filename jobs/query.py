@@ -45,9 +45,9 @@ def boards(
 
     Every command takes their names, without a path. Games that are written down, for luckbase
     advise --file, are listed and copied as well."""
-    from luckbase.cluster.info import written_down
+    from luckbase.cluster.info import packaged_episodes
 
-    entries = [*luckbase.boards(), *written_down()]
+    entries = [*luckbase.boards(), *packaged_episodes()]
     if out is not None and copy is None:
         raise OptionError("--out: name the board to write too: --copy NAME")
     if copy is not None:
@@ -63,7 +63,7 @@ def boards(
             terminal.say(f"edit it, then: {sentences.program()} {then} {path}")
         return
     if as_json:
-        listed = {"boards": luckbase.boards(), "episodes": written_down()}
+        listed = {"boards": luckbase.boards(), "episodes": packaged_episodes()}
         terminal.print_json({name: [each.as_json() for each in of] for name, of in listed.items()})
         return
     for title, of_game in groupby(entries, lambda each: each.game_title):

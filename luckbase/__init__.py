@@ -216,10 +216,10 @@ def plan(
         if stores_decisions(read, store, payoffs_of):
             from luckbase.cluster.run import decisions
 
-            return decisions.planned(read, folder, workers, memory, payoffs_of)
-        from luckbase.cluster.run.tiers import planned
+            return decisions.plan_table(read, folder, workers, memory, payoffs_of)
+        from luckbase.cluster.run.tiers import plan_table
 
-        return planned(read, folder, workers, memory)
+        return plan_table(read, folder, workers, memory)
     from luckbase.cluster.search.plan import planned_search
     from luckbase.solver.search.expand import root_keys
 
@@ -239,9 +239,9 @@ def solve(
     full table is solved, or, where the board has none, what lies below the game's start. options:
     `SolveOptions`. Raises RequestError for what cannot be done, CorruptTableError.
     """
-    from luckbase.cluster.inputs import board_of, solved
+    from luckbase.cluster.inputs import board_of, solve_board
 
-    return solved(board_of(board), start, options)
+    return solve_board(board_of(board), start, options)
 
 
 def plan_all(
@@ -315,7 +315,7 @@ def open(
     )  # fmt: skip
     if in_memory:
         return inputs.in_memory(board_or_path, start, options)
-    return inputs.opened(board_or_path, _place(results), options)
+    return inputs.open_by_name(board_or_path, _place(results), options)
 
 
 def status(
@@ -352,11 +352,11 @@ def evaluate(  # noqa: PLR0913  # what the command has
     OptionError, SearchLimitError beyond `max_states`.
     """
     from luckbase.cluster.inputs import playing
-    from luckbase.cluster.play.evaluate import EvaluateOptions, evaluated
+    from luckbase.cluster.play.evaluate import EvaluateOptions, evaluate_agents
 
     options = EvaluateOptions(gain, moves, exact, facts, max_states, distribution)
     with playing(board, agents, start, results) as (game, root, opener):
-        return evaluated(game, root, agents, options, opener)
+        return evaluate_agents(game, root, agents, options, opener)
 
 
 def matrix(
@@ -384,10 +384,10 @@ def simulate(
     seed. agents, results: as of `evaluate`. States beyond `max_states` are expanded on the way.
     Raises OptionError."""
     from luckbase.cluster.inputs import playing
-    from luckbase.cluster.play.evaluate import simulated
+    from luckbase.cluster.play.evaluate import simulate_agents
 
     with playing(board, agents, start, results) as (game, root, opener):
-        return simulated(game, root, agents, games, seed, max_states, opener, distribution)
+        return simulate_agents(game, root, agents, games, seed, max_states, opener, distribution)
 
 
 def play(
@@ -447,9 +447,9 @@ def episode(
     decision with more states below has no price, and says how many. Raises BoardError, OptionError,
     StateError with the number of the line.
     """
-    from luckbase.cluster.inputs import replayed
+    from luckbase.cluster.inputs import replay_file
 
-    return replayed(file, board, options, skip, max_states, _place(results))
+    return replay_file(file, board, options, skip, max_states, _place(results))
 
 
 def graph(  # noqa: PLR0913  # what the command has
@@ -485,11 +485,11 @@ def report(
     table: open, or as `open` takes it. sample: rows that are verified; None for all, 0 for no
     verification. The file needs no network, and is below 2 MB. Raises as `open`; faults that are
     found stand in the report, and in `Report.verdict`."""
-    from luckbase.cluster.inputs import opened
+    from luckbase.cluster.inputs import open_by_name
     from luckbase.cluster.table.table import Table
     from luckbase.jobs.web.report import report_on
 
     if isinstance(table, Table):
         return report_on(table, sample, verify=sample != 0)
-    with opened(table, _place(results), options) as found:
+    with open_by_name(table, _place(results), options) as found:
         return report_on(found, sample, verify=sample != 0)

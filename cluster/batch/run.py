@@ -27,7 +27,7 @@ from luckbase.cluster.batch.requests import (
     relative_path,
     requests_for,
 )
-from luckbase.cluster.inputs import has_full_table, is_job, roots_of, solved, stores_decisions
+from luckbase.cluster.inputs import has_full_table, is_job, roots_of, solve_board, stores_decisions
 from luckbase.cluster.machine import free_disk
 from luckbase.cluster.run.driver import complete_ledger, memory_budget
 from luckbase.cluster.run.options import Options, SolveOptions
@@ -296,7 +296,7 @@ def _solve(request: BoardRequest, start: Any, options: Options) -> Outcome:
     if request.board is None:
         raise request.error or AssertionError("neither a board nor what is wrong with it")
     changed = tuple(find.changed_since(request.board, options.folder))
-    result = solved(request.board, start, cast(SolveOptions, dict(vars(options))))
+    result = solve_board(request.board, start, cast(SolveOptions, dict(vars(options))))
     state = "solved" if result.states or result.shards else "complete"
     return Outcome(request, state, result, changed=changed)
 

@@ -130,7 +130,7 @@ class Evaluated(Result):
     facts: IfAny[Facts] = None
 
 
-def evaluated(
+def evaluate_agents(
     game: Game, root: Ints | Starts, agents: str | Sequence[AgentLike], options: EvaluateOptions,
     opener: Opener = no_tables,
 ) -> Evaluated:  # fmt: skip
@@ -294,7 +294,7 @@ class Simulated(Result):
     starts: IfAny[float] = None
 
 
-def simulated(
+def simulate_agents(
     game: Game, root: Ints | Starts, agents: str | Sequence[AgentLike], games: int, seed: int = 0,
     max_states: int = MAX_STATES, opener: Opener = no_tables, spread: bool = False,
 ) -> Simulated:  # fmt: skip

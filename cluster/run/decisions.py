@@ -190,7 +190,7 @@ def _paid_tiers(layout: DecisionLayout[Any], payoffs_of: str | None) -> set[Any]
     return paid
 
 
-def planned(
+def plan_table(
     board: Board, results: Path, workers: int | None = None, memory: int | None = None,
     payoffs_of: str | None = None,
 ) -> full.Planned:  # fmt: skip

@@ -268,7 +268,7 @@ class Planned(Result):
         check_room(self.plan, self.budget, self.table, self.smaller, todo, self.workers)
 
 
-def planned(
+def plan_table(
     board: Board, results: Path, workers: int | None = None, memory: int | None = None
 ) -> Planned:
     """The plan of a board's full table. Raises BoardError, OptionError where it has none."""

@@ -149,7 +149,7 @@ class SealedBlocks(SealedFile):
         """Nothing is open."""
 
 
-def opened(storage: Storage, where: Path, entry: FileEntry) -> SealedFile:
+def open_blocks(storage: Storage, where: Path, entry: FileEntry) -> SealedFile:
     """A file of a table, whatever is in it."""
     kind = SealedBlocks if entry.part == DECISIONS else SealedFile
     return kind(storage, where, entry)

@@ -379,10 +379,10 @@ def _why_wrong(
 ) -> str | None:
     """Why the bytes of a file are not as they were written; None where they are, to the last.
     checked: row groups that were read before."""
-    from luckbase.cluster.table.decisions import opened  # brings pyarrow
+    from luckbase.cluster.table.decisions import open_blocks  # brings pyarrow
 
     try:
-        with closing(opened(storage, where, entry)) as file:
+        with closing(open_blocks(storage, where, entry)) as file:
             for group in file.ahead(sorted({*range(file.groups)} - checked)):
                 file.check(group)
     except CorruptTableError as error:

@@ -477,10 +477,10 @@ class RowGroups:
     def file(self, i: int) -> SealedFile:
         """The open file number i."""
         if i not in self._files:
-            self._files[i] = self.opened(self.entries[i])
+            self._files[i] = self.open_file(self.entries[i])
         return self._files[i]
 
-    def opened(self, entry: FileEntry) -> SealedFile:
+    def open_file(self, entry: FileEntry) -> SealedFile:
         """A file, by its footer where that was read already."""
         return self.sealed(self.storage, self.where, entry, raw=self.footers.get(entry.name))
 
@@ -492,7 +492,7 @@ class RowGroups:
             self._make_room()
             yield self.file(self.entries.index(entry))
         else:
-            with closing(self.opened(entry)) as file:
+            with closing(self.open_file(entry)) as file:
                 yield file
 
     def _make_room(self) -> None:
@@ -511,7 +511,7 @@ class RowGroups:
         self._make_room()
 
         def fetch(i: int) -> None:
-            file = self._files.get(i) or self.opened(self.entries[i])
+            file = self._files.get(i) or self.open_file(self.entries[i])
             self._files[i] = file
             file.fetch(by_file[i])
 

@@ -10,8 +10,8 @@ the table the payoffs of all of them at once; the answer to the state itself is 
     [('roll', 0.0, 6), ('hold', 0.3256, 1)]
 
 Where no payoffs are stored, everybody does what is stored, from a state on: that is followed to
-where payoffs are stored or the game is over, exactly (`followed`), or played many times (`played`).
-No action is searched for.
+where payoffs are stored or the game is over, exactly (`follow_decisions`), or played many times
+(`play_games`). No action is searched for.
 """
 
 from __future__ import annotations
@@ -329,7 +329,7 @@ BYTES_AN_EDGE = 130
 """Of memory, while decisions are followed: 71 a state's edge that is kept, as much on the way."""
 
 
-def followed(
+def follow_decisions(
     table: Lookup, state: State, max_states: int, on_states: Callable[[int], None]
 ) -> Answer:
     """The payoffs of every action at a state that the table holds, if what is stored is done from
@@ -367,7 +367,7 @@ def followed(
     return replace(answer, given=stored.given)
 
 
-def played(table: Lookup, state: State, games: int, seed: int) -> Answer:
+def play_games(table: Lookup, state: State, games: int, seed: int) -> Answer:
     """The mean payoffs of every action over so many games each, everybody doing what is stored from
     there on; `error` is the largest of their standard errors. What is best is as stored."""
     from luckbase.solver.policy.evaluate import Starts, simulate_on_the_way

@@ -122,17 +122,17 @@ class Table(Lookup):
         on_states: Callable[[int], None] = lambda states: None,
     ) -> Answer:  # fmt: skip
         """The answer to a state from what the stored decisions lead to, exactly, down to payoffs
-        that are stored (`cluster.table.moves.followed`). Raises StateError, SearchLimitError."""
-        from luckbase.cluster.table.moves import followed
+        that are stored (`moves.follow_decisions`). Raises StateError, SearchLimitError."""
+        from luckbase.cluster.table.moves import follow_decisions
 
-        return followed(self, state, max_states, on_states)
+        return follow_decisions(self, state, max_states, on_states)
 
     def simulate(self, state: State, games: int = 100_000, seed: int = 0) -> Answer:
         """The same by so many games of each action, its `error` the standard error
-        (`cluster.table.moves.played`). Raises StateError."""
-        from luckbase.cluster.table.moves import played
+        (`cluster.table.moves.play_games`). Raises StateError."""
+        from luckbase.cluster.table.moves import play_games
 
-        return played(self, state, games, seed)
+        return play_games(self, state, games, seed)
 
     def values(
         self, frame: Any, *, best: bool = False, margin: bool = False, toss_up: bool = False,

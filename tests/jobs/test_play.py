@@ -14,7 +14,7 @@ import pytest
 import luckbase
 import tests.games.climb  # noqa: F401  (registers the game)
 from luckbase import solver
-from luckbase.cluster.inputs import searched, soonest
+from luckbase.cluster.inputs import search_below, table_for_play
 from luckbase.cluster.play.agents import opponents
 from luckbase.cluster.play.game import Draw, Play, Seat, read_answer
 from luckbase.cluster.table.moves import changed
@@ -42,7 +42,7 @@ Command = Callable[..., tuple[int, str, str]]
 
 
 def worth_of(game: Game, root: np.ndarray) -> Table:
-    return soonest(game, root, Path("nowhere"), 1_000_000)
+    return table_for_play(game, root, Path("nowhere"), 1_000_000)
 
 
 def seats_of(game: Game, person: int, against: str | None = None) -> list[Seat]:
@@ -168,7 +168,7 @@ def test_tiers_and_search_say_the_same() -> None:
     game = solver.load_game(solver.load_board(ROUNDS, rounds=2, cut=40))
     root = game.start()
     assert root is not None
-    tiers, search = worth_of(game, root), searched(game, root, 1_000_000)
+    tiers, search = worth_of(game, root), search_below(game, root, 1_000_000)
     assert game.cut_error > 0.1  # which both make: numbers above 40 count as 40
     assert tiers.error > game.cut_error and search.error == game.cut_error + 1e-12
     for words in (
@@ -194,7 +194,7 @@ def test_a_table_of_this_very_board_is_asked_and_no_other(
     ):  # fmt: skip
         game = solver.load_game(solver.load_board(TINY, **options))
         root = game.parse({"scores": "0,1000,500", "earned": spins})
-        with soonest(game, root, tmp_path, 1_000_000) as table:
+        with table_for_play(game, root, tmp_path, 1_000_000) as table:
             found.append(table.error > 1e-12)
             search = worth_of(game, root).action_values
             edges = expand(game, root.reshape(1, -1))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from luckbase import solver
-from luckbase.cluster.inputs import searched, soonest
+from luckbase.cluster.inputs import search_below, table_for_play
 from luckbase.cluster.play.game import Play, Question, matrix_game_of, read_answer
 from luckbase.cluster.table import table as tables
 from luckbase.cluster.table.table import StoredTable
@@ -165,12 +165,12 @@ def test_a_table_tiers_and_a_search_say_the_same(
     ):
         root = game.parse(words)
         edges = _edges(game, root)
-        with soonest(game, root, tmp_path, 1_000) as table:
+        with table_for_play(game, root, tmp_path, 1_000) as table:
             assert isinstance(table, StoredTable)
             found = [table.action_values(edges).values]
         bare = plain(game)
         simple = simplify(bare, root[None])[0]
-        search = searched(bare, simple, 1_000_000)
+        search = search_below(bare, simple, 1_000_000)
         found += [one.action_values(edges).values for one in (worth_of(game, root), search)]
         assert found[1] == pytest.approx(found[0], abs=1e-9)
         assert found[2] == pytest.approx(found[0], abs=1e-9)

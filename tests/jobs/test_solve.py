@@ -227,7 +227,7 @@ def test_an_interrupt_says_how_far_it_came_and_how_to_go_on(
             raise KeyboardInterrupt
         return true(board, *given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(batch, "solved", stops)
+    monkeypatch.setattr(batch, "solve_board", stops)
     code, out, err = command("solve", "b")
     assert code == 130 and len(out.splitlines()) == 1
     assert "3 boards: 1 solved in" in err and "; b/2.toml was stopped, 1 not begun" in err

@@ -149,7 +149,7 @@ def test_what_a_board_raises_that_nobody_thought_of_stops_no_other(
             raise ZeroDivisionError("of a game of one's own")
         return true(board, *given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(run, "solved", fails)
+    monkeypatch.setattr(run, "solve_board", fails)
     seen: list[str] = []
     done = luckbase.solve_all(
         *files, results=tmp_path / "results", on_outcome=lambda one: seen.append(one.state)

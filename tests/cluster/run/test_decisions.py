@@ -20,7 +20,7 @@ import pytest
 from numpy.typing import NDArray
 
 import luckbase
-from luckbase.cluster.inputs import searched
+from luckbase.cluster.inputs import search_below
 from luckbase.cluster.play.advise import in_words
 from luckbase.cluster.run import decisions
 from luckbase.cluster.run.decisions import make_plan
@@ -150,7 +150,7 @@ def searches_agree(table: StoredTable, wanted: int, most: int) -> None:
         state = decided.layout.states_at(tier, np.array([row]))[0]
         words = table.game.describe(state)
         try:
-            with searched(table.game, state, most) as found:
+            with search_below(table.game, state, most) as found:
                 assert found.ask(words).best == table.ask(words).best, words
         except SearchLimitError:
             continue

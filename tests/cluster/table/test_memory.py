@@ -11,7 +11,7 @@ import pytest
 import luckbase
 from luckbase import cluster, solver
 from luckbase.cluster import inputs
-from luckbase.cluster.inputs import soonest
+from luckbase.cluster.inputs import table_for_play
 from luckbase.cluster.table import table as tables
 from luckbase.cluster.table.table import tiers_in_memory
 from luckbase.solver.dense import InMemory
@@ -56,7 +56,7 @@ def test_every_state_of_goofspiel_is_worth_what_the_search_says_to_either_seat(
     if source == "search":
         monkeypatch.setattr(inputs, "MAX_ROWS", 0)
     states = graph.states(np.arange(graph.count))
-    with soonest(game, game.needed_start(), tmp_path, 10**6) as found:
+    with table_for_play(game, game.needed_start(), tmp_path, 10**6) as found:
         assert found.lookup_or_backup(states)[0] == pytest.approx(graph.values, abs=1e-9)
 
 
@@ -98,7 +98,7 @@ def test_a_searchs_worth_is_as_good_as_its_cycles_were_solved(
         over(1.0),
         players=1,
     )
-    found = soonest(game, game.needed_start(), Path("nowhere"), 100)
+    found = table_for_play(game, game.needed_start(), Path("nowhere"), 100)
     assert 0 < 1 - found.probe(np.array([[0]]))[0, 0] <= found.error < 1e-3
 
 
