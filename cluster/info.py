@@ -214,12 +214,12 @@ def board_in(ledger: Ledger) -> Board:
     """The board of a table: of its file, where that still says the same; else as the ledger holds
     it."""
     goal = ledger.origin
-    kept = ledger.board({} if goal is None or ledger.furthest is None else ledger.furthest.reach)
+    stored = ledger.board({} if goal is None or ledger.furthest is None else ledger.furthest.reach)
     if goal is not None and goal.board_file:
         with suppress(LuckbaseError):
-            read = read_board(Path(goal.board_file), goal.settings)
-            return read if canonical(read) == canonical(kept) else kept
-    return kept
+            current = read_board(Path(goal.board_file), goal.settings)
+            return current if canonical(current) == canonical(stored) else stored
+    return stored
 
 
 def _about(path: Path, ledger: Ledger, game: Game, results: Path) -> TableAbout:

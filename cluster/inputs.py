@@ -176,19 +176,19 @@ def solve_board(board: Board, start: Any, options: SolveOptions) -> Solved:
     `options` ask for a search, of what lies below some states. Raises as `luckbase.solve`."""
     from luckbase.cluster.run.options import Options
 
-    read, game = Options(**options), load_game(board)
-    if start is None and not read.searches and has_full_table(game, read.on_note):
-        if stores_decisions(board, read.store, read.payoffs_of):
+    opts, game = Options(**options), load_game(board)
+    if start is None and not opts.searches and has_full_table(game, opts.on_note):
+        if stores_decisions(board, opts.store, opts.payoffs_of):
             from luckbase.cluster.run import decisions
 
             return decisions.solve(board, **options)
         from luckbase.cluster.run.tiers import solve
 
         return solve(board, **options)
-    refuse_decisions(read.store)
-    if read.using is not None:
+    refuse_decisions(opts.store)
+    if opts.using is not None:
         options = options.copy()
-        options["using"] = table_used(read.using, board, read.folder)
+        options["using"] = table_used(opts.using, board, opts.folder)
     from luckbase.cluster.search.solve import solve_below
 
     return solve_below(board, roots_of(game, start), **options)

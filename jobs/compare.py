@@ -218,13 +218,13 @@ def _print(payoff_name: str, result: Evaluated) -> None:
     cost = "costs" if result.costly == 1 else "cost"
     decisions = f"{sentences.many(result.costly, 'decision')} {cost} something"
     print(f"{decisions}, {result.loss:.3e} a play in all")
-    listed = [
+    moves = [
         (sentences.fields(move.state), str(move.player), f"{move.reach:.3e}", f"{move.regret:.3e}")
         for move in result.moves or ()
     ]
-    if listed:
+    if moves:
         heads = ["the costliest", "player", "reached", "costs"]
-        terminal.print_table("", heads, listed, sys.stdout)
+        terminal.print_table("", heads, moves, sys.stdout)
 
 
 def _print_counts(counts: Sequence[Count] | None) -> None:

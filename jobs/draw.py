@@ -59,12 +59,12 @@ def chart(
     if listed:
         _print_kinds(game.board.name, kinds, as_json)
         return
-    with options.open_found(table, results, settings, strict) as opened:
-        kind = choose_chart(opened.game, what)
-        opened.check_chart(kind)
-        suffix = _suffix(kind, opened.game.need(Charts).kinds, as_csv, out)
-        drawn = opened.chart(kind.name, options.read_fields(fields or []), reachable=reachable)
-        origin = opened.origin
+    with options.open_found(table, results, settings, strict) as source:
+        kind = choose_chart(source.game, what)
+        source.check_chart(kind)
+        suffix = _suffix(kind, source.game.need(Charts).kinds, as_csv, out)
+        drawn = source.chart(kind.name, options.read_fields(fields or []), reachable=reachable)
+        origin = source.origin
     if not as_json:
         note = drawn.note if isinstance(drawn, Listing) else ""
         terminal.say("\n".join(filter(None, [note, f"from {origin}"])))
@@ -83,8 +83,8 @@ def _game_of(table: str, settings: list[str] | None) -> Game:
 
     if not options.is_folder(table):
         return load_game(options.board_of(table, settings))
-    with luckbase.open(table) as opened:
-        return opened.game
+    with luckbase.open(table) as source:
+        return source.game
 
 
 def _print_kinds(board: str, kinds: Sequence[Kind], as_json: bool) -> None:
@@ -219,8 +219,8 @@ def report(
         raise OptionError(f"--out: {out}: end it in .html")
     if not where.parent.is_dir():
         raise OptionError(f"--out: {where.parent} is not a folder; make it first")
-    with options.open_found(table, results, settings, strict) as opened:
-        page, origin = luckbase.report(opened, rows), opened.origin
+    with options.open_found(table, results, settings, strict) as source:
+        page, origin = luckbase.report(source, rows), source.origin
     verdict = "not verified"
     if page.verdict is not None and page.verdict.ok:
         residuals = page.verdict.residuals

@@ -170,14 +170,14 @@ def open_found(
     """
     from luckbase.cluster.inputs import open_by_name as open_table
 
-    opened = open_table(name, results, read_settings(settings))
-    if opened.origin.stale:
-        warning = f"{name}: this table is stale: {'; '.join(opened.origin.stale[:3])}"
+    table = open_table(name, results, read_settings(settings))
+    if table.origin.stale:
+        warning = f"{name}: this table is stale: {'; '.join(table.origin.stale[:3])}"
         if strict:
-            opened.close()
+            table.close()
             raise StaleTableError(warning)
         terminal.say(f"luckbase: {warning}")
-    return opened
+    return table
 
 
 def say_unfinished(name: str, table: StoredTable) -> None:

@@ -63,8 +63,8 @@ def boards(
             terminal.say(f"edit it, then: {sentences.program()} {then} {path}")
         return
     if as_json:
-        listed = {"boards": luckbase.boards(), "episodes": packaged_episodes()}
-        terminal.print_json({name: [each.as_json() for each in of] for name, of in listed.items()})
+        by_kind = {"boards": luckbase.boards(), "episodes": packaged_episodes()}
+        terminal.print_json({name: [each.as_json() for each in of] for name, of in by_kind.items()})
         return
     for title, of_game in groupby(entries, lambda each: each.game_title):
         print(title)
@@ -247,25 +247,25 @@ def query(
     if batch is not None and (payoffs or games is not None):
         name = "payoffs" if payoffs else "games"
         raise OptionError(f"--{name}: is of one state; leave it out, or give a state for --batch")
-    with options.open_found(table, results, settings, strict) as opened, in_python(batch is None):
+    with options.open_found(table, results, settings, strict) as source, in_python(batch is None):
         if batch is not None:
-            alone = opened.decisions_alone
+            alone = source.decisions_alone
             columns = {"best": best or alone, "toss_up": best and not alone, "actions": actions}
-            _answer_batch(opened, batch, out, None if as_json else columns)
-            terminal.say(f"answered by {opened.origin}")
+            _answer_batch(source, batch, out, None if as_json else columns)
+            terminal.say(f"answered by {source.origin}")
             return
         state = options.read_fields(fields or [])
-        if opened.decisions_alone:
-            _print_decision(opened, state, payoffs, games, max_states, as_json)
+        if source.decisions_alone:
+            _print_decision(source, state, payoffs, games, max_states, as_json)
             return
         if games is not None:
             raise OptionError(f"--games {games}: this table has the exact payoffs; leave it out")
         from luckbase.cluster.table.why import explain
 
-        progress = terminal.search_progress(opened, state, max_states)
-        result, claims = explain(opened, state, max_states, progress)
+        progress = terminal.search_progress(source, state, max_states)
+        result, claims = explain(source, state, max_states, progress)
         reasons = list(map(str, claims))
-        name, defaults = opened.game.payoff_name, opened.game.fields.left_out(state)
+        name, defaults = source.game.payoff_name, source.game.fields.left_out(state)
     if as_json:
         terminal.print_json(result.answer, {"why": reasons})
         return
@@ -306,11 +306,11 @@ def _answer_batch(table: Table, batch: str, out: str, columns: dict[str, bool] |
     target = None if out == "-" else format_of(out)
     if columns is None and target not in (None, "jsonl"):
         raise OptionError(f"--json: writes JSON lines, and --out {out} says another format")
-    kind, read = read_rows(batch)
+    kind, frame = read_rows(batch)
     if columns is None:
-        write_lines((json.dumps(answer.as_json()) for answer in table.ask_all(read)), out)
+        write_lines((json.dumps(answer.as_json()) for answer in table.ask_all(frame)), out)
     else:
-        write_rows(table.values(read, solve_id=True, **columns), out, target or kind)
+        write_rows(table.values(frame, solve_id=True, **columns), out, target or kind)
 
 
 def _print(answer: Answer, payoff_name: str, reasons: list[str]) -> None:
@@ -368,19 +368,19 @@ def export(
     writes NAME.tra, NAME.lab and NAME.rew, for model checkers."""
     if as_json and out == "-" and format != "delta":
         raise OptionError("--json: says what was written to a file; give --out FILE")
-    chosen = None
+    names = None
     if columns is not None:
-        chosen = [name.strip() for name in columns.split(",") if name.strip()]
+        names = [name.strip() for name in columns.split(",") if name.strip()]
     with (
-        options.open_found(table, results, settings, strict) as opened,
+        options.open_found(table, results, settings, strict) as source,
         terminal.rows_progress("export") as on_rows,
     ):
-        options.say_unfinished(table, opened)
-        done = opened.export(
-            out, where or None, columns=chosen, actions=not no_actions, format=format,
+        options.say_unfinished(table, source)
+        done = source.export(
+            out, where or None, columns=names, actions=not no_actions, format=format,
             on_rows=on_rows,
         )  # fmt: skip
-        origin, left = opened.origin, opened.unfinished()
+        origin, left = source.origin, source.unfinished()
     if as_json:
         terminal.print_json(origin, {"unfinished": left}, done)
         return

@@ -258,10 +258,10 @@ def _say_tiers(solved: SolvedTiers) -> None:
     say(f"{ledger.head.board}: {sentences.counted(solved.rows, 'state')} in {files}")
     if solved.kept:
         again = f", solved again {count(solved.again)} ({solved.again_seconds:.1f} s)"
-        read = f", read back {count(solved.read)}"
+        back = f", read back {count(solved.read)}"
         say(
             f"  grown        kept {count(solved.kept)}{again * bool(solved.again)}"
-            f"{read * bool(solved.read)}, new {count(solved.states)}"
+            f"{back * bool(solved.read)}, new {count(solved.states)}"
         )
     compiled = solved.compile_seconds
     _say_time(
@@ -286,15 +286,15 @@ def _opening_questions(solved: Solved, path: Path) -> None:
     from luckbase.cluster.table.find import action_names, opening_answers
     from luckbase.cluster.table.table import open_table
 
-    with open_table(solved.table, named_by_board=True) as opened, in_python(beside=True):
-        answers = opening_answers(opened)
+    with open_table(solved.table, named_by_board=True) as source, in_python(beside=True):
+        answers = opening_answers(source)
     if not answers:
         return
     names = action_names(answers)
     rows = [(q.title, sentences.fields(q.state), *map(q.payoff_of, names), q.best) for q in answers]
     say()
     heads = ("the player up is" if names else "", "state", *names, "best")
-    what = f", and the {opened.game.payoff_name} of who acts" if names else ""
+    what = f", and the {source.game.payoff_name} of who acts" if names else ""
     terminal.print_table(f"A few questions{what}:", heads, rows, sys.stderr)
     question = sentences.fields(answers[0].state)
     table = shlex.quote(terminal.shown(solved.table))

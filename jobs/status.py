@@ -141,12 +141,12 @@ def verify(
     """
     rows = options.read_sample(sample, every)
     with (
-        options.open_found(table, results, settings) as opened,
+        options.open_found(table, results, settings) as source,
         terminal.rows_progress("verify") as on_rows,
     ):
-        verdict = opened.verify(rows, seed, on_rows)
-        ledger, precision = opened.ledger, opened.precision
-        origin, where = opened.origin, opened.where
+        verdict = source.verify(rows, seed, on_rows)
+        ledger, precision = source.ledger, source.precision
+        origin, where = source.origin, source.where
     if as_json:
         terminal.print_json(origin, {"table": str(where)}, verdict)
         return 0 if verdict.ok else 1
@@ -197,19 +197,19 @@ def publish(
     if (to is None) == (site is None):
         raise OptionError("publish: expected one place: a URI, or --site DIR")
     with (
-        options.open_found(table, results, settings) as opened,
+        options.open_found(table, results, settings) as source,
         terminal.rows_progress("publish") as on_rows,
     ):
         if site is not None:
             need("publish --site", "starlette", extra="web")
             from luckbase.jobs.web.site import write_site
 
-            page = write_site(opened, Path(site), on_rows)
+            page = write_site(source, Path(site), on_rows)
             result: Site | Published = page
             offline = "kept by a browser for use" if page.offline else "too large to be kept"
             more = f", {offline} offline"
         else:
-            result = copied = opened.publish(str(to), on_rows)
+            result = copied = source.publish(str(to), on_rows)
             existing = copied.files - copied.copied
             more = f", {existing} of them there before" * bool(existing)
     if as_json:

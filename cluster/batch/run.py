@@ -94,11 +94,11 @@ def plan_boards(requests: Sequence[BoardRequest], start: Any, options: Options) 
     return sorted(planned, key=place)
 
 
-def disk_shortages(planned: Sequence[Due]) -> list[str]:
+def disk_shortages(dues: Sequence[Due]) -> list[str]:
     """A sentence for each disk that has room for every board alone, and not for all of them."""
     needed: dict[int, int] = {}
     free: dict[int, tuple[Path, int]] = {}
-    for due in planned:
+    for due in dues:
         if due.table is not None and due.error is None:
             probe, room = free_disk(due.table)
             disk = probe.stat().st_dev
@@ -160,8 +160,8 @@ def _plan_full_table(
     names = sorted(name for name in plan.names if name.startswith(f"{part}/"))
     state, why, whole = _state(game, table, options, names, part)
     have = files if options.force else files | whole
-    left = set(names) - have
-    todo = [i for i, of_shard in enumerate(plan.files) if left.intersection(of_shard)]
+    missing = set(names) - have
+    todo = [i for i, of_shard in enumerate(plan.files) if missing.intersection(of_shard)]
     files |= {*names, *have}
     if not todo and not (first and state == "damaged"):  # what reaches less far is in it
         why = () if first else ("as another board of this night",)
@@ -210,18 +210,18 @@ def _plan_search(request: BoardRequest, game: Game, start: Any, options: Options
     table = table_directory(options.folder, game)
     if not options.force and complete_ledger(game, table, part, goal) is not None:
         return Due(request, "complete", (), table)
-    planned = planned_search(game, keys, options.folder, options.workers)
-    planned.check()
+    plan = planned_search(game, keys, options.folder, options.workers)
+    plan.check()
     state, why = "missing", ["nothing below its start yet" if start is None else "nothing below it"]
     if options.force:
         state, why = "again", [f"{option('force')}: all of it again"]
     elif changed := find.changed_since(game.board, options.folder):
         state, why = "stale", [*sentences.some(4, changed)]
-    if planned.at_least:
+    if plan.at_least:
         why.append("maybe many times as many states")
     return Due(
-        request, state, tuple(why), table, planned.states, planned.table_bytes, planned.seconds,
-        about=not planned.exact,
+        request, state, tuple(why), table, plan.states, plan.table_bytes, plan.seconds,
+        about=not plan.exact,
     )  # fmt: skip
 
 

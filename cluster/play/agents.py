@@ -263,8 +263,8 @@ class _Reader:
                 otherwise = self._otherwise(fields)
                 continue
             if len(fields) != len(head):
-                right = f"expected {len(head)}: {', '.join(head)}"
-                raise self.fault(f"{many(len(fields), 'field')}; {right}")
+                hint = f"expected {len(head)}: {', '.join(head)}"
+                raise self.fault(f"{many(len(fields), 'field')}; {hint}")
             cells = dict(zip(head, fields, strict=True))
             spans.append([self._span(name, cells[name]) for name in names])
             of = self._count(OF, cells[OF], 1, "times")
@@ -296,8 +296,8 @@ class _Reader:
         match = _SPAN.fullmatch(word)
         low, dots, high = match.groups("") if match else ("", "", "")
         if not (low or high) or not (dots or low == word):
-            right = "write a number or a span: 500, 500..2500, ..0, 500.."
-            raise self.fault(f"{name}: {show(word)} is neither a number nor a span; {right}")
+            hint = "write a number or a span: 500, 500..2500, ..0, 500.."
+            raise self.fault(f"{name}: {show(word)} is neither a number nor a span; {hint}")
         ends = int(low or -FAR), int(high or (FAR if dots else low))
         if ends[0] > ends[1]:
             raise self.fault(f"{name}: {show(word)} ends before it begins; write the lesser first")

@@ -220,8 +220,8 @@ def _quick(game: Game, agents: list[AgentLike], facts: bool) -> Evaluated | None
             error = f"{option('facts')}: {game.board.game} has none on these agents; leave it out"
             raise OptionError(error)
         return None
-    listed = tuple(forms.facts(names)) if facts else None
-    return Evaluated(origin_of(game), tuple(names), tuple(value), facts=listed)
+    facts_of = tuple(forms.facts(names)) if facts else None
+    return Evaluated(origin_of(game), tuple(names), tuple(value), facts=facts_of)
 
 
 def _fraction(game: Game, name: str, root: Starts) -> str:

@@ -115,14 +115,14 @@ def matrix_game_of(game: Game, state: Ints, edges: Expanded, table: Lookup) -> M
     q = table.action_values(edges)
     rows, columns = np.unique(q.actions // JOINT), np.unique(q.actions % JOINT)
     game_of_pairs = np.ascontiguousarray(q.values[:, 0].reshape(len(rows), len(columns)))
-    total, solved = float(q.values[0].sum()), matrix_game.solve(game_of_pairs[None])
-    x, y = solved.row_strategies[0], solved.column_strategies[0]
-    value, named = float(solved.values[0]), typed(game.describe(state))
+    total, solution = float(q.values[0].sum()), matrix_game.solve(game_of_pairs[None])
+    x, y = solution.row_strategies[0], solution.column_strategies[0]
+    value, state_words = float(solution.values[0]), typed(game.describe(state))
     names = game.own(View).choice_names
     return MatrixGameState(
-        (names(named, 0, len(x)), names(named, 1, len(y))),
+        (names(state_words, 0, len(x)), names(state_words, 1, len(y))),
         (rows, columns), (x, y), (game_of_pairs @ y, total - x @ game_of_pairs),
-        (value, total - value), float(solved.gaps[0]),
+        (value, total - value), float(solution.gaps[0]),
     )  # fmt: skip
 
 
@@ -226,13 +226,13 @@ class Play:
                 yield f"{who} up: {sentences.fields(self.shown)}"
                 last = up
             actions = np.array(list(dict.fromkeys(self.edges.actions.tolist())))
-            taken: int | None = 0
+            pick: int | None = 0
             if self.edges.kinds[0] == DECISION and len(actions) > 1:
-                taken = (yield from self._ask()) if up == self.person else self._decide(up, actions)
-            if taken is None:
+                pick = (yield from self._ask()) if up == self.person else self._decide(up, actions)
+            if pick is None:
                 yield LEFT
                 return
-            yield self._take(int(actions[taken]))
+            yield self._take(int(actions[pick]))
         self.returns += self.edges.rewards[0]
         self.over = True
         at = "" if self.game.simultaneous else f": {sentences.fields(self.shown)}"
@@ -259,10 +259,10 @@ class Play:
         """Go where chance leads after an action; what that paid, float64 (players,)."""
         edges = np.flatnonzero(self.edges.actions == action)
         edge = edges[self.draw(self.edges.weights[edges])]
-        paid: Floats = self.edges.rewards[edge]
-        self.returns += paid
+        rewards: Floats = self.edges.rewards[edge]
+        self.returns += rewards
         self._expand(self.edges.children[edge])
-        return paid
+        return rewards
 
     def _decide(self, up: int, actions: Ints) -> int:
         """What an opponent takes, an index into `actions`."""
@@ -276,27 +276,27 @@ class Play:
         if they leave."""
         names, offers, at_once = self.names, self.offers(), self.matrix_game
         numbered = names if at_once else [f"{i + 1} {name}" for i, name in enumerate(names)]
-        hints, taken = self._hints(offers), None
+        hints, pick = self._hints(offers), None
         if self.hints:
             yield from hints
-        while taken is None:
+        while pick is None:
             answer = yield Question(f"{', '.join(numbered)}? ")
             if answer is None or (answer.strip().lower() in ("q", "quit")):
                 return None
             if answer.strip() == "?":
                 yield from hints
                 continue
-            taken = read_answer(names, answer, at_once=at_once is not None)
-            if taken is None:
+            pick = read_answer(names, answer, at_once=at_once is not None)
+            if pick is None:
                 yield f"'{answer.strip()[:30]}' is not one of these; write {self.help}"
-        best, cost = taken, offers[taken].cost
+        best, cost = pick, offers[pick].cost
         if cost and at_once is not None:
             best = int(np.argmax(at_once.lotteries[self.person]))
         elif cost:
             q = self.table.action_values(self.edges)
             best = choose(q.values, self.person, self.slack)
-        self.decisions.append(Decision(self.shown, names[taken], names[best], cost))
-        return taken
+        self.decisions.append(Decision(self.shown, names[pick], names[best], cost))
+        return pick
 
     def _hints(self, offers: Sequence[Offer]) -> list[str]:
         """What each choice is worth and costs; where both choose at once its chance."""
@@ -329,19 +329,19 @@ class Play:
         me, opponent = self.person, 1 - self.person
         names, rival = at.names[me], self.seats[opponent]
         yield f"you and {rival.name} choose at once: {sentences.fields(self.shown)}"
-        taken = (yield from self._ask()) if len(names) > 1 else 0
-        if taken is None:
+        pick = (yield from self._ask()) if len(names) > 1 else 0
+        if pick is None:
             return False
         lottery = at.lotteries[opponent]
         if rival.decide is not None:
             inputs = self.state.reshape(1, -1), [at.actions[opponent]]
             lottery = rival.decide(self.game, opponent, *inputs)[0]
         reply = self.draw(lottery) if len(lottery) > 1 else 0
-        pair = (taken, reply) if me == 0 else (reply, taken)
-        paid = float(self._step(int(at.actions[0][pair[0]] * JOINT + at.actions[1][pair[1]]))[me])
-        gets = f"; you {'lose' if paid < 0 else 'get'} {f'{abs(paid):.6g}' if paid else 'nothing'}"
+        pair = (pick, reply) if me == 0 else (reply, pick)
+        gain = float(self._step(int(at.actions[0][pair[0]] * JOINT + at.actions[1][pair[1]]))[me])
+        gets = f"; you {'lose' if gain < 0 else 'get'} {f'{abs(gain):.6g}' if gain else 'nothing'}"
         gets = gets if self.game.pays else ""
-        yield f"  you: {names[taken]}, {rival.name}: {at.names[opponent][reply]}{gets}"
+        yield f"  you: {names[pick]}, {rival.name}: {at.names[opponent][reply]}{gets}"
         return True
 
     def _result(self) -> str:
@@ -353,8 +353,8 @@ class Play:
                 return "you lose"
             if self.game.players == 2 and (self.returns == 0.5).all():
                 return "a draw"
-        paid = [f"{s.name} {r:.6g}" for s, r in zip(self.seats, self.returns, strict=True)]
-        return f"{self.game.payoff_name.removeprefix('expected ')}: {', '.join(paid)}"
+        texts = [f"{s.name} {r:.6g}" for s, r in zip(self.seats, self.returns, strict=True)]
+        return f"{self.game.payoff_name.removeprefix('expected ')}: {', '.join(texts)}"
 
 
 class PlayOptions(TypedDict, total=False):

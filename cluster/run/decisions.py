@@ -115,12 +115,12 @@ def make_plan(
             coded = rows_of[i] + rows_of[i] // 4 + RUN_BYTES * min(1, rows_of[i] // (1 << 20))
             coded += 9 * rows_of[i] * margins  # float64, and a copy of the codes
             memory_of.append(sum(rooms) + coded + faces)
-        read = {chain_of[max(piece, ~piece)] for i in chain for piece in reads[i]} - {number}
+        children = {chain_of[max(piece, ~piece)] for i in chain for piece in reads[i]} - {number}
         name = " to ".join(dense.tier_name(order[i]) for i in dict.fromkeys((chain[0], chain[-1])))
         rows = sum(rows_of[i] for i in chain)
         threads = max(dense.most_threads(order[i]) for i in chain)
         memory = max(memory_of[chain[0] :])
-        shards.append(Shard(number, name, tuple(sorted(read)), rows, memory, threads))
+        shards.append(Shard(number, name, tuple(sorted(children)), rows, memory, threads))
     of_tier = [
         (*file_names(layout, tier), *(f.name for f in tier_files(dense, tier) if tier in paid))
         for tier in order
@@ -328,9 +328,9 @@ class SolveChain(full.TierJob):
         dense.threads, kind = self.threads, dense.plane_type
         buffer = full.buffer if self.reuse else _fresh
         outputs = np.empty(sum(piece_sizes(layout, self.gives)), kind) if out is None else out
-        read = self._pieces(self.gives, outputs)
+        pieces_by_index = self._pieces(self.gives, outputs)
         for gives, pieces in zip(self.reads, map(writable, payoffs), strict=True):
-            read |= self._pieces(gives, pieces)
+            pieces_by_index |= self._pieces(gives, pieces)
         index = {tier: i for i, tier in enumerate(order)}
         sizes = {i: math.prod(dense.shape(order[i])) for i in self.tiers}
         last = self.tiers[-1]  # its turn, the largest mostly, is the first one's in every chain
@@ -344,7 +344,7 @@ class SolveChain(full.TierJob):
                 started, tier = time.perf_counter(), order[i]
                 below = layout.below(tier)
                 if i == self.tiers[0] and below is not None:
-                    current = read[index[below]].reshape(dense.shape(below))
+                    current = pieces_by_index[index[below]].reshape(dense.shape(below))
                 child_payoffs = None if below is None else current
                 current = rooms[(last - i) % 2][: sizes[i]].reshape(dense.shape(tier))
                 best = buffer("best", (dense.rows(tier),), np.int8)
@@ -352,12 +352,12 @@ class SolveChain(full.TierJob):
                 if margin is not None:
                     margin.fill(np.nan)
                 decisions = Decisions(best, margin)
-                faces = {child: read[~index[child]] for child in layout.faces_read(tier)}
+                faces = {child: pieces_by_index[~index[child]] for child in layout.faces_read(tier)}
                 error = layout.solve_tier(tier, current, child_payoffs, faces, stop, decisions)
                 if ~i in self.gives:
-                    layout.take_face(tier, current, read[~i])
+                    layout.take_face(tier, current, pieces_by_index[~i])
                 if i in self.gives:
-                    read[i][:] = current.reshape(-1)
+                    pieces_by_index[i][:] = current.reshape(-1)
                 seconds += time.perf_counter() - started
                 if names:
                     files |= self._write(storage, tier, names, current, decisions, error, stop)

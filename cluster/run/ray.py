@@ -219,9 +219,9 @@ class RayWorkers:
         if self._joined:
             options["memory"] = running.task.memory
             ends_at_a_table = getattr(job, "used", None) is not None
-            bad = self.nodes.refused + (self.nodes.unseeing if ends_at_a_table else [])
-            if bad:
-                options["label_selector"] = {"ray.io/node-id": f"!in({','.join(bad)})"}
+            excluded = self.nodes.refused + (self.nodes.unseeing if ends_at_a_table else [])
+            if excluded:
+                options["label_selector"] = {"ray.io/node-id": f"!in({','.join(excluded)})"}
             elif running.node:
                 options |= self._affinity(running.node)
         if self._needed is None:  # all is compiled by now

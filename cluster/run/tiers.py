@@ -155,9 +155,9 @@ def make_plan(layout: Layout[Any], workers: int = 1, faces: bool = False) -> Pla
     faced = {child for tier in tiers for child in (by_face.faces_read(tier) if by_face else ())}
     for i, tier in enumerate(tiers):
         below = sorted(index[child] for child in layout.children(tier))
-        read = sorted((bytes_of[c] for c in below), reverse=True)
+        sizes = sorted((bytes_of[c] for c in below), reverse=True)
         touched = 1.0 if layout.reads_pieces else TOUCHED_SHARE
-        mapped = sum(read[:1]) + round(touched * sum(read[1:]))
+        mapped = sum(sizes[:1]) + round(touched * sum(sizes[1:]))
         children = tuple(shard for c in below for shard in of_tier[c])
         if by_face is not None:
             whole, read_of = by_face.below(tier), [index[t] for t in by_face.faces_read(tier)]
@@ -586,11 +586,11 @@ class SolveTier(TierJob):
             yield Receipt(shard=self.shard, solve_seconds=time.perf_counter() - started), None
             return
         layout.threads = self.threads
-        read = dict(zip(self.reads, payoffs, strict=True))
+        inputs = dict(zip(self.reads, payoffs, strict=True))
         below: dict[Any, Any] = {
-            tiers[i]: payoffs_of(layout, tiers[i], of) for i, of in read.items() if i >= 0
+            tiers[i]: payoffs_of(layout, tiers[i], of) for i, of in inputs.items() if i >= 0
         }
-        faces = {tiers[~i]: writable(of) for i, of in read.items() if i < 0}
+        faces = {tiers[~i]: writable(of) for i, of in inputs.items() if i < 0}
         array = buffer("payoffs", part_shape(layout, tier, self.part)) if out is None else out
         decisions = None
         if self.names:
@@ -632,7 +632,7 @@ class SolveTier(TierJob):
         planes = layout.kernel_planes(tier)
         flat = payoffs.reshape(len(planes), -1)
         names = payoff_columns(layout.game)
-        read = [names[player] for player in planes if player >= 0]
+        columns = [names[player] for player in planes if player >= 0]
         first, last = layout.parts(tier)[self.part]
         for entry in self.stored:
             with closing(SealedFile(source, self.location.table, entry)) as file:
@@ -640,7 +640,7 @@ class SolveTier(TierJob):
                     at = entry.first_row + number * entry.row_group_rows
                     if at >= last or at + entry.row_group_rows <= first:
                         continue
-                    group = file.read(number, read)
+                    group = file.read(number, columns)
                     in_group = slice(max(0, first - at), min(group.num_rows, last - at))
                     rows = slice(at + in_group.start - first, at + in_group.stop - first)
                     for plane, player in zip(flat, planes, strict=True):

@@ -386,9 +386,9 @@ def answer_at(
             )
             for side in rows
         )  # fmt: skip
-        paid, total = bids.payoffs[rows[0]].tolist(), sum(value)
-        order = sorted(range(len(row_bids)), key=lambda k: (-row_bids[k].chance, -paid[k], k))
-        actions = tuple(Action(row_bids[k].name, (paid[k], total - paid[k])) for k in order)
+        payoffs, total = bids.payoffs[rows[0]].tolist(), sum(value)
+        order = sorted(range(len(row_bids)), key=lambda k: (-row_bids[k].chance, -payoffs[k], k))
+        actions = tuple(Action(row_bids[k].name, (payoffs[k], total - payoffs[k])) for k in order)
         return Answer(
             origin, state, None, value, actions, states.sure_choice(x), None, toss_up, error,
             source, (row_bids, column_bids),
@@ -454,8 +454,8 @@ def actions_of_part(
         payoffs = part.children(edges, solved)
     q = evaluate(edges, payoffs)
     best, values = np.where(solved, rows.best, -1), np.asarray(rows.values, np.float64)
-    taken = part.taken(replace(rows, best=best), q, edges.actors, states)
-    result = from_rules(part.game, edges, q, taken, part.tolerance, values, part.error)
+    chosen_rows = part.taken(replace(rows, best=best), q, edges.actors, states)
+    result = from_rules(part.game, edges, q, chosen_rows, part.tolerance, values, part.error)
     if rows.margins is not None:  # and with them all that was decided
         decided = rows.best >= 0
         best, ties = np.where(decided, result.best, -1), result.ties & decided
@@ -481,11 +481,11 @@ def stepped(
     states as a person gave them, values (n, fields), for the names of their bids.
     """
     tolerance, precision = near
-    taken, apart = chosen(q, edges.actors, tolerance), error_of_actions(edges, errors)
+    chosen_rows, apart = chosen(q, edges.actors, tolerance), error_of_actions(edges, errors)
     error = np.maximum(np.maximum.reduceat(apart, q.first[:-1]), precision)
-    result = from_rules(game, edges, q, taken, tolerance, q.values[taken], error)
+    result = from_rules(game, edges, q, chosen_rows, tolerance, q.values[chosen_rows], error)
     if (apart > precision).any():
-        unclear = undecided(q, edges.actors, apart, taken, game.tie_tolerance)
+        unclear = undecided(q, edges.actors, apart, chosen_rows, game.tie_tolerance)
         result.ties[:] |= unclear & (result.best >= 0)
     both = np.flatnonzero(edges.kinds == SIMULTANEOUS)
     if not len(both):
@@ -505,18 +505,18 @@ def _bids_at(game: Game, q: ActionValues, both: Ints, inputs: Ints) -> tuple[Bid
     others = np.setdiff1d(np.arange(len(q.first) - 1), both)
     pieces = [(others, no_bids(len(others)))]
     payoffs, gaps = np.zeros((len(both), 2)), np.zeros(len(both))
-    for at, solved in solved_games(q, both):
-        x, y = solved.row_strategies, solved.column_strategies
+    for at, solution in solved_games(q, both):
+        x, y = solution.row_strategies, solution.column_strategies
         n, rows, columns = len(at), x.shape[1], y.shape[1]
         cells = q.first[at][:, None] + np.arange(rows * columns)
         games = np.ascontiguousarray(q.values[cells, 0].reshape(n, rows, columns))
         totals = q.values[q.first[at]].sum(axis=1)
         k = np.searchsorted(both, at)
-        payoffs[k] = np.stack([solved.values, totals - solved.values], axis=1)
-        gaps[k] = solved.gaps
+        payoffs[k] = np.stack([solution.values, totals - solution.values], axis=1)
+        gaps[k] = solution.gaps
         turned = np.ascontiguousarray(-games.transpose(0, 2, 1))
         ranges = np.concatenate([matrix_game.all_ranges(side) for side in (games, turned)], axis=1)
-        paid = [
+        payoffs_of = [
             (games * y[:, None, :]).sum(axis=2),
             totals[:, None] - (games * x[:, :, None]).sum(axis=1),
         ]
@@ -534,6 +534,6 @@ def _bids_at(game: Game, q: ActionValues, both: Ints, inputs: Ints) -> tuple[Bid
             players=np.tile(np.repeat([0, 1], [rows, columns]), n),
             chances=np.concatenate([x, y], axis=1).ravel(),
             least=ranges[..., 0].ravel(), most=ranges[..., 1].ravel(),
-            payoffs=np.concatenate(paid, axis=1).ravel(),
+            payoffs=np.concatenate(payoffs_of, axis=1).ravel(),
         )))  # fmt: skip
     return joined(pieces), payoffs, gaps

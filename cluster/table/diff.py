@@ -110,9 +110,9 @@ def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Co
         tally = _Tally(second, groups, options.get("worst", 10), write, whole)
         done = 0
         examine = partial(_examine, prices, groups, slack)
-        for seen in pairs.in_order(stream, examine, cores(), prices.reading):
-            done += seen.pair.rows
-            tally.take(seen)
+        for result in pairs.in_order(stream, examine, cores(), prices.reading):
+            done += result.pair.rows
+            tally.take(result)
             tell(done, total)
     only: list[int | None] = [int(tally.only[0]), int(tally.only[1]) + unknown]
     larger = 0 if rows[1] < rows[0] else 1
@@ -250,33 +250,33 @@ class _Tally:
         self.worst, self._max_worst = list[Difference](), worst
         self._tier: int | None = None
 
-    def take(self, seen: _Seen) -> None:
+    def take(self, result: _Seen) -> None:
         """Take in what a pair shows."""
-        pair, states = seen.pair, len(seen.pair.sides[0].best)
+        pair, states = result.pair, len(result.pair.sides[0].best)
         if pair.tier is not None and pair.tier != self._tier:
             self.thresholds.close()
             self._tier = pair.tier
         if self.whole:
-            self.thresholds.take(seen.lines)
-            self.on_lines += np.bincount(seen.lines.thresholds, minlength=len(self.on_lines))
+            self.thresholds.take(result.lines)
+            self.on_lines += np.bincount(result.lines.thresholds, minlength=len(self.on_lines))
         self.states += states
         self.missing += pair.rows - states
         self.only += pair.only
-        self.payoffs += seen.payoffs
-        self.largest = max(self.largest, seen.largest)
-        worse = max(self.quiet, seen.quiet, key=lambda quiet: quiet.largest)
-        self.quiet = replace(worse, states=self.quiet.states + seen.quiet.states)
-        self.decisions += seen.groups
-        self.cells += seen.cells
-        if len(seen.changed.apart):
-            self._take_changed(seen)
+        self.payoffs += result.payoffs
+        self.largest = max(self.largest, result.largest)
+        worse = max(self.quiet, result.quiet, key=lambda quiet: quiet.largest)
+        self.quiet = replace(worse, states=self.quiet.states + result.quiet.states)
+        self.decisions += result.groups
+        self.cells += result.cells
+        if len(result.changed.apart):
+            self._take_changed(result)
 
-    def _take_changed(self, seen: _Seen) -> None:
-        changed, priced, (groups, cells, thresholds) = seen.changed, seen.priced, seen.at
+    def _take_changed(self, result: _Seen) -> None:
+        changed, priced, (groups, cells, thresholds) = result.changed, result.priced, result.at
         free = (priced.kind == MOVED) & np.isnan(priced.cost)
         self.unpriced += int(free.sum())
         if self.write is not None:
-            self.write(changed, priced, seen.names)
+            self.write(changed, priced, result.names)
         moved, tied = priced.kind == MOVED, priced.kind == TOSS_UP
         self.kinds += np.bincount(priced.kind, minlength=4)
         self.by_group.take(groups, priced.cost, moved)
@@ -285,7 +285,7 @@ class _Tally:
         np.add.at(self.toss_ups, groups[tied & (groups >= 0)], 1)
         worst = float(np.max(priced.cost, where=tied, initial=0.0))
         self.toss_ups_worst = max(self.toss_ups_worst, worst)
-        best, names = np.stack([changed.best_first, changed.best_second], axis=1), seen.names
+        best, names = np.stack([changed.best_first, changed.best_second], axis=1), result.names
 
         def named(codes: Ints) -> tuple[str | None, str | None]:
             first, second = (names[code] if code >= 0 else None for code in codes.tolist())

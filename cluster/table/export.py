@@ -152,13 +152,13 @@ class _Rows:
         """Batches of the columns shown."""
         done, total = 0, sum(part.rows for part in self.table.parts)
         for part in self.table.parts:
-            read = {*self.looked_at, "best", "to_act"}
+            columns = {*self.looked_at, "best", "to_act"}
             if self.worked:
-                read |= {*part.columns, "best"}
+                columns |= {*part.columns, "best"}
             groups = part.groups
             before, groups.max_bytes = groups.max_bytes, min(groups.max_bytes, REMEMBERED)
             try:
-                for batch in part.batches(read, self.first.may_hold):
+                for batch in part.batches(columns, self.first.may_hold):
                     on_rows(done + batch.before, total)
                     for rows in self._of(part, batch):
                         yield from rows.select(self.shown.names).combine_chunks().to_batches()

@@ -300,7 +300,7 @@ def status_of(path: Path) -> Status:
         storage = storage_at(path)
         ledger = read_ledger(storage, path)
         head = ledger.head
-        stale, bad = why_stale(ledger), damaged_files(storage, path, ledger)
+        stale, damaged = why_stale(ledger), damaged_files(storage, path, ledger)
         goal = ledger.furthest
         options = changed_options(ledger.board({} if goal is None else goal.reach))
     except TableError as error:
@@ -310,7 +310,7 @@ def status_of(path: Path) -> Status:
             str(path), "refused" if unknown else "damaged", {}, states=states, bytes=size,
             why=(str(error),), running=running(path), date=_changed_at(path),
         )  # fmt: skip
-    state, why = _state(ledger, stale, bad, results_of(path))
+    state, why = _state(ledger, stale, damaged, results_of(path))
     return Status(
         str(path), state, options | ({"margin": True} if ledger.margin else {}),
         0 if goal is None else len(ledger.of_part(goal.part)), 0 if goal is None else goal.files,
@@ -349,19 +349,19 @@ def running(path: Path) -> dict[str, Any] | None:
 
 
 def _state(
-    ledger: Ledger, stale: list[str], bad: dict[str, str], results: Path | None
+    ledger: Ledger, stale: list[str], damaged: dict[str, str], results: Path | None
 ) -> tuple[Condition, list[str]]:
     """(the state in a word, why)."""
-    if stale and not bad:
+    if stale and not damaged:
         return "stale", list(stale)
-    if ledger.complete and not bad:
+    if ledger.complete and not damaged:
         return "complete", []
     game = load_game(ledger.board({}))
-    if bad:
-        parts = {ledger.files[name].part for name in bad}
+    if damaged:
+        parts = {ledger.files[name].part for name in damaged}
         again = [solve_command(g, game, results) for g in ledger.goals if g.part in parts]
         commands = [f"made again by: {each}" for each in dict.fromkeys(again)]
-        return "damaged", [*sentences.some(5, list(bad.values())), *commands]
+        return "damaged", [*sentences.some(5, list(damaged.values())), *commands]
     left = [goal for goal in ledger.goals if not ledger.is_done(goal)]
     return "partial", [f"goes on with: {solve_command(each, game, results)}" for each in left]
 

@@ -360,10 +360,10 @@ class SealedFile:
         spans = [self.bytes_of(group) for group in groups]
         spans = [span for span in spans if span not in self.known]
         try:
-            read = self.storage.read_ranges(self.entry.place, spans) if spans else []
+            contents = self.storage.read_ranges(self.entry.place, spans) if spans else []
         except (FileNotFoundError, NotADirectoryError):
             raise self._changed("it is missing") from None
-        self.known.update(zip(spans, read, strict=True))
+        self.known.update(zip(spans, contents, strict=True))
 
     def ahead(self, groups: Sequence[int]) -> Iterator[int]:
         """These row groups, one after the other, read many at a time where requests take a while;
@@ -625,9 +625,9 @@ def _filled(chunk: pa.Array, missing: float) -> NDArray[Any]:
     return filled
 
 
-def number_rows(read: Any, names: Sequence[str]) -> NDArray[Any]:
+def number_rows(table: Any, names: Sequence[str]) -> NDArray[Any]:
     """The numbers (n, k) of these columns of a table, row by row."""
-    return np.stack([numbers_of(read.column(name)) for name in names], axis=1)
+    return np.stack([numbers_of(table.column(name)) for name in names], axis=1)
 
 
 def column_of(values: NDArray[Any], nulls: NDArray[np.bool_] | None = None) -> pa.Array:

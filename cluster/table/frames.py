@@ -55,19 +55,19 @@ CHUNK = 10_000
 def answered(table: Lookup, frame: Any, more: Collection[str]) -> Any:
     """The frame with payoffs (`cluster.table.table.Table.values`). more: which columns are wanted
     beside these: best, margin, toss_up, solve_id; actions for all."""
-    read = Frame(frame)
-    inputs = state_columns(table.game, read)
+    columns_in = Frame(frame)
+    inputs = state_columns(table.game, columns_in)
     states = table.game.canonical_states(inputs)
     columns = _answers(table, inputs, states, more)
     if "solve_id" in more:
         columns["solve_id"] = pa.array([table.origin.solve_id] * len(states), pa.string())
-    for name in read.names:
+    for name in columns_in.names:
         if name in columns:
             raise OptionError(
                 f"column {name}: is a column of the answers too; call yours something else, or "
                 "leave it out"
             )
-    return read.with_columns(columns)
+    return columns_in.with_columns(columns)
 
 
 def all_answers(table: Lookup, frame: Any) -> Iterator[Answer]:
@@ -282,8 +282,8 @@ def rows_in(data: bytes, kind: str, source: str) -> pa.Table:
         if kind == "parquet":
             return pq.ParquetFile(pa.BufferReader(data)).read()  # names may repeat
         data.decode()
-        read = pa.csv.read_csv if kind == "csv" else pa.json.read_json
-        return read(io.BytesIO(data))
+        reader = pa.csv.read_csv if kind == "csv" else pa.json.read_json
+        return reader(io.BytesIO(data))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise OptionError(f"{source}: line {line} is not text in UTF-8; save it as UTF-8") from None

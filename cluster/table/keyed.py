@@ -56,13 +56,13 @@ class KeyPart(Part):
     needed = ("key",)
 
     def decode(self, file: SealedFile, number: int, kind: str) -> dict[str, NDArray[Any]]:
-        read = file.read(number, ["key", *self.columns, "best", "margin", "status"])
-        columns = {name: numbers_of(read.column(name)) for name in ("key", "margin", "status")}
-        best = self.codes_of(read.column("best"))
-        return columns | {"values": number_rows(read, self.columns), "best": best}
+        table = file.read(number, ["key", *self.columns, "best", "margin", "status"])
+        columns = {name: numbers_of(table.column(name)) for name in ("key", "margin", "status")}
+        best = self.codes_of(table.column("best"))
+        return columns | {"values": number_rows(table, self.columns), "best": best}
 
-    def states_in(self, entry: FileEntry, start: int, read: Any, rows: Ints) -> Ints:
-        return self._states(numbers_of(read.column("key"))[rows])
+    def states_in(self, entry: FileEntry, start: int, table: Any, rows: Ints) -> Ints:
+        return self._states(numbers_of(table.column("key"))[rows])
 
     def _states(self, keys: Keys) -> Ints:
         return np.asarray(unpack_all(self.game.strides, np.ascontiguousarray(keys)))
@@ -289,12 +289,12 @@ def solved_rows(graph: Graph, start: int = 0) -> PayoffTable:
 
 
 def write_states(
-    storage: Storage, name: str, game: Game, solved: PayoffTable, error: float
+    storage: Storage, name: str, game: Game, table: PayoffTable, error: float
 ) -> FileReceipt:
     """Write the file of a search (module docstring), as `write_tier` does."""
     names = payoff_columns(game)
     # Codes into the labels of the best actions, -1 where nobody decides or both do.
-    chosen = np.where(solved.actor == 0, -1, np.maximum(solved.best, -1))
+    chosen = np.where(table.actor == 0, -1, np.maximum(table.best, -1))
     starts = np.append(True, chosen[1:] != chosen[:-1])  # of runs: there are few of them
     actions = np.unique(chosen[starts[: len(chosen)]])
     actions = actions[actions >= 0]
@@ -302,7 +302,7 @@ def write_states(
     codes = (np.searchsorted(actions, chosen, side="right") - 1).astype(np.int32)
 
     def columns(start: int, stop: int) -> dict[str, Any]:
-        rows = solved.only(slice(start, stop))
+        rows = table.only(slice(start, stop))
         numbers = np.empty((game.field_count, len(rows)), np.int64)
         unpack_columns(game.strides, rows.keys, numbers)
         return {
@@ -313,5 +313,5 @@ def write_states(
         }  # fmt: skip
 
     metadata, split = about_file(game, "", error), [*names, "margin"]
-    size = len(solved), ROW_GROUP
+    size = len(table), ROW_GROUP
     return write_file(storage, name, size, metadata, columns, error, split, ["key"])

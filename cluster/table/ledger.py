@@ -396,9 +396,9 @@ def as_its_file_begins(board: Board, goal: Goal | None) -> Board:
     if goal is None or not goal.board_file or not more:
         return board
     with suppress(LuckbaseError):
-        read = read_board(Path(goal.board_file), goal.settings)
-        if rules_form(read) == rules_form(board):
-            return board.model_copy(update={name: getattr(read, name) for name in more})
+        current = read_board(Path(goal.board_file), goal.settings)
+        if rules_form(current) == rules_form(board):
+            return board.model_copy(update={name: getattr(current, name) for name in more})
     return board
 
 

@@ -311,9 +311,9 @@ class Lookup:
         edges = expand(self.game, np.ascontiguousarray(states[missing]))
         below = error_of_actions(edges, bounds[self.owners(edges.children)])
         q = evaluate(edges, self.lookup(edges.children)[0])
-        taken = chosen(q, edges.actors, self.tolerance)
+        chosen_rows = chosen(q, edges.actors, self.tolerance)
         tie = self.game.tie_tolerance
-        errors[missing] = error_of_taken(q, edges.actors, below, taken, tie) * ~edges.terminal
+        errors[missing] = error_of_taken(q, edges.actors, below, chosen_rows, tie) * ~edges.terminal
         return errors
 
     # --- answers -----------------------------------------------------------------------------

@@ -357,9 +357,9 @@ def follow_decisions(
             "how many games to play instead"
         ) from None
     on_states(len(chain.keys))
-    solved = chain.solve()
-    q = evaluate(edges, solved.values[at.reshape(-1)])
-    off = solved.error + max(table.error, game.float64_error + game.cut_error)
+    values = chain.solve()
+    q = evaluate(edges, values.values[at.reshape(-1)])
+    off = values.error + max(table.error, game.float64_error + game.cut_error)
     inputs = game.fields.read(state).reshape(1, -1)
     near = game.tie_tolerance, 0.0
     actions = stepped(game, edges, q, near, np.full(len(edges.children), off), inputs)

@@ -181,14 +181,14 @@ def _write_edges(
     at = np.minimum(np.searchsorted(keys, children), len(keys) - 1)
     over = keys[at] != children
     try:
-        paid = final_payoffs(part.game, edges.children[over])[:, 0]
+        payoffs = final_payoffs(part.game, edges.children[over])[:, 0]
     except ValueError as error:
         raise OptionError(
             f"{option('format')}: storm: {part.where} ends at states of another table: {error}"
         ) from None
-    for payoff in np.unique(paid).tolist():
+    for payoff in np.unique(payoffs).tolist():
         finals.setdefault(payoff, len(keys) + len(finals))
-    at[over] = [finals[payoff] for payoff in paid.tolist()]
+    at[over] = [finals[payoff] for payoff in payoffs.tolist()]
     lines = np.column_stack([owners + number, choices, at])
     order = np.lexsort(lines.T[::-1])
     order = order[kept[order]]

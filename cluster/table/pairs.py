@@ -157,13 +157,13 @@ def _read(part: TierPart, entry: FileEntry, span: range, *more: str) -> Rows:
     """Row groups of a file, with more columns where they are stored."""
     file = part.groups.reopen(part.entries.index(entry))
     names = [*part.columns, "best", *(name for name in more if name in file.schema.names)]
-    read = file.read_all(list(span), names)
+    table = file.read_all(list(span), names)
     file.close()
-    best, labels = labelled(read.column("best").unify_dictionaries())
+    best, labels = labelled(table.column("best").unify_dictionaries())
     tier, start = part.tier_of_number[entry.tier], entry.first_row + span[0] * entry.row_group_rows
     return Rows(
-        lambda at: part.layout.states_at(tier, start + at), number_rows(read, part.columns), best,
-        labels, numbers_of(read.column("margin")) if "margin" in names else None,
+        lambda at: part.layout.states_at(tier, start + at), number_rows(table, part.columns), best,
+        labels, numbers_of(table.column("margin")) if "margin" in names else None,
     )  # fmt: skip
 
 
@@ -442,10 +442,10 @@ class TierCache:
             with self._reading:
                 file = part.groups.reopen(i)
             for first in range(0, file.groups, GROUPS_A_READ):
-                read = file.read_all(
+                table = file.read_all(
                     list(range(first, min(first + GROUPS_A_READ, file.groups))), part.columns
                 )
                 at = entry.first_row + first * entry.row_group_rows
-                payoffs[at : at + len(read)] = number_rows(read, part.columns)
+                payoffs[at : at + len(table)] = number_rows(table, part.columns)
             file.close()
         return payoffs

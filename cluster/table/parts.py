@@ -181,7 +181,7 @@ class Part(ABC):
         """A row group in the form that answers a kind of question (`RowGroups`)."""
 
     @abstractmethod
-    def states_in(self, entry: FileEntry, start: int, read: Any, rows: Ints) -> Ints:
+    def states_in(self, entry: FileEntry, start: int, table: Any, rows: Ints) -> Ints:
         """The states (k, fields) in rows (k,), counted from row `start` of a file, of which `read`
         was read."""
 
@@ -311,9 +311,9 @@ class Part(ABC):
                     numbers = [n for n in range(file.groups) if may_hold(file.spans(n))]
                     for number in file.ahead(numbers):
                         start = number * entry.row_group_rows
-                        read = file.read(number, names)
-                        states = partial(self.states_in, entry, start, read)
-                        yield Batch(read, before + start, states)
+                        table = file.read(number, names)
+                        states = partial(self.states_in, entry, start, table)
+                        yield Batch(table, before + start, states)
             before += entry.rows
 
     def rows_of(self, batch: Batch) -> Rows:
@@ -404,7 +404,7 @@ class TierPart(Part):
             return self.codes_of(file.read(number, ["best"]).column(0))
         return number_rows(file.read(number, self.columns), self.columns)
 
-    def states_in(self, entry: FileEntry, start: int, read: Any, rows: Ints) -> Ints:
+    def states_in(self, entry: FileEntry, start: int, table: Any, rows: Ints) -> Ints:
         tier = self.tier_of_number[entry.tier]
         return self.layout.states_at(tier, entry.first_row + start + np.asarray(rows))
 

@@ -241,10 +241,10 @@ class Objects(Storage):
 
     def put_if_absent(self, name: str, content: bytes | Path) -> bool:
         raw = content if isinstance(content, bytes) else content.read_bytes()
-        put = self._conditional(name, raw, "create")
-        if put is not None and isinstance(content, Path):
+        tag = self._conditional(name, raw, "create")
+        if tag is not None and isinstance(content, Path):
             content.unlink(missing_ok=True)
-        return put is not None
+        return tag is not None
 
     def put_if_match(self, name: str, content: bytes, tag: str) -> str | None:
         return self._conditional(name, content, {"e_tag": tag})
@@ -380,12 +380,12 @@ def _of_s3() -> dict[str, Any]:
         ("AWS_CONFIG_FILE", "config", profile if profile == "default" else f"profile {profile}"),
         ("AWS_SHARED_CREDENTIALS_FILE", "credentials", profile),
     ):
-        file, read = os.environ.get(variable, f"~/.aws/{name}"), ConfigParser(interpolation=None)
+        file, parser = os.environ.get(variable, f"~/.aws/{name}"), ConfigParser(interpolation=None)
         with suppress(OSError, Error):
-            read.read(Path(file).expanduser())
-            if read.has_section(section):
-                config |= {ours: read[section][their] for ours, their in _S3.items()
-                          if their in read[section]}  # fmt: skip
+            parser.read(Path(file).expanduser())
+            if parser.has_section(section):
+                config |= {ours: parser[section][their] for ours, their in _S3.items()
+                          if their in parser[section]}  # fmt: skip
     if _has("AWS_ACCESS_KEY_ID"):
         config = {name: config[name] for name in ("region", "endpoint") if name in config}
     for name, variables in {

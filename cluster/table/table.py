@@ -371,12 +371,12 @@ def tiers_in_memory(layout: Layout[Any]) -> Table:
     from luckbase.cluster.table.format import tier_files, write_tier
     from luckbase.solver.dense import InMemory
 
-    solved = InMemory(layout, best=True)
+    tiers = InMemory(layout, best=True)
 
     def write(storage: Memory) -> Iterator[tuple[str, int, tuple[int, int], FileReceipt]]:
-        for tier in list(solved.payoffs):
-            payoffs, best = solved.payoffs.pop(tier), solved.best.pop(tier)
-            parts, number, error = layout.parts(tier), layout.tier_number(tier), solved.errors[tier]
+        for tier in list(tiers.payoffs):
+            payoffs, best = tiers.payoffs.pop(tier), tiers.best.pop(tier)
+            parts, number, error = layout.parts(tier), layout.tier_number(tier), tiers.errors[tier]
             for file in tier_files(layout, tier):
                 first, last = parts[file.part]
                 rows = payoffs if len(parts) == 1 else payoffs[first:last]
@@ -397,13 +397,13 @@ def search_in_memory(game: Game, roots: Ints, max_states: int = MAX_STATES) -> T
 
     graph = Graph(game, max_states=max_states)
     graph.solve(np.ascontiguousarray(roots).reshape(-1, game.field_count))
-    solved = solved_rows(graph)
-    solved = solved.only(np.argsort(solved.keys))
-    error = game.float64_error + game.cut_error + float(solved.gap.sum()) / 2
+    rows = solved_rows(graph)
+    rows = rows.only(np.argsort(rows.keys))
+    error = game.float64_error + game.cut_error + float(rows.gap.sum()) / 2
 
     def write(storage: Memory) -> Iterator[tuple[str, int, tuple[int, int], FileReceipt]]:
-        name, keys = f"{SEARCH}/all.parquet", solved.keys
+        name, keys = f"{SEARCH}/all.parquet", rows.keys
         ends = (int(keys[0]), int(keys[-1])) if len(keys) else (0, 0)
-        yield name, 0, ends, write_states(storage, name, game, solved, error)
+        yield name, 0, ends, write_states(storage, name, game, rows, error)
 
     return _in_memory(game, SEARCH, "a search of all that lies below", write)

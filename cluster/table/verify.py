@@ -124,11 +124,11 @@ def check_files(table: Lookup, on_rows: OnRows = nobody) -> list[str]:
     checked: dict[str, set[int]] = {}
     for part in table.parts if storage.anywhere else ():
         checked |= part.groups.checked
-    bad = check_bytes(storage, table.where, ledger, on_rows, checked)
-    faults = list(bad.values())
+    faults_by_name = check_bytes(storage, table.where, ledger, on_rows, checked)
+    faults = list(faults_by_name.values())
     for part in table.parts:
         for entry in part.entries:
-            if entry.name not in bad:
+            if entry.name not in faults_by_name:
                 faults += _check_entry(part, entry)
         if isinstance(part, TierPart) and part.paid:
             faults += [
@@ -164,18 +164,18 @@ def _check_entry(part: Part, entry: FileEntry) -> list[str]:
     """Whether a file's rows and keys are those that its tier, or its own keys, ask for."""
     with part.groups.passing(entry) as file:
         rows = int(file.about.num_rows) if part.paid else entry.rows
-        wrong = [f"has {many(rows, 'row')}, the ledger says {entry.rows}"] * (rows != entry.rows)
+        faults = [f"has {many(rows, 'row')}, the ledger says {entry.rows}"] * (rows != entry.rows)
         if isinstance(part, TierPart):
-            wrong += _check_tier(part, entry, file.groups)
+            faults += _check_tier(part, entry, file.groups)
         else:
             keys = [numbers_of(file.read(i, ["key"]).column(0)) for i in range(file.groups)]
             all_keys = np.concatenate(keys)
             ends = (int(all_keys[0]), int(all_keys[-1])) if len(all_keys) else (0, 0)
             if ends != (entry.first_key, entry.last_key):
-                wrong.append("its first or last key is not what the ledger says")
+                faults.append("its first or last key is not what the ledger says")
             if (all_keys[1:] <= all_keys[:-1]).any():
-                wrong.append("its keys do not ascend")
-        return [f"{file.path}: {why}" for why in wrong]
+                faults.append("its keys do not ascend")
+        return [f"{file.path}: {why}" for why in faults]
 
 
 def _check_tier(part: TierPart, entry: FileEntry, groups: int) -> list[str]:
@@ -248,10 +248,10 @@ def check_decisions(
     on_rows(0, total)
     for tier, payoffs, noted in decisions_in_order(layout, sampled, margins=margins):
         rows = layout.layout.rows(tier)
-        right = codes_of(table.game, noted)
+        recomputed = codes_of(table.game, noted)
         stored = decided.tier_codes(number_of[layout.layout.tier_number(tier)])
         stored_rows = layout.place(tier, np.arange(rows)) >= 0
-        wrong = (stored != right) & (stored_rows | (right & 15 != 0))
+        wrong = (stored != recomputed) & (stored_rows | (recomputed & 15 != 0))
         off = _payoffs_off(table, layout.layout, tier, payoffs)
         wrong |= off > table.error
         at = int(np.argmax(wrong)) if wrong.any() else int(np.argmax(off))

@@ -415,24 +415,24 @@ def _mix(at: Moves, payoffs: Payoffs, slack: float) -> Iterator[Mix]:
     answer = at.answer
     assert answer.strategies is not None
     rows, columns = answer.strategies
-    paid = np.full((len(rows), len(columns)), np.nan)
+    payoffs_of_pairs = np.full((len(rows), len(columns)), np.nan)
     for each in at.outcomes:
         if each.pair is not None and each.value is not None:
-            paid[each.pair] = each.value[0] + each.reward[0]
+            payoffs_of_pairs[each.pair] = each.value[0] + each.reward[0]
     drawn = sorted((each for each in rows if each.chance > 1 - SURE), key=lambda b: -b.chance)
-    if np.isnan(paid).any() or len(rows) < 2 or not drawn:
+    if np.isnan(payoffs_of_pairs).any() or len(rows) < 2 or not drawn:
         return
     now, names = answer.value[0], {each.name for each in drawn}
     others = [now - each.value[0] for each in answer.actions if each.name not in names]
     least = min(others, default=None)
     if least is not None and least <= slack:
         least = 0.0
-    sure = int(np.argmax(paid.min(axis=1)))
-    foreseen = now - float(paid[sure].min())
+    sure = int(np.argmax(payoffs_of_pairs.min(axis=1)))
+    foreseen = now - float(payoffs_of_pairs[sure].min())
     yield Mix(
         1, tuple((each.name, each.chance) for each in drawn), least,
         0.0 if foreseen <= slack else foreseen, rows[sure].name,
-        columns[int(np.argmin(paid[sure]))].name, payoffs,
+        columns[int(np.argmin(payoffs_of_pairs[sure]))].name, payoffs,
     )  # fmt: skip
 
 

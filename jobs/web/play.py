@@ -189,8 +189,8 @@ def _check_opponents(table: StoredTable, against: str) -> None:
     for name in map(str.strip, against.split(",")):
         offered = tables.opponents(table.game)
         if name in agents_of(table.game) and name not in offered:
-            right = nearest(name, offered)
-            raise OptionError(f"against: '{name}' cannot play on this board here; {right}")
+            hint = nearest(name, offered)
+            raise OptionError(f"against: '{name}' cannot play on this board here; {hint}")
 
 
 def _check_priced(table: StoredTable, play: Play) -> None:
@@ -292,18 +292,18 @@ def _drawn(table: Table, seed: int) -> Iterator[Ints]:
             return
         states = rng.permutation(np.concatenate(drawn))
         edges = expand(table.game, states)
-        chosen = (edges.kinds == DECISION) | (edges.kinds == SIMULTANEOUS)
-        if not chosen.any():  # chance moves on
-            moved = [
+        deciding = (edges.kinds == DECISION) | (edges.kinds == SIMULTANEOUS)
+        if not deciding.any():  # chance moves on
+            children = [
                 edges.children[rng.integers(edges.first[x], edges.first[x + 1])]
                 for x in np.flatnonzero(edges.kinds == CHANCE).tolist()
             ]
-            if not moved:
+            if not children:
                 continue
-            states = np.array(moved)
+            states = np.array(children)
             kinds = expand(table.game, states).kinds
-            chosen = (kinds == DECISION) | (kinds == SIMULTANEOUS)
-        yield np.ascontiguousarray(states[chosen])
+            deciding = (kinds == DECISION) | (kinds == SIMULTANEOUS)
+        yield np.ascontiguousarray(states[deciding])
 
 
 def _margins(table: Table, states: Ints) -> Floats:
@@ -328,11 +328,11 @@ def _view(table: StoredTable, state: Ints, margin: float, seed: int) -> TrainVie
     chances: dict[str, Any] = {}
     if answer.strategies is not None:
         chances = {bid.name: bid.chance for bid in answer.strategies[0]}
-    paid = {action.name: action.value[seat - 1] for action in answer.actions}
+    payoffs = {action.name: action.value[seat - 1] for action in answer.actions}
     actions = dict.fromkeys(expand(table.game, state.reshape(1, -1)).actions.tolist())
     names = list(chances) or [table.game.action_name(action) for action in actions]
     choices = [
-        Offer(name, paid[name], 0.0 if now - paid[name] <= slack else now - paid[name],
+        Offer(name, payoffs[name], 0.0 if now - payoffs[name] <= slack else now - payoffs[name],
               chances.get(name))
         for name in names
     ]  # fmt: skip

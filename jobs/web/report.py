@@ -180,8 +180,8 @@ def _head(of: Table, summary: Summary, verdict: Verdict | None) -> Iterator[str]
         "states": sentences.count(summary.states), "payoffs good to": f"{summary.error:.1e}",
         "files": files, "verdict": checked,
     }  # fmt: skip
-    listed = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts.items())
-    yield f'<dl class="facts">{listed}</dl></header>'
+    items = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts.items())
+    yield f'<dl class="facts">{items}</dl></header>'
 
 
 def _questions(of: Table, questions: Sequence[Question]) -> Iterator[str]:
