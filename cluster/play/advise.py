@@ -102,11 +102,11 @@ class Prices:
         self.game, self.max_states, self.solve = game, max_states, solve
         path = table_of(game.board, results)
         self.table = None if path is None else open_table(path, named_by_board=True)
-        self.searched: list[Lookup] = []
+        self.searches: list[Lookup] = []
         self._failed = False
 
     def close(self) -> None:
-        for table in [*self.searched, *filter(None, [self.table])]:
+        for table in [*self.searches, *filter(None, [self.table])]:
             table.close()
 
     def at(self, state: Ints) -> tuple[Lookup, Moves]:
@@ -115,7 +115,7 @@ class Prices:
         Raises SearchLimitError, which says how many states there are and what would do.
         """
         state_fields = self.game.describe(state)
-        for table in [*filter(None, [self.table]), *self.searched]:
+        for table in [*filter(None, [self.table]), *self.searches]:
             if table.lookup_or_backup(state.reshape(1, -1))[1][0]:
                 return table, moves(table, state_fields)
         if self.table is not None:
@@ -124,7 +124,7 @@ class Prices:
             except SearchLimitError as error:
                 raise SearchLimitError(f"{error}; {self._instead()}") from None
         table = self._search(state)
-        self.searched = [table, *self.searched][:KEPT]
+        self.searches = [table, *self.searches][:KEPT]
         return table, moves(table, state_fields)
 
     def _search(self, state: Ints) -> Lookup:

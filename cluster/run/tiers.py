@@ -430,7 +430,7 @@ class TierRun(Run[SolvedTiers]):
         self.shards_total = self.rows_total = 0
         self.again_seconds = 0.0
         self.tally: dict[str, float] = {}
-        self.standing: dict[int, list[FileEntry]] = {}
+        self.stored_entries: dict[int, list[FileEntry]] = {}
         """The committed files by tier."""
 
     def solve(self) -> SolvedTiers:
@@ -447,9 +447,9 @@ class TierRun(Run[SolvedTiers]):
 
     def make_schedule(self) -> Schedule:
         committed = self.work.committed_shards(self.ledger)
-        self.standing = {}
+        self.stored_entries = {}
         for entry in self.ledger.of_part(TIERS):
-            self.standing.setdefault(entry.tier, []).append(entry)
+            self.stored_entries.setdefault(entry.tier, []).append(entry)
         schedule = Schedule(
             self.plan.shards, workers=self.workers.slots, memory=self.memory, committed=committed,
             stored=committed if self.exact else (), ahead=AHEAD if self.options.joins else 1,
@@ -491,7 +491,7 @@ class TierRun(Run[SolvedTiers]):
         ranges = layout.parts(tier)
         start, stop = span = (0, 0) if part == FACE else ranges[part]
         stored = [
-            entry for entry in self.standing.get(layout.tier_number(tier), ())
+            entry for entry in self.stored_entries.get(layout.tier_number(tier), ())
             if step.shard in self.schedule.stored
             and entry.first_row < stop and start < entry.first_row + entry.rows
         ]  # fmt: skip

@@ -31,10 +31,10 @@ from numpy.typing import NDArray
 from luckbase.cluster.table.format import (
     FileReceipt,
     SealedFile,
-    about_file,
     as_table,
     column_of,
     constants,
+    file_metadata,
     flush_and_seal,
     names_column,
     row_group_rows,
@@ -136,12 +136,12 @@ class SealedBlocks(SealedFile):
     def _open(self, metadata: Any, raw: bytes | None) -> None:
         if metadata is None:
             metadata = json.loads(self._footer(raw)[:-8])
-        self.about = metadata
+        self.metadata = metadata
         self._starts = np.cumsum([0, *metadata["sizes"]]).tolist()
 
     def codes(self, block: int) -> NDArray[np.uint8]:
         """A block as it was packed."""
-        size = min(self.about["block"], self.about["codes"] - block * self.about["block"])
+        size = min(self.metadata["block"], self.metadata["codes"] - block * self.metadata["block"])
         content = pa.Codec("zstd").decompress(self.check(block), size, asbytes=True)
         return np.frombuffer(content, np.uint8)
 
@@ -184,7 +184,9 @@ def write_runs(
                     store_schema=False,  # text is text to every reader, however we hand it over
                     write_page_checksum=True,
                 )  # fmt: skip
-                writer.add_key_value_metadata(about_file(dense.game, tier_stem(dense, tier), 0.0))
+                writer.add_key_value_metadata(
+                    file_metadata(dense.game, tier_stem(dense, tier), 0.0)
+                )
             writer.write_table(batch, row_group_size=RUN_ROWS)
     finally:
         if writer is not None:

@@ -164,7 +164,7 @@ class OnLines(NamedTuple):
     taken: NDArray[np.bool_]
 
 
-class _Seen(NamedTuple):
+class _PairResult(NamedTuple):
     """What one pair shows. payoffs: how many differ; largest: by how much. groups, cells: decisions
     by code. at: of the changed ones the group, the cell and the threshold, int64 (n,), -1 for
     none. names: of their best actions."""
@@ -182,7 +182,7 @@ class _Seen(NamedTuple):
     names: Sequence[str]
 
 
-def _examine(prices: Prices, groups: Groups, slack: float, pair: Pair) -> _Seen:
+def _examine(prices: Prices, groups: Groups, slack: float, pair: Pair) -> _PairResult:
     """Compare the rows of a pair; several threads may."""
     (first, second), game = pair.sides, prices.second.table.game
     n, names = len(first.best), numbered(())
@@ -213,7 +213,7 @@ def _examine(prices: Prices, groups: Groups, slack: float, pair: Pair) -> _Seen:
         on_line = which == t
         for i in (0, 1):
             takes[on_line, i] = kind[best[i][on[on_line]]]
-    return _Seen(
+    return _PairResult(
         pair, int(beyond.sum()), float(gap.max(initial=0.0)), quiet,
         np.bincount(stand.groups[decided], minlength=groups.count),
         np.bincount(cells[decided] + 1, minlength=groups.cells + 1)[1:],
@@ -250,7 +250,7 @@ class _Tally:
         self.worst, self._max_worst = list[Difference](), worst
         self._tier: int | None = None
 
-    def take(self, result: _Seen) -> None:
+    def take(self, result: _PairResult) -> None:
         """Take in what a pair shows."""
         pair, states = result.pair, len(result.pair.sides[0].best)
         if pair.tier is not None and pair.tier != self._tier:
@@ -271,7 +271,7 @@ class _Tally:
         if len(result.changed.apart):
             self._take_changed(result)
 
-    def _take_changed(self, result: _Seen) -> None:
+    def _take_changed(self, result: _PairResult) -> None:
         changed, priced, (groups, cells, thresholds) = result.changed, result.priced, result.at
         free = (priced.kind == MOVED) & np.isnan(priced.cost)
         self.unpriced += int(free.sum())

@@ -81,9 +81,9 @@ class Entries:
         """Of the last one that is this driver's; 0 before it begins."""
         self.mark = ""
         """What the names of this driver's files have that no other driver's have."""
-        self.standing: str | None = None
+        self.compacted: str | None = None
         """The text of the entry that says all, where only fences came after it."""
-        self._says_all = 0
+        self._compaction = 0
         self._nonce = os.urandom(8).hex()
         self._kinds: dict[int, str] = {}
 
@@ -106,7 +106,7 @@ class Entries:
         number = self.number + 1
         if not self._put(number, kind, text):
             raise self._fenced()
-        self.number, self.standing = number, None
+        self.number, self.compacted = number, None
 
     def check(self) -> None:
         """Raises FencedError where another driver has begun."""
@@ -125,14 +125,14 @@ class Entries:
     def compact(self, text: str) -> None:
         """Say in one entry all lines that count, where none says so yet; and delete what does not
         count any more."""
-        if text != self.standing:
+        if text != self.compacted:
             self.add(text, ALL)
-            self.standing, self._says_all = text, self.number
+            self.compacted, self._compaction = text, self.number
         for number in self._superseded():
             self.storage.delete(entry_name(number))
 
     def _superseded(self) -> list[int]:
-        return [n for n in self._numbers() if n < self._says_all and self._kind(n) != FENCE]
+        return [n for n in self._numbers() if n < self._compaction and self._kind(n) != FENCE]
 
     def _kind(self, number: int) -> str:
         """The kind of an entry; of one that can not be read, of which it may be: a fence."""
@@ -175,15 +175,15 @@ class Entries:
             entries += [_missing(n) for n in range(end, 0, -1)][:1]
             gaps = any(not entry.kind for entry in entries)
             if not gaps or attempt >= _GAP_TRIES:  # a folder's list may miss one that is new
-                return self._note_standing(entries[::-1])
+                return self._note_compaction(entries[::-1])
         raise CorruptTableError("the ledger of this table changes all the time; try again")
 
-    def _note_standing(self, entries: list[Entry]) -> list[Entry]:
+    def _note_compaction(self, entries: list[Entry]) -> list[Entry]:
         counts = [entry for entry in entries if entry.kind != FENCE]
-        self.standing = None
+        self.compacted = None
         if all(entry.kind == ALL and not entry.damage for entry in counts):
-            self.standing = "".join(f"{line}\n" for entry in counts for line in entry.lines)
-            self._says_all = counts[0].number if counts else 0
+            self.compacted = "".join(f"{line}\n" for entry in counts for line in entry.lines)
+            self._compaction = counts[0].number if counts else 0
         return entries
 
     def _descending(self, numbers: list[int]) -> Iterator[Entry]:

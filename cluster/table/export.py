@@ -138,22 +138,22 @@ class _Rows:
         _check_left_out(table, conditions)
         _check_best(table, conditions, stored, names if gathered else None)
         self.expression = None if in_words else where
-        self.looked_at = {*self.shown.names, *conditions.columns}
+        self.read_columns = {*self.shown.names, *conditions.columns}
         if self.expression is not None:
-            self.looked_at = {*schema.names}
+            self.read_columns = {*schema.names}
         worked_out = set() if names is None else {"margin", "toss_up", *names.columns}
         if names is not None and not all(part.dense for part in table.parts):
             worked_out |= {"best", "to_act"}  # of a search's end, and of bids that are certain
-        self.worked = self.looked_at & worked_out
-        self.first = conditions.only({*stored.names} - self.worked)
+        self.computed = self.read_columns & worked_out
+        self.first = conditions.only({*stored.names} - self.computed)
         self.last = conditions.without(self.first)
 
     def batches(self, on_rows: OnRows) -> Iterator[pa.RecordBatch]:
         """Batches of the columns shown."""
         done, total = 0, sum(part.rows for part in self.table.parts)
         for part in self.table.parts:
-            columns = {*self.looked_at, "best", "to_act"}
-            if self.worked:
+            columns = {*self.read_columns, "best", "to_act"}
+            if self.computed:
                 columns |= {*part.columns, "best"}
             groups = part.groups
             before, groups.max_bytes = groups.max_bytes, min(groups.max_bytes, REMEMBERED)
@@ -170,20 +170,20 @@ class _Rows:
     def _of(self, part: Part, batch: Batch) -> Iterator[pa.Table]:
         """The rows wanted of a batch, as many at a time as fit in memory with their edges."""
         at = _matching(part, batch, self.first, self.stored)
-        size = self.table.states_at_once if self.worked else max(1, len(at))
+        size = self.table.states_at_once if self.computed else max(1, len(at))
         for start in range(0, len(at), size):
             selected = at[start : start + size]
             rows = batch.rows.take(selected)
-            if self.worked and self.names is not None:
+            if self.computed and self.names is not None:
                 actions = actions_of(self.table, part, batch, selected)
-                for name, column in self.names.of(actions, self.worked).items():
+                for name, column in self.names.of(actions, self.computed).items():
                     if name in rows.column_names:
                         rows = rows.drop_columns([name])
                     rows = rows.append_column(name, column)
             rows = _fitted(rows, part, self.schema)
             for expression in (self.last.expression(), self.expression):
                 rows = rows if expression is None else rows.filter(expression)
-            if len(rows) or not self.worked:
+            if len(rows) or not self.computed:
                 yield rows
 
 

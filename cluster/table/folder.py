@@ -178,7 +178,7 @@ def read_lines(where: Path, entries: Entries, head: Head) -> Ledger:
             except (ValueError, RecursionError) as error:
                 lost.append(f"line {number}: {error}")
         ledger.damage += [_changed(where / entry.name, why) for why in lost]
-    ledger.compacted = entries.standing is not None
+    ledger.compacted = entries.compacted is not None
     return ledger
 
 

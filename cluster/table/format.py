@@ -164,7 +164,7 @@ def write_tier(
 
     others = [name for name in layout.game.columns if name not in constant][:2]
     error += rounding(layout)
-    metadata = about_file(layout.game, ".".join(f"{k}-{v}" for k, v in constant.items()), error)
+    metadata = file_metadata(layout.game, ".".join(f"{k}-{v}" for k, v in constant.items()), error)
     size, pruned = (file.stop - file.start, row_group_rows(layout, tier)), [*constant, *others]
     return write_file(storage, file.name, size, metadata, columns, error, names, pruned)
 
@@ -204,7 +204,7 @@ def write_file(
     return FileReceipt(path, rows, group, length, footer, checks, error, seconds)
 
 
-def about_file(game: Game, tier: str, error: float) -> dict[str, str]:
+def file_metadata(game: Game, tier: str, error: float) -> dict[str, str]:
     """What a file says of itself when it is found alone: Parquet's key-value metadata."""
     return {
         "luckbase.format": FILE_FORMAT,
@@ -299,7 +299,7 @@ class SealedFile:
         """where: the table, for people. metadata: the footer, if it was read; raw: its bytes,
         if those were."""
         self.storage, self.path, self.entry = storage, where / entry.place, entry
-        self.known: dict[Span, bytes] = {}
+        self.buffers: dict[Span, bytes] = {}
         """Bytes that were read and will be asked for."""
         self.checked: set[int] = set()
         """Row groups whose bytes were read and are as they were written."""
@@ -317,7 +317,7 @@ class SealedFile:
         return raw
 
     def _open(self, metadata: Any, raw: bytes | None) -> None:
-        """Say `about`, and where its row groups begin and the last one ends."""
+        """Set `metadata`, and where its row groups begin and the last one ends."""
         entry = self.entry
         # As large as the file and empty: only what was checked is put there, at its place.
         private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
@@ -329,11 +329,11 @@ class SealedFile:
             self._file = pq.ParquetFile(source, metadata=metadata, read_dictionary=["best"])
         except (OSError, pa.ArrowException) as error:
             raise self._changed(_line(error)) from None
-        self.about = metadata
+        self.metadata = metadata
         self._starts = [*group_starts(metadata), entry.bytes - entry.footer]
 
     def _read(self, start: int, stop: int) -> bytes:
-        if (content := self.known.get((start, stop))) is not None:
+        if (content := self.buffers.get((start, stop))) is not None:
             return content
         try:
             return self.storage.read(self.entry.place, start, stop)
@@ -358,31 +358,31 @@ class SealedFile:
     def fetch(self, groups: Iterable[int]) -> None:
         """Read row groups into `known`, in few requests; `check` looks at what came."""
         spans = [self.bytes_of(group) for group in groups]
-        spans = [span for span in spans if span not in self.known]
+        spans = [span for span in spans if span not in self.buffers]
         try:
             contents = self.storage.read_ranges(self.entry.place, spans) if spans else []
         except (FileNotFoundError, NotADirectoryError):
             raise self._changed("it is missing") from None
-        self.known.update(zip(spans, contents, strict=True))
+        self.buffers.update(zip(spans, contents, strict=True))
 
     def ahead(self, groups: Sequence[int]) -> Iterator[int]:
         """These row groups, one after the other, read many at a time where requests take a while;
         no others are asked for meanwhile."""
         for at, group in enumerate(groups):
             if self.storage.anywhere and at % AHEAD == 0:
-                if self.known_bytes > MAX_FETCHED:
-                    self.known.clear()
+                if self.buffered_bytes > MAX_FETCHED:
+                    self.buffers.clear()
                 self.fetch(groups[at : at + AHEAD])
             yield group
 
     @property
-    def known_bytes(self) -> int:
+    def buffered_bytes(self) -> int:
         """How many bytes are kept that were read."""
-        return sum(map(len, self.known.values()))
+        return sum(map(len, self.buffers.values()))
 
     def spans(self, group: int) -> dict[str, tuple[Any, Any]]:
         """The least and the greatest value of the columns of a row group that have statistics."""
-        row_group = self.about.row_group(group)
+        row_group = self.metadata.row_group(group)
         columns = (row_group.column(i) for i in range(row_group.num_columns))
         statistics = ((c.path_in_schema, c.statistics) for c in columns if c.is_stats_set)
         return {str(name): (s.min, s.max) for name, s in statistics if s.has_min_max}
@@ -496,9 +496,9 @@ class RowGroups:
                 yield file
 
     def _make_room(self) -> None:
-        if sum(file.known_bytes for file in self._files.values()) > MAX_FETCHED:
+        if sum(file.buffered_bytes for file in self._files.values()) > MAX_FETCHED:
             for file in self._files.values():
-                file.known.clear()
+                file.buffers.clear()
 
     def fetch(self, groups: Iterable[tuple[int, int]]) -> None:
         """Read row groups (file, number) that will be asked for, and the footers of their files, in
@@ -519,8 +519,8 @@ class RowGroups:
 
     def reopen(self, i: int) -> SealedFile:
         """File number i once more, for a thread of its own."""
-        file = self.sealed(self.storage, self.where, self.entries[i], self.file(i).about)
-        file.known, file.checked = dict(self.file(i).known), self.file(i).checked
+        file = self.sealed(self.storage, self.where, self.entries[i], self.file(i).metadata)
+        file.buffers, file.checked = dict(self.file(i).buffers), self.file(i).checked
         return file
 
     @property

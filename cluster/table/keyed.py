@@ -19,7 +19,7 @@ from luckbase.cluster.table.format import (
     ROW_GROUP,
     FileReceipt,
     SealedFile,
-    about_file,
+    file_metadata,
     names_column,
     nullable,
     number_rows,
@@ -86,7 +86,7 @@ class KeyPart(Part):
 
     def _first_keys(self, i: int) -> Keys:
         if i not in self._firsts:
-            head = self.groups.file(i).about
+            head = self.groups.file(i).metadata
             groups = [head.row_group(k).column(0).statistics for k in range(head.num_row_groups)]
             self._firsts[i] = np.array([0 if s is None else s.min for s in groups], np.uint64)
         return self._firsts[i]
@@ -312,6 +312,6 @@ def write_states(
             "margin": nullable(rows.margin), "status": rows.status,
         }  # fmt: skip
 
-    metadata, split = about_file(game, "", error), [*names, "margin"]
+    metadata, split = file_metadata(game, "", error), [*names, "margin"]
     size = len(table), ROW_GROUP
     return write_file(storage, name, size, metadata, columns, error, split, ["key"])

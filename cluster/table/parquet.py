@@ -182,7 +182,7 @@ class Writer:
     ) -> None:  # fmt: skip
         """notes: key-value metadata. split: columns of floats that are byte-stream-split; pruned:
         those with statistics. convert: a column as Arrow has it."""
-        self._about, self._split, self._pruned = dict(notes), split, pruned
+        self._notes, self._split, self._pruned = dict(notes), split, pruned
         self._convert = convert
         self._path, self._file = path, pa.OSFile(str(path), "wb")
         self._schema = pa.schema([])
@@ -291,7 +291,7 @@ class Writer:
             store_schema=False,  # text is text to every reader, however we hand it over
             write_page_checksum=True,
         )  # fmt: skip
-        writer.add_key_value_metadata(self._about)
+        writer.add_key_value_metadata(self._notes)
         return writer
 
 

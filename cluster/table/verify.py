@@ -163,7 +163,7 @@ def _missing_files(ledger: Ledger) -> set[str]:
 def _check_entry(part: Part, entry: FileEntry) -> list[str]:
     """Whether a file's rows and keys are those that its tier, or its own keys, ask for."""
     with part.groups.passing(entry) as file:
-        rows = int(file.about.num_rows) if part.paid else entry.rows
+        rows = int(file.metadata.num_rows) if part.paid else entry.rows
         faults = [f"has {many(rows, 'row')}, the ledger says {entry.rows}"] * (rows != entry.rows)
         if isinstance(part, TierPart):
             faults += _check_tier(part, entry, file.groups)
