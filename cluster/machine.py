@@ -202,8 +202,6 @@ def _sizes(path: Path) -> dict[str, int]:
 
 
 class _Peak:
-    """The peak of this process."""
-
     def __init__(self) -> None:
         self.own = self.shared = self._before = self._process = 0
         self._lock = threading.Lock()

@@ -356,7 +356,7 @@ class SealedFile:
         return self._starts[group], self._starts[group + 1]
 
     def fetch(self, groups: Iterable[int]) -> None:
-        """Read row groups into `known`, in few requests; `check` looks at what came."""
+        """Read row groups into `buffers`, in few requests; `check` looks at what came."""
         spans = [self.bytes_of(group) for group in groups]
         spans = [span for span in spans if span not in self.buffers]
         try:
