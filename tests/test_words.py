@@ -142,10 +142,10 @@ NEVER_ONE = """
     show(corners) names, runs(spins[~there]) spins, spins[x, 0] spins, n spins, most whammies,
     len(every) settings, len(out) states, max_states states, self.count states,
     solver['host'] solves, sentences.count(guess) states, option('force') solves,
-    len(found) columns, len(schema.names) columns, each bytes, per edges, a_state bytes,
+    len(names) columns, len(schema.names) columns, each bytes, per edges, a_state bytes,
     rate states,
-    sentences.count(said['states_a_second']) states, limit bytes, cells cells, len(read) rows,
-    about.num_rows rows, size bytes, found.players players, self.margin_class points,
+    sentences.count(state['states_a_second']) states, limit bytes, cells cells, len(read) rows,
+    about.num_rows rows, size bytes, facts.players players, self.margin_class points,
     advice.margin_class points
 """
 """Counts above a limit, rates, and words that only look like a count."""
