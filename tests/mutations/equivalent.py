@@ -35,10 +35,10 @@ PLACES: dict[tuple[str, str, str], str] = {
     ("cluster/run/driver.py", "folder.sweep(storage, table, ledger) compact(storage, ledger)",
      "compact(storage, ledger) folder.sweep(storage, table, ledger)"): "the same ledger, in memory",
     ("cluster/play/game.py",
-     "reply = answer(self) if isinstance(said, Question) else None "
-     "lines.append(said.prompt if isinstance(said, Question) else said)",
-     "lines.append(said.prompt if isinstance(said, Question) else said) "
-     "reply = answer(self) if isinstance(said, Question) else None"): "who answers sees no lines",
+     "reply = answer(self) if isinstance(line, Question) else None "
+     "lines.append(line.prompt if isinstance(line, Question) else line)",
+     "lines.append(line.prompt if isinstance(line, Question) else line) "
+     "reply = answer(self) if isinstance(line, Question) else None"): "who answers sees no lines",
     ("jobs/plots.py", "axes.set_xlabel(picture.x_label) axes.set_ylabel(picture.y_label)",
      "axes.set_ylabel(picture.y_label) axes.set_xlabel(picture.x_label)"): "two axes",
     ("cluster/search/boundary.py", "REMEMBERED, DECODED = 64 << 20, 4",
