@@ -8,10 +8,12 @@ runs as the Python that it is. How it is compiled says `solver.njit`.
 
 from __future__ import annotations
 
+import pickle
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property, partial, update_wrapper
 from importlib import import_module
 from typing import Any, ParamSpec, TypeVar, cast
@@ -126,7 +128,8 @@ def njit(signature: Any = None, **options: Any) -> Callable[[Callable[P, R]], Ca
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         def make() -> Any:
-            return import_module("luckbase.solver.njit").njit(_made(signature), **options)(function)
+            made = {name: _made(option) for name, option in options.items()}
+            return import_module("luckbase.solver.njit").njit(_made(signature), **made)(function)
 
         return cast("Callable[P, R]", Function(function, make))
 
@@ -218,3 +221,116 @@ def compile_on() -> None:
     global _beside
     _beside = False
     import_module("numba")
+
+
+# --- in another process, too ---------------------------------------------------------------------
+
+_Name = tuple[str, str, Any]
+"""A function: its module, its name, the types of the arguments of one that is compiled apart."""
+
+
+class _Beside:
+    """Another process, on a core of its own, that compiles functions one after the other as they
+    are named to it. It keeps them on disk, where this process looks: so whatever becomes of it,
+    this one compiles the rest. It ends when its input does."""
+
+    def __init__(self) -> None:
+        self.wanted, self.now, self.over = list[_Name](), cast("_Name | None", None), False
+        self.changed, pipe = threading.Condition(), subprocess.PIPE
+        code = f"import sys; sys.path[:] = {sys.path}; from {__name__} import _serve; _serve()"
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL
+        )
+        self.thread = threading.Thread(target=self._hand_out, name="luckbase beside", daemon=True)
+        self.thread.start()
+
+    def _hand_out(self) -> None:
+        requests, idle = cast("Any", self.process.stdin), cast("Any", self.process.stdout)
+        with suppress(OSError):
+            for _ in idle:  # a line whenever it has nothing to do
+                with self.changed:
+                    self.now = None
+                    self.changed.notify_all()
+                    self.changed.wait_for(lambda: self.wanted or self.over)
+                    if self.over:
+                        break
+                    self.now = self.wanted.pop(0)
+                requests.write(pickle.dumps(self.now))
+                requests.flush()
+        with self.changed:
+            self.now = None
+            self.changed.notify_all()
+
+    def ask(self, wanted: list[_Name]) -> None:
+        """Have it compile these, too."""
+        with self.changed:
+            self.wanted += wanted
+            self.changed.notify_all()
+
+    def wait(self, wanted: _Name) -> None:
+        """Until it has compiled a function, if it is at it; else it leaves it to this process."""
+        with self.changed:
+            if wanted in self.wanted:
+                self.wanted.remove(wanted)
+            self.changed.wait_for(lambda: self.now != wanted)
+
+    def end(self) -> None:
+        """Whatever it is at."""
+        with self.changed:
+            self.over = True
+            self.changed.notify_all()
+        self.process.kill()
+        self.process.wait()
+        self.thread.join()
+
+
+def _serve() -> None:
+    """What that process does."""
+    import_module("numba.core.registry").cpu_target.target_context.refresh()
+    with suppress(EOFError):
+        while True:
+            print(flush=True)
+            module, name, types = pickle.load(sys.stdin.buffer)
+            with suppress(Exception):
+                _named(module, name).made.load(types)
+
+
+_other: _Beside | None = None
+_may_start = False
+
+
+@contextmanager
+def beside(cores: int) -> Iterator[None]:
+    """While this lasts, and there is a second core, another process may compile a part of what is
+    not compiled yet (`ahead`)."""
+    global _other, _may_start
+    _may_start = cores > 1
+    try:
+        yield
+    finally:
+        other, _other, _may_start = _other, None, False
+        if other is not None:
+            other.end()
+
+
+def ahead(*functions: Any, types: Any = None) -> None:
+    """Say that functions will be needed; types: those of the arguments of one that is compiled
+    apart, None where they are not known yet: then its module is imported ahead."""
+    global _other
+    if not _may_start:
+        return
+    wanted = [(f.__module__, f.__name__, types) for f in functions if not f.made.is_kept(types)]
+    if wanted:
+        _other = _other or _Beside()
+        _other.ask(wanted)
+
+
+def is_begun(*wanted: Any) -> bool:
+    """Whether another process compiles a function, or has done so."""
+    return _other is not None and wanted not in _other.wanted
+
+
+def wait_for(module: str, name: str, types: Any = None) -> None:
+    """Until another process has compiled a function, if it is at it."""
+    if _other is not None:
+        _other.wait((module, name, types))

@@ -4,9 +4,11 @@ code is kept.
 numba itself compiles a function with a signature where it is defined, so a module that is imported
 for one of its functions compiles them all: half of what a newcomer's first solve waited for. With
 this `njit` a declared signature stays the only one: what does not fit it is refused, and nothing
-compiles again. Before its first function numba asks SciPy for its linear algebra, which takes
-longer to import than numba itself, for the day when somebody multiplies matrices. Here it asks on
-that day.
+compiles again. What such a function calls becomes part of its code, but for what is compiled
+**apart**: that is code of its own, found by a name that is known beforehand, so callers need not
+wait for it, another process may compile it (`compiled.beside`), and LLVM works on it once. Before
+its first function numba asks SciPy for its linear algebra, which takes longer to import than numba
+itself, for the day when somebody multiplies matrices. Here it asks on that day.
 
 numba keeps compiled functions on disk by the file's path, and sees no change of a helper in another
 file. So it asks `Locator` first (`solver.__init__`), in this process alone. The folder's name is a
@@ -34,8 +36,9 @@ import uuid
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ParamSpec, TypeVar, cast
 
 import llvmlite
@@ -47,8 +50,11 @@ from numba.core import compiler, config, errors, event, registry, sigutils
 from numba.core.caching import CacheImpl, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.funcdesc import PythonFunctionDescriptor
 from numba.core.types import abstract
-from numba.core.typing.templates import make_concrete_template
+from numba.core.typing.templates import make_concrete_template, signature
+
+from luckbase.solver.compiled import ahead, is_begun, wait_for
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -60,13 +66,19 @@ _TypeMetaclass: Any = abstract._TypeMetaclass
 _Library: Any = JITCodeLibrary
 _Pipeline: Any = compiler.Compiler
 _template: Any = make_concrete_template
+_signature: Any = signature
+_Flags: Any = compiler.Flags
+_Descriptor: Any = PythonFunctionDescriptor
 _arguments: Any = sigutils.normalize_signature
 
 
-def njit(signature: Any, **options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def njit(
+    signature: Any, returns: Any = None, **options: Any
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """As `numba.njit` with a signature and with `options` (kept on disk and without Python's lock
     where they do not say otherwise), compiled when it is first called, by Python or by another
-    function that is compiled."""
+    function that is compiled. returns: the type of what one returns that is compiled apart, for
+    whatever arguments; only functions call it that are compiled too."""
     options = {"cache": True, "nogil": True} | options
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -76,7 +88,7 @@ def njit(signature: Any, **options: Any) -> Callable[[Callable[P, R]], Callable[
             kept.__class__ = _CacheFile
         if isinstance(made, _Dispatcher):  # else numba is switched off
             made.__class__ = _Declared
-            made.declared = signature
+            made.declared, made.returns = signature, returns
         return made
 
     return decorate
@@ -140,6 +152,52 @@ class _Part(_Library):  # type: ignore[misc]
         self._finalized = True
 
 
+class _Whole(_Library):  # type: ignore[misc]
+    """What Python calls."""
+
+    def _finalize_final_module(self) -> None:
+        loads = list(self._reload_init)
+        while loads:  # what it calls by name; what another process compiles comes last
+            loads.remove(load := min(loads, key=lambda load: is_begun(*load.args)))
+            load()
+        super()._finalize_final_module()
+
+
+class _Apart(_Whole):
+    """What others call by name. Nothing of it is linked into their code."""
+
+    def _get_module_for_linking(self) -> Any:
+        return binding.parse_assembly("")
+
+
+class _AsWhole(_Pipeline):  # type: ignore[misc]
+    """Compiles what Python calls."""
+
+    library = _Whole
+
+    def define_pipelines(self) -> Any:
+        state = self.state
+        state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return super().define_pipelines()
+
+
+class _AsApart(_AsWhole):
+    """Compiles what others call by a name that they know beforehand (`_Declared.named`)."""
+
+    library = _Apart
+
+    def define_pipelines(self) -> Any:
+        _uncalled_by_python(self.state.flags)
+        self.state.func_id.unique_id = 0
+        return super().define_pipelines()
+
+
+def _uncalled_by_python(flags: Any) -> Any:
+    flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+    return flags
+
+
 class _AsPart(_Pipeline):  # type: ignore[misc]
     """Compiles what Python does not call."""
 
@@ -154,6 +212,7 @@ class _Declared(_Dispatcher):  # type: ignore[misc]
     """A function of one signature, whoever asks for whichever."""
 
     declared: Any = None  # where it was unpickled: as numba has it
+    returns: Any = None
 
     @cached_property
     def parts(self) -> dict[Any, Any]:
@@ -167,7 +226,10 @@ class _Declared(_Dispatcher):  # type: ignore[misc]
         with global_compiler_lock, self._compiling_counter:
             if types not in self.parts:
                 _without_scipy()
-                self.parts[types] = self.overloads.get(types) or self._part(types, returned)
+                if self.returns is not None:
+                    self.parts[types] = self._named(types)
+                else:
+                    self.parts[types] = self.overloads.get(types) or self._part(types, returned)
         name, found = self.py_func.__name__, [self.parts[types].signature]
         return _template(name, name, found), signature, args, {}
 
@@ -178,13 +240,56 @@ class _Declared(_Dispatcher):  # type: ignore[misc]
 
     def _part(self, args: Any, returned: Any) -> Any:
         """Compile it for functions that call it; nothing of it is kept."""
-        options = self.targetdescr, self.targetoptions, self.locals
-        made = type(self._compiler)(self.py_func, *options, _AsPart)
-        told = {"dispatcher": self, "args": args, "return_type": returned}
-        with event.trigger_event("numba:compile", data=told):
-            part = made.compile(args, returned)._replace(entry_point=object())
+        part = self._compiled(_AsPart, args, returned)._replace(entry_point=object())
         self.targetctx.insert_user_function(part.entry_point, part.fndesc, [part.library])
         return part
+
+    def _compiled(self, how: Any, args: Any, returned: Any) -> Any:
+        options = self.targetdescr, self.targetoptions, self.locals
+        made = type(self._compiler)(self.py_func, *options, how)
+        told = {"dispatcher": self, "args": args, "return_type": returned}
+        with event.trigger_event("numba:compile", data=told):
+            return made.compile(args, returned)
+
+    def _named(self, args: Any) -> Any:
+        """What callers need to know of a function that is compiled apart."""
+        flags, module, name = _Flags(), self.py_func.__module__, self.py_func.__qualname__
+        self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
+        known = _Descriptor(
+            True, module, name, name, "", None, self.returns, None, (), (), self.targetctx.mangler,
+            args, abi_tags=[_uncalled_by_python(flags).get_mangle_string()], uid=0,
+        )  # fmt: skip
+        ahead(getattr(sys.modules[module], name), types=args)
+        there = _Apart(self.targetctx.codegen(), name)
+        there._finalized = True
+        there._reload_init.add(partial(_load, module, name, args))
+        entry, typed = object(), _signature(self.returns, *args)
+        self.targetctx.insert_user_function(entry, known, [there])
+        return SimpleNamespace(entry_point=entry, signature=typed)
+
+    def load(self, args: Any = None) -> None:
+        """Compile it, unless that is kept; args: of one that is compiled apart, the types of the
+        arguments."""
+        key = ("apart", *(args or ()))
+        if self.returns is None:
+            self.compile(self.declared)
+        elif args is not None and key not in self.parts:
+            wait_for(self.py_func.__module__, self.py_func.__qualname__, args)
+            found = self._cache.load_overload(key, self.targetctx)
+            if found is None:
+                found = self._compiled(_AsApart, args, self.returns)
+                self._cache.save_overload(key, found)
+            self.parts[key] = found
+
+    def is_kept(self, args: Any = None) -> bool:
+        """Whether it is on disk (of one that is compiled apart, without `args`: for any), or never
+        will be."""
+        file = getattr(self._cache, "_cache_file", None)
+        index = {} if file is None else file._load_index()
+        if file is None or (self.returns is not None and args is None):
+            return file is None or bool(index)
+        key = self.declared if self.returns is None else ("apart", *args)
+        return self._cache._index_key(key, self.targetctx.codegen()) in index
 
     def add_overload(self, cres: Any) -> None:
         """numba sets the environments, with which exceptions are made, of what is kept on disk."""
@@ -195,9 +300,12 @@ class _Declared(_Dispatcher):  # type: ignore[misc]
     def compile(self, sig: Any) -> Any:
         with global_compiler_lock:  # two threads may come for it at once
             if self.declared is None:
+                self._compiler.pipeline_class = _AsWhole
                 return super().compile(sig)
             if self._can_compile:
                 _without_scipy()
+                self._compiler.pipeline_class = _AsWhole
+                wait_for(self.py_func.__module__, self.py_func.__qualname__)
                 super().compile(self.declared)
                 self.disable_compile()
             return self.overloads[tuple(_arguments(self.declared)[0])].entry_point
@@ -223,6 +331,10 @@ class _Declared(_Dispatcher):  # type: ignore[misc]
             library.get_pointer_to_function = cache(library.get_pointer_to_function)
             results[id(sig)] = sig, found
         return results[id(sig)][1]
+
+
+def _load(module: str, name: str, args: Any) -> None:
+    getattr(importlib.import_module(module), name).made.load(args)
 
 
 # --- where compiled code is kept -----------------------------------------------------------------

@@ -53,6 +53,7 @@ from luckbase.cluster.table.place import storage_at, take_index_away, write_inde
 from luckbase.cluster.table.storage import Storage, attempt
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.model import rules_form, rules_identity
+from luckbase.solver.compiled import beside
 from luckbase.solver.errors import (
     CorruptTableError,
     ForeignTableError,
@@ -157,7 +158,8 @@ def solve_table(work: Work[S]) -> S:
 
                 check_sample(game, work.starts())
             options.on_progress(Progress(0, 0, 0, 0, 0.0, compiling=True))
-            work.compile()
+            with beside(machine.cores()):
+                work.compile()
             report = work.solve(report)
         elif is_new(goal, ledger):
             commit(ledger, goal)

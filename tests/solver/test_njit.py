@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 import pickle
 import subprocess
 import sys
@@ -15,6 +17,8 @@ import pytest
 from numba import types
 from numba.core.types import abstract
 
+from luckbase.solver import compiled
+from luckbase.solver.compiled import ahead, beside
 from luckbase.solver.games.press_your_luck import game
 from luckbase.solver.njit import njit
 from tests.places import ROOT
@@ -179,3 +183,98 @@ def test_a_program_that_knows_no_luckbase_keeps_its_own_compiled_code(run_folder
         [sys.executable, "-c", code], cwd=run_folder, capture_output=True, text=True, check=True
     )
     assert found.stdout.strip() == "[]"
+
+
+APART = """
+import numpy as np
+from luckbase.solver.compiled import njit, types
+
+@njit(types.int64(types.int64))
+def power(x):
+    return x**3
+
+@njit(returns=types.int64)
+def total(numbers):
+    if numbers.size > 3:
+        raise ValueError("too many", numbers.size)
+    result = 0
+    for number in numbers:
+        result += number
+    return result
+
+@njit()
+def mean(numbers):
+    return total(numbers) / numbers.size
+"""
+
+
+@pytest.fixture
+def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Any:
+    """A module of its own, nothing of which is compiled."""
+    name = f"apart_{abs(hash(request.node.name))}"  # two of one name would be one to the linker
+    (tmp_path / f"{name}.py").write_text(APART)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    return importlib.import_module(name)
+
+
+def test_what_is_compiled_apart_is_code_of_its_own_and_raises_where_it_is_called(
+    apart: Any,
+) -> None:
+    assert apart.mean(np.array([1, 2, 6])) == 3.0
+    assert len(apart.total._cache._cache_file._load_index()) == 1
+    with pytest.raises(ValueError, match=r"too many.*4"):
+        apart.mean(np.arange(4))
+    again = njit(None)(apart.mean.plain)  # finds both on disk
+    assert again(np.array([4, 5])) == 4.5 and not again.stats.cache_misses
+
+
+def test_what_called_it_is_kept_and_it_is_gone(apart: Any) -> None:
+    """In a process that has never seen it."""
+    assert apart.mean(np.array([1, 2, 6])) == 3.0
+    for path in Path(apart.total._cache.cache_path).glob("*.total-*"):
+        path.unlink()
+    script = f"import {apart.__name__} as m, numpy as np; print(m.mean(np.array([7, 8])))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{Path(apart.__file__).parent}"},
+    )  # fmt: skip
+    assert done.stdout.strip() == "7.5"
+
+
+def test_another_process_compiles_what_is_named_to_it(apart: Any) -> None:
+    """The very function: it is found on disk by whoever would compile it."""
+    with beside(2):
+        ahead(apart.power, apart.total)
+        other: Any = compiled._other
+        with other.changed:
+            assert other.changed.wait_for(lambda: not other.wanted and other.now is None, 60)
+        assert apart.power(3) == 27 and not apart.power.stats.cache_misses
+        assert apart.mean(np.array([1, 2, 6])) == 3.0
+    assert other.process.returncode is not None and not other.thread.is_alive()
+    with beside(2):
+        ahead(apart.power, apart.total)
+        assert compiled._other is None, "all is there"
+
+
+@pytest.mark.parametrize("code", ["", "import sys; print(flush=True); sys.stdin.read(1)"])
+def test_a_process_that_fails_does_no_harm(
+    apart: Any, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends at once, or when it is to compile something."""
+    start = subprocess.Popen
+    monkeypatch.setattr(
+        subprocess, "Popen", lambda command, **pipes: start([*command[:2], code], **pipes)
+    )
+    with beside(2):
+        ahead(apart.power)
+        assert compiled._other is not None
+        assert apart.power(3) == 27 and apart.mean(np.array([1, 2, 6])) == 3.0
+        assert apart.power.stats.cache_misses
+
+
+def test_one_core_has_no_other_process(apart: Any) -> None:
+    ahead(apart.power)
+    with beside(1):
+        ahead(apart.power)
+        assert compiled._other is None and apart.power(2) == 8

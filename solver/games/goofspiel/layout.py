@@ -32,6 +32,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from luckbase.solver.compiled import ahead
 from luckbase.solver.game.arrays import (
     Coded,
     Decisions,
@@ -139,6 +140,7 @@ class Layers(Layout[int]):
         return self.layer(tier).work * 1e-9
 
     def compile(self) -> None:
+        ahead(solve_game)
         layers = layers_of(2, "win" if self.win else "points")
         payoffs: dict[int, Floats] = {}
         for tier in layers.tiers():

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from luckbase.solver.compiled import njit
+from luckbase.solver.compiled import njit, types
 from luckbase.solver.games.press_your_luck.choosing import choose_at, choose_row, choose_streams
 from luckbase.solver.games.press_your_luck.game import PLAY, TIE_TOLERANCE
 
@@ -96,7 +96,7 @@ def take_if_better(own, other, x, y, n, code, best, second, tolerance):  # noqa:
         own[x + i] = own[y + i] if better else own[x + i]
 
 
-@njit()
+@njit(returns=types.none)
 def decide_region(up, first, last, v0, v1, n_c, a, b, options, passes, notes):  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
     """Slot A or B, below the cap, decides: in row (b, a), configurations first .. last - 1.
 
@@ -167,7 +167,7 @@ def add_up(out, lost, d, v, from_d, from_v, outcomes):
     add_taps(out, v, from_v[0], from_v[1], rows, weights, money, every)
 
 
-@njit()
+@njit(returns=types.none)
 def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps, choices, sums):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Playing, slot A (up = 0) or B (1): row (b, a), configurations first .. last - 1, into V.
 
@@ -206,7 +206,7 @@ def payoff_of(up, p0, p1):
     return p0 if up == 0 else (p1 if up == 1 else -(p0 + p1))
 
 
-@njit()
+@njit(returns=types.float64)
 def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays count references
     order, pivot_of, constant, b, a, s_last, s_first, arrays, options, moves, taps, choices, notes
 ):
@@ -329,7 +329,7 @@ def settle(order, pivot_of, none, b, a, s, kernel):
     return apart <= TIE_TOLERANCE
 
 
-@njit()
+@njit(returns=types.boolean)
 def sweep_stuck_row(b, a, arrays, options, moves, taps, choices, caps, notes):  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
     """Fill row (b, a), A or B stuck (A's configurations only with A stuck). Returns whether best
     replies settled.
@@ -399,7 +399,7 @@ def shift(p0, p1, v, d, lost, c, moves, taps):
             p1[i] += w * e1
 
 
-@njit()
+@njit(returns=types.none)
 def play_c(v0, v1, d0, d1, lost, moves, taps, choices, sums):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Slot C must spin, the last configuration down to the first of one row: shifts along s, the
     board's outcomes unmerged; scores saturate. lost: the payoffs after a whammy; choices, sums: as
@@ -417,7 +417,7 @@ def play_c(v0, v1, d0, d1, lost, moves, taps, choices, sums):  # noqa: PLR0913  
             choose_row(v0, v1, d0, d1, lost, c, moves, choices)
 
 
-@njit()
+@njit(no_cfunc_wrapper=True)
 def solve_plane(b, span, v, d, faces, options, moves, taps, choices, caps, notes, sums):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Fill V[:, b, first:stop], span = (first, stop): every state with score b of slot B and such
     scores of A. Filled must be the rows of b with an a from `stop` on, and of each a those above b.

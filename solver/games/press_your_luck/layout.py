@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import njit, types
+from luckbase.solver.compiled import ahead, njit, types
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Floats, Ints, Runs, kernel_arrays
 from luckbase.solver.game.capabilities import Layout
@@ -27,7 +27,7 @@ from luckbase.solver.games.press_your_luck.game import (
     TIE_TOLERANCE,
     by_field,
 )
-from luckbase.solver.games.press_your_luck.kernel import CHUNK, solve_plane
+from luckbase.solver.games.press_your_luck.kernel import CHUNK, solve_plane, sweep
 from luckbase.solver.games.press_your_luck.outcomes import LOSES, MAY_LOSE
 from luckbase.solver.games.press_your_luck.tiers import Tier, Whammies
 from luckbase.solver.sentences import many, option, setting
@@ -152,6 +152,7 @@ class Planes(Layout[Tier]):
         return math.ceil(math.sqrt(BLOCK_ROWS / self.block_rows(tier)))
 
     def compile(self) -> None:
+        ahead(sweep)
         # The smallest board there is: the compiled types do not depend on sizes.
         small = {"score_cap": self.unit, "frontier": 1, "outcomes": "all"}
         solve = self.board.solve.model_copy(update=small)
