@@ -319,15 +319,24 @@ def ahead(*functions: Any, types: Any = None) -> None:
     global _other
     if not _may_start:
         return
-    wanted = [(f.__module__, f.__name__, types) for f in functions if not f.made.is_kept(types)]
-    if wanted:
+    missing = [f for f in functions if type(f) is Function and not f.made.is_kept(types)]
+    if missing:
         _other = _other or _Beside()
-        _other.ask(wanted)
+        _other.ask([(f.__module__, f.__name__, types) for f in missing])
 
 
-def is_begun(*wanted: Any) -> bool:
-    """Whether another process compiles a function, or has done so."""
-    return _other is not None and wanted not in _other.wanted
+def compile_all(*functions: Any) -> None:
+    """Compile functions with signatures, or load them."""
+    ahead(*functions)
+    load_all([(f.__module__, f.__name__, None) for f in functions])
+
+
+def load_all(names: list[_Name]) -> None:
+    """Compile them, or load them; what another process is at comes last."""
+    while names:
+        name = min(names, key=lambda name: _other is not None and name not in _other.wanted)
+        names.remove(name)
+        _named(*name[:2]).made.load(name[2])
 
 
 def wait_for(module: str, name: str, types: Any = None) -> None:

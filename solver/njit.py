@@ -51,10 +51,11 @@ from numba.core.caching import CacheImpl, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.funcdesc import PythonFunctionDescriptor
+from numba.core.targetconfig import ConfigStack
 from numba.core.types import abstract
 from numba.core.typing.templates import make_concrete_template, signature
 
-from luckbase.solver.compiled import ahead, is_begun, wait_for
+from luckbase.solver.compiled import ahead, load_all, wait_for
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -68,6 +69,8 @@ _Pipeline: Any = compiler.Compiler
 _template: Any = make_concrete_template
 _signature: Any = signature
 _Flags: Any = compiler.Flags
+_plain: Any = compiler.DEFAULT_FLAGS
+_ConfigStack: Any = ConfigStack
 _Descriptor: Any = PythonFunctionDescriptor
 _arguments: Any = sigutils.normalize_signature
 
@@ -156,10 +159,7 @@ class _Whole(_Library):  # type: ignore[misc]
     """What Python calls."""
 
     def _finalize_final_module(self) -> None:
-        loads = list(self._reload_init)
-        while loads:  # what it calls by name; what another process compiles comes last
-            loads.remove(load := min(loads, key=lambda load: is_begun(*load.args)))
-            load()
+        load_all([load.args[0] for load in self._reload_init])  # what it calls by name
         super()._finalize_final_module()
 
 
@@ -254,7 +254,8 @@ class _Declared(_Dispatcher):  # type: ignore[misc]
     def _named(self, args: Any) -> Any:
         """What callers need to know of a function that is compiled apart."""
         flags, module, name = _Flags(), self.py_func.__module__, self.py_func.__qualname__
-        self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
+        with _ConfigStack().enter(_plain.copy()):  # else it has options of whoever calls it
+            self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
         known = _Descriptor(
             True, module, name, name, "", None, self.returns, None, (), (), self.targetctx.mangler,
             args, abi_tags=[_uncalled_by_python(flags).get_mangle_string()], uid=0,
@@ -262,7 +263,7 @@ class _Declared(_Dispatcher):  # type: ignore[misc]
         ahead(getattr(sys.modules[module], name), types=args)
         there = _Apart(self.targetctx.codegen(), name)
         there._finalized = True
-        there._reload_init.add(partial(_load, module, name, args))
+        there._reload_init.add(partial(_load, (module, name, args)))
         entry, typed = object(), _signature(self.returns, *args)
         self.targetctx.insert_user_function(entry, known, [there])
         return SimpleNamespace(entry_point=entry, signature=typed)
@@ -277,7 +278,8 @@ class _Declared(_Dispatcher):  # type: ignore[misc]
             wait_for(self.py_func.__module__, self.py_func.__qualname__, args)
             found = self._cache.load_overload(key, self.targetctx)
             if found is None:
-                found = self._compiled(_AsApart, args, self.returns)
+                with _ConfigStack().enter(_plain.copy()):
+                    found = self._compiled(_AsApart, args, self.returns)
                 self._cache.save_overload(key, found)
             self.parts[key] = found
 
@@ -333,8 +335,9 @@ class _Declared(_Dispatcher):  # type: ignore[misc]
         return results[id(sig)][1]
 
 
-def _load(module: str, name: str, args: Any) -> None:
-    getattr(importlib.import_module(module), name).made.load(args)
+def _load(name: tuple[str, str, Any]) -> None:
+    """What is done before code is loaded that calls it."""
+    load_all([name])
 
 
 # --- where compiled code is kept -----------------------------------------------------------------

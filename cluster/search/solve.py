@@ -50,13 +50,15 @@ from luckbase.cluster.table.ledger import (
 from luckbase.cluster.table.place import place_of, storage_at
 from luckbase.solver import load_game
 from luckbase.solver.board.model import Board, rules_identity
+from luckbase.solver.compiled import ahead
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Level, SearchHints, level_from
 from luckbase.solver.game.game import Game
+from luckbase.solver.search.bellman import matrix_game_solver
 from luckbase.solver.search.expand import root_keys, some_state
 from luckbase.solver.search.game_graph import Graph
-from luckbase.solver.search.keys import Keys, pack_all, unpack_all
+from luckbase.solver.search.keys import Keys, pack_all, unpack_all, unpack_columns
 from luckbase.solver.sentences import many, option
 
 if TYPE_CHECKING:
@@ -99,6 +101,7 @@ def using_table(game: Game, table: Path) -> Using:
 
 def warm_up(game: Game) -> None:
     """Compile the search, or load it, before it is timed and before every worker does."""
+    ahead(game.transition, matrix_game_solver(game), unpack_columns)
     graph, state = Graph(game), some_state(game)
     graph.know(pack_all(game.strides, state), np.zeros((1, game.players)))
     graph.solve(state)

@@ -207,7 +207,7 @@ def matrix_game_solver(game: Game) -> Any:
     return solve_game
 
 
-@njit(types.void(MATRIX_GAME, _i, _i, _i1, _f2, _f1))
+@njit(types.void(MATRIX_GAME, _i, _i, _i1, _f2, _f1), returns=types.none)
 def joint_value(solve_game, groups, base, actions, q, out):
     """The payoffs of a state in which both choose at once: the value of the matrix game of its
     joint actions, q (groups, 2), rows slowest; or both bounds of it, q (groups, 4)."""

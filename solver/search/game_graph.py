@@ -171,7 +171,7 @@ _frames = tuple_type(Frames, _n2, _n1, _f1, _i1, _f2)
 _path = tuple_type(Path, _n1, _n1, _i1)
 
 
-@njit(_i(TRANSITION, MATRIX_GAME, _task, _n1, _store, _frames, _path, _i))
+@njit(_i(TRANSITION, MATRIX_GAME, _task, _n1, _store, _frames, _path, _i), no_cfunc_wrapper=True)
 def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
     transition, solve_game, task, roots, store, frames, path, budget
 ):

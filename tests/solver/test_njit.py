@@ -202,7 +202,7 @@ def total(numbers):
         result += number
     return result
 
-@njit()
+@njit(error_model="numpy")
 def mean(numbers):
     return total(numbers) / numbers.size
 """
@@ -230,7 +230,7 @@ def test_what_is_compiled_apart_is_code_of_its_own_and_raises_where_it_is_called
 
 
 def test_what_called_it_is_kept_and_it_is_gone(apart: Any) -> None:
-    """In a process that has never seen it."""
+    """In a process that has never seen it. What it is compiled with does not hang on who asks."""
     assert apart.mean(np.array([1, 2, 6])) == 3.0
     for path in Path(apart.total._cache.cache_path).glob("*.total-*"):
         path.unlink()

@@ -32,7 +32,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import ahead
+from luckbase.solver.compiled import ahead, compile_all
 from luckbase.solver.game.arrays import (
     Coded,
     Decisions,
@@ -140,12 +140,13 @@ class Layers(Layout[int]):
         return self.layer(tier).work * 1e-9
 
     def compile(self) -> None:
-        ahead(solve_game)
+        ahead(solve_game, hands_of)
         layers = layers_of(2, "win" if self.win else "points")
         payoffs: dict[int, Floats] = {}
         for tier in layers.tiers():
             payoffs[tier] = np.empty(layers.shape(tier))
             layers.solve_tier(tier, payoffs[tier], payoffs.__getitem__, lambda: False)
+        compile_all(hands_of)
 
     def solve_tier(
         self,

@@ -152,7 +152,7 @@ class Planes(Layout[Tier]):
         return math.ceil(math.sqrt(BLOCK_ROWS / self.block_rows(tier)))
 
     def compile(self) -> None:
-        ahead(sweep)
+        ahead(sweep, *([_narrow] if self.payoff_type is np.float32 else []))
         # The smallest board there is: the compiled types do not depend on sizes.
         small = {"score_cap": self.unit, "frontier": 1, "outcomes": "all"}
         solve = self.board.solve.model_copy(update=small)

@@ -42,7 +42,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import jitable, njit, types
+from luckbase.solver.compiled import compile_all, jitable, njit, types
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Decisions, Floats, Ints, kernel_arrays
 from luckbase.solver.game.capabilities import Layout
@@ -358,6 +358,9 @@ class Race(Layout[int]):
 
     def rows(self, tier: int) -> int:
         return self.goal * self.goal * (self.goal + 1)
+
+    def compile(self) -> None:
+        compile_all(sweep, fill, residual, most_actions)
 
     def solve_tier(
         self,
