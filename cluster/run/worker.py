@@ -57,8 +57,8 @@ class PayoffsLostError(WorkerError):
 
 
 class NotSeenError(WorkerError):
-    """A job reads files that are not to be seen on its machine: it has to be sent them. Without
-    names: a table that can not be sent."""
+    """A job reads files that its machine does not see: they have to be sent with it. Without names:
+    a table that can not be sent."""
 
     def __init__(self, names: tuple[str, ...] = ()) -> None:
         super().__init__("files of the table that are read are not to be seen any more")
@@ -217,7 +217,7 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
-    """What came of a task. Made by the worker when all is done."""
+    """The result of a task, made by the worker when all is done."""
 
     shard: int
     solve_seconds: float

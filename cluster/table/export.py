@@ -77,8 +77,8 @@ def reader(
     table: Lookup, where: Any, columns: Sequence[str] | None, actions: bool = False,
     on_rows: OnRows = nobody, *, says_part: bool = True,
 ) -> pa.RecordBatchReader:  # fmt: skip
-    """The rows that are wanted (`cluster.table.table.Table.to_arrow`). on_rows: told how many rows
-    are behind us, and of how many. says_part: with the column ``part`` where no columns are said.
+    """The matching rows (`cluster.table.table.Table.to_arrow`). on_rows: called with how many rows
+    are done, and of how many. says_part: with the column ``part`` where no columns are said.
     """
     if actions and table.decisions_alone:
         table.need_payoffs(on_command_line("export without --no-actions", "actions=True"))
@@ -168,7 +168,7 @@ class _Rows:
             on_rows(done, total)
 
     def _of(self, part: Part, batch: Batch) -> Iterator[pa.Table]:
-        """The rows wanted of a batch, as many at a time as fit in memory with their edges."""
+        """The matching rows of a batch, as many at a time as fit in memory with their edges."""
         at = _matching(part, batch, self.first, self.stored)
         size = self.table.states_at_once if self.computed else max(1, len(at))
         for start in range(0, len(at), size):
@@ -188,7 +188,7 @@ class _Rows:
 
 
 def _check_left_out(table: Lookup, where: Where) -> None:
-    """Raises OptionError where only states are wanted that no row of a full table is."""
+    """Raises OptionError where conditions allow only states that have no row in a full table."""
     if table.full is None or len(table.parts) > 1:
         return
     for each in where.conditions:
@@ -284,7 +284,7 @@ def _names(table: Lookup, where: Where, stored: pa.Schema) -> ActionNames:
 
 
 def data_frame(table: Lookup, where: Any, columns: Sequence[str] | None, actions: bool) -> Any:
-    """The rows that are wanted in pandas (`cluster.table.table.Table.to_pandas`)."""
+    """The matching rows in pandas (`cluster.table.table.Table.to_pandas`)."""
     need("to_pandas", "pandas")
     rows = reader(table, where, columns, actions, says_part=len(table.parts) != 1)
     batches, size = [], 0
@@ -308,8 +308,8 @@ class ExportOptions(TypedDict, total=False):
     """How a table is exported.
 
     columns: only these, in this order. actions: with every action's payoffs, margin and toss_up
-    (yes). format: one of `FORMATS`; by the ending of the file if not given. on_rows: told how many
-    rows were gone through, and of how many.
+    (yes). format: one of `FORMATS`; by the ending of the file if not given. on_rows: called with
+    how many rows are done, and of how many.
     """
 
     columns: Sequence[str] | None

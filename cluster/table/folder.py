@@ -128,7 +128,7 @@ def _changed(path: Path, why: str) -> str:
 
 def begin(storage: Storage, where: Path, head: Head, holder: str, lapsed: bool = False) -> Ledger:
     """The ledger from which a driver goes on, to which no earlier driver can add any more. Lines
-    that are not as luckbase wrote them are left out, and said. lapsed: as `Entries.begin` has it.
+    that are not as luckbase wrote them are left out and noted. lapsed: as `Entries.begin` has it.
     """
     entries = Entries(storage, head.identity)
     entries.begin(holder, lapsed)

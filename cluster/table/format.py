@@ -205,7 +205,7 @@ def write_file(
 
 
 def file_metadata(game: Game, tier: str, error: float) -> dict[str, str]:
-    """What a file says of itself when it is found alone: Parquet's key-value metadata."""
+    """The key-value metadata of a Parquet file: what it is, should it be found alone."""
     return {
         "luckbase.format": FILE_FORMAT,
         "luckbase.game": game.board.game,
@@ -356,7 +356,7 @@ class SealedFile:
         return self._starts[group], self._starts[group + 1]
 
     def fetch(self, groups: Iterable[int]) -> None:
-        """Read row groups into `buffers`, in few requests; `check` looks at what came."""
+        """Read row groups into `buffers`, in few requests; `check` verifies them."""
         spans = [self.bytes_of(group) for group in groups]
         spans = [span for span in spans if span not in self.buffers]
         try:
