@@ -185,7 +185,9 @@ def _made(hint: Any) -> Callable[[Any], Any] | None:
     if said:
         first: Any = said[0].func
         then = _made(said[0].return_type)
-        return first if then is None else lambda value: then(first(value))
+        if then is None:
+            return first
+        return lambda value: made if type(made := first(value)) is dict else then(made)
     if get_origin(hint) is Annotated:
         hint = get_args(hint)[0]
     kind, inner = get_origin(hint) or hint, [one for one in get_args(hint) if one is not ...]

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -90,7 +89,12 @@ Shape = Box | Counter | Die | Words
 class Group:
     """Shapes that are in many scenes: made once, and drawn once."""
 
-    shapes: tuple[Shape, ...] = ()
+    shapes: tuple[Shape | Group, ...] = ()
+
+
+def _singly(parts: Sequence[Shape | Group]) -> Iterator[Shape]:
+    for part in parts:
+        yield from _singly(part.shapes) if isinstance(part, Group) else (part,)
 
 
 NO_BACKDROP = Group()
@@ -111,8 +115,7 @@ class Scene:
     @property
     def shapes(self) -> tuple[Shape, ...]:
         """The shapes of this state, one by one."""
-        each = (part.shapes if isinstance(part, Group) else (part,) for part in self.parts)
-        return tuple(chain.from_iterable(each))
+        return tuple(_singly(self.parts))
 
     def __str__(self) -> str:
         return f"{self.title}. {self.about}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from html import escape
+from math import isnan
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
@@ -364,16 +365,16 @@ def best_alone(actors: Ints, over: NDArray[np.bool_], rows: Rows, error: float) 
     )  # fmt: skip
 
 
-def _paid(payoffs: Floats) -> tuple[float, ...]:
-    """The payoffs (players,) of an answer; none where they are not known."""
-    return () if np.isnan(payoffs).any() else tuple(payoffs.tolist())
+def _paid(payoffs: Sequence[float]) -> tuple[float, ...]:
+    """The payoffs of an answer, over players; none where they are not known."""
+    return () if any(map(isnan, payoffs)) else tuple(payoffs)
 
 
 def answer_at(
     states: EveryAction, x: int, origin: Origin, state: dict[str, Any], source: Source = "table"
 ) -> Answer:
     """The answer to state x of many, whose fields are `state`."""
-    bids, value = states.bids, _paid(states.values[x])
+    bids, value = states.bids, _paid(states.values[x].tolist())
     toss_up, error = bool(states.ties[x]), float(states.errors[x])
     if bids.first[x + 1] > bids.first[x]:  # actions are player 1's
         rows = [states.choices(x, player).tolist() for player in (0, 1)]
@@ -395,7 +396,7 @@ def answer_at(
         )  # fmt: skip
     actor, best = int(states.to_act[x]) - 1, int(states.best[x])
     span = slice(int(states.first[x]), int(states.first[x + 1]))
-    q, named = states.q[span], states.named[span].tolist()
+    q, named = states.q[span].tolist(), states.named[span].tolist()
     order = sorted(range(len(q)), key=lambda k: (k != best, -q[k][actor], k))
     actions = tuple(Action(states.names[named[k]], _paid(q[k])) for k in order)
     margin = float(states.margins[x])

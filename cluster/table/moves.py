@@ -16,11 +16,13 @@ where payoffs are stored or the game is over, exactly (`follow_decisions`), or p
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from operator import itemgetter
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +40,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.result import Flat, IfAny, Number, PythonOnly, Result
 from luckbase.solver.search.bellman import action_starts, evaluate
-from luckbase.solver.search.expand import Expanded, expand
+from luckbase.solver.search.expand import Expanded, expand, who_acts
 from luckbase.solver.sentences import option
 
 if TYPE_CHECKING:
@@ -60,21 +62,21 @@ class StateText(Result):
     query: str
     text: str
 
-    @classmethod
-    def of(cls, state: Mapping[str, Any]) -> Self:
-        """That of the fields of a state."""
-        words = [_word(n, tuple(v) if type(v) is list else v) for n, v in state.items()]
-        return cls("&".join(words), " ".join(words))
+
+def state_text(state: Mapping[str, Any]) -> dict[str, str]:
+    """The `StateText` of the fields of a state, in JSON: an answer has a dozen."""
+    words = [_word(n, tuple(v) if type(v) is list else v) for n, v in state.items()]
+    return {"query": "&".join(words), "text": " ".join(words)}
 
 
-@lru_cache(1 << 14, typed=True)
+@lru_cache(1 << 14)
 def _word(name: str, value: Hashable) -> str:
     """A field as it can be typed; children of a state share most of theirs."""
     return f"{name}={sentences.listed(value)}"
 
 
 Addressed = Flat[Annotated[dict[str, Any], PlainSerializer(
-    StateText.of, return_type=StateText
+    state_text, return_type=StateText
 )]]  # fmt: skip
 """A state's fields, which stand in JSON as its `StateText`."""
 
@@ -189,16 +191,16 @@ class _Children:
     ) -> None:  # fmt: skip
         self.game, self.slack = table.game, table.tolerance
         self.numbers, self.edges, self.held = states, edges, table.holds(states).tolist()
-        self.payoffs, self.known = payoffs.tolist(), known.tolist()
-        self.rewards, self.weights = edges.rewards.tolist(), edges.weights.tolist()
+        self.payoffs, self.known = [*map(tuple, payoffs.tolist())], known.tolist()
+        self.rewards, self.weights = [*map(tuple, edges.rewards.tolist())], edges.weights.tolist()
         self.actions, self.kinds = edges.actions.tolist(), edges.kinds.tolist()
         self.first = edges.first.tolist()
-        self.starts, width = action_starts(edges)[1], edges.children[:1].nbytes
+        self.starts, width = action_starts(edges)[1].tolist(), edges.children[:1].nbytes
         raw = np.ascontiguousarray(edges.children).tobytes()
         self.same = [raw[at : at + width] for at in range(0, len(raw), width)]
         self.states = table.game.fields.describe_all(edges.children)
-        after = expand(table.game, edges.children)
-        self.over, self.actors = (after.kinds == TERMINAL).tolist(), after.actors.tolist()
+        kinds, actors = who_acts(table.game, edges.children)
+        self.over, self.actors = (kinds == TERMINAL).tolist(), actors.tolist()
         self.outcome_names = table.game.own(Drawing).outcome_names
 
     def at(self, x: int, answer: Answer) -> Moves:
@@ -219,38 +221,42 @@ class _Children:
     def outcomes(self, answer: Answer, numbers: Ints, span: slice) -> tuple[Outcome, ...]:
         """The outcomes of one action at the state (fields,), most likely first; edges that come to
         the same are one."""
-        edges, weights = self.edges, self.weights[span]
-        merged: dict[Any, tuple[int, float]] = {}
-        for k, weight in enumerate(weights, span.start):
-            same = self.same[k], *self.rewards[k]
-            first, chance = merged.get(same, (k, 0.0))
-            merged[same] = first, chance + weight
-        order = sorted(merged.values(), key=lambda each: (-each[1], each[0]))
+        weights, same = self.weights[span], self.same[span]
+        order = [*enumerate(weights, span.start)]
+        if len({*same}) < len(same):
+            merged: dict[Any, tuple[int, float]] = {}
+            for (k, weight), child in zip(order, same, strict=True):
+                first, chance = merged.get((child, self.rewards[k]), (k, 0.0))
+                merged[child, self.rewards[k]] = first, chance + weight
+            order = [*merged.values()]
+        order.sort(key=itemgetter(1), reverse=True)
         cases = equal_cases(tuple(weights))
-        children = edges.children[[k for k, _ in order]]
+        children = self.edges.children[[k for k, _ in order]]
         names = self.outcome_names(numbers, self.actions[span.start], children)
-        return tuple(
+        return tuple([
             self._outcome(answer, k, chance, cases, name or "")
             for (k, chance), name in zip(order, names, strict=True)
-        )
+        ])  # fmt: skip
 
     def _outcome(
         self, answer: Answer, k: int, chance: float, cases: int | None, name: str,
         pair: tuple[int, int] | None = None,
     ) -> Outcome:  # fmt: skip
-        after = self.states[k]
-        return Outcome(
-            name or happened(self.game, answer.state, after),
-            chance if cases is None else round(chance * cases), cases, chance,
-            tuple(self.rewards[k]), after,
-            tuple(self.payoffs[k]) if self.known[k] else None, self.over[k], pair,
-            self.actors[k],
-        )  # fmt: skip
+        made = object.__new__(Outcome)
+        # `Outcome(…)` takes four times as long: it is frozen, and an answer has a dozen.
+        vars(made).update({
+            "name": name or happened(self.game, answer.state, self.states[k]),
+            "weight": chance if cases is None else round(chance * cases), "cases": cases,
+            "chance": chance, "reward": self.rewards[k], "state": self.states[k],
+            "value": self.payoffs[k] if self.known[k] else None, "over": self.over[k],
+            "pair": pair, "actor": self.actors[k],
+        })  # fmt: skip
+        return made
 
     def moves(self, answer: Answer, numbers: Ints, span: slice, actor: int) -> Iterator[Move]:
         """The actions of the one who decides, best first, as the answer has them."""
-        first, last = np.searchsorted(self.starts, [span.start, span.stop])
-        starts = [*self.starts[first:last].tolist(), span.stop]
+        first, last = (bisect_left(self.starts, edge) for edge in (span.start, span.stop))
+        starts = [*self.starts[first:last], span.stop]
         named = {self.game.action_name(self.actions[a]): slice(a, b) for a, b in pairwise(starts)}
         decided = len(answer.actions) == len(named)
         top = max((each.value[actor] for each in answer.actions if each.value), default=0.0)

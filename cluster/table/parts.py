@@ -456,22 +456,26 @@ class TierPart(Part):
             payoffs[known] = final_payoffs(self.game, states[known])
         swapped = self.layout.swapped(states) & ~known
 
-        def use(_: int, group: NDArray[Any], at: Ints, rows: Ints) -> None:
-            payoffs[at], known[at] = group[rows], True  # a part of decisions reads none
-
-        self.read(keys, "payoffs", use)
+        for at, rows in self._in_groups(keys, "payoffs"):  # a part of decisions reads none
+            payoffs[at], known[at] = rows, True
         payoffs[swapped] = payoffs[swapped][:, ::-1]
         return payoffs, known
 
     def _best(self, keys: Ints) -> NDArray[np.int16]:
         best = np.full(len(keys), -1, np.int16)
-
-        def use(_: int, group: NDArray[Any], at: Ints, rows: Ints) -> None:
-            best[at] = group[rows]
-
-        if self.layout.best_names:
-            self.read(keys, "best", use)
+        for at, rows in self._in_groups(keys, "best") if self.layout.best_names else ():
+            best[at] = rows
         return best
+
+    def _in_groups(self, keys: Ints, kind: str) -> list[tuple[Ints, NDArray[Any]]]:
+        """Which of the keys (n,) have a row, and what stands there: one pair, or none; to write
+        each row group's to its place takes longer than to look it up."""
+        pieces: list[tuple[Ints, NDArray[Any]]] = []
+        self.read(keys, kind, lambda _, group, at, rows: pieces.append((at, group[rows])))
+        if not pieces:
+            return []
+        at, rows = zip(*pieces, strict=True)
+        return [(np.concatenate(at), np.concatenate(rows))]
 
     def stored(self, states: Ints) -> Rows:
         states = np.ascontiguousarray(states, np.int64)

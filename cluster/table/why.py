@@ -30,7 +30,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups, TurningPoint
 from luckbase.solver.game.rules import DECISION
 from luckbase.solver.scene import listed
-from luckbase.solver.search.expand import expand
+from luckbase.solver.search.expand import expand, who_acts
 from luckbase.solver.sentences import NUMBERS, capital, noun
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ class Payoffs:
 
     def span(self, low: float, high: float) -> str:
         """Two differences of one sign, the lesser first: ``0.8 to 17 pp``."""
-        least, most = self.size(low), self.change(high)
-        if least == self.size(high) or self.size(high).startswith("under"):
+        least, size, most = self.size(low), self.size(high), self.change(high)
+        if least == size or size.startswith("under"):
             return most
         return f"{f'{least} to' if low else 'up to'} {most}"
 
@@ -526,8 +526,8 @@ def _along(table: Lookup, states: Sequence[Moves], field: Field, most: int) -> l
     # What the table does not hold, somebody's own game need not know.
     stored = np.array([name is not None for name in names], bool)
     stored &= np.take_along_axis(reached == numbers[sound], along[:, None], axis=1)[:, 0]
-    edges = expand(game, np.ascontiguousarray(reached[stored]))
-    decides = (edges.kinds == DECISION) & (edges.actors == np.array(actors)[which[stored]])
+    kinds, up = who_acts(game, reached[stored])
+    decides = (kinds == DECISION) & (up == np.array(actors)[which[stored]])
     all_kept, drawn = np.flatnonzero(stored)[decides], list[Line]()
     for i, (state, column) in enumerate(zip(states, columns, strict=True)):
         kept = all_kept[which[all_kept] == i]

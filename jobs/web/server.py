@@ -44,7 +44,7 @@ from luckbase.solver.result import IfAny, Result, adapter
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.table import StoredTable
-    from luckbase.jobs.web.pool import TableEntry, TablePool
+    from luckbase.jobs.web.pool import TablePool
 
 THREADS, BATCHES = 4, 2
 """Questions that are answered at once, and batches beside them."""
@@ -203,6 +203,8 @@ class Explorer:
         self._enough: dict[tuple[str, str, bool], asyncio.Event] = {}
         """Set where as many wait as that."""
         self._tasks = set[asyncio.Task[None]]()
+        self._versions: dict[str, str | None] = {}
+        """Of tables, as they are in this turn of the loop."""
 
     async def in_thread(self, work: Callable[..., Any], *inputs: Any, long: bool = False) -> Any:
         """What a function gives, in one of the threads."""
@@ -277,6 +279,7 @@ class Explorer:
         for id in await self.in_thread(self.tables.smallest):
             await self.in_thread(states.warm_up, self.tables, id, long=True)
         gc.freeze()  # what is loaded by now stays: it is not gone through again and again
+        gc.set_threshold(50_000)  # sixteen answers make some thousand lists, and no cycles
 
     def close(self) -> None:
         """Wait for the threads, and close the tables."""
@@ -284,13 +287,22 @@ class Explorer:
         self.batches.shutdown(cancel_futures=True)
         self.tables.forget()
 
+    async def version(self, id: str) -> str | None:
+        """The version of a table, if it has one; looked up once for all requests that are taken up
+        in one turn of the loop: they came before. Raises MissingTableError."""
+        if id not in self._versions:
+            entry = self.tables.known(id) or await self.in_thread(self.tables.find, id)
+            self._versions[id] = self.tables.version(entry)
+            asyncio.get_running_loop().call_soon(self._versions.pop, id, None)
+        return self._versions[id]
+
     def tag(
-        self, request: Request, entries: Sequence[TableEntry], pairs: Mapping[str, str]
+        self, request: Request, versions: Sequence[str | None], pairs: Mapping[str, str]
     ) -> tuple[str, dict[str, str]]:
-        """The ETag of what these tables say now, and the headers that say how long; "" where one
-        has no version."""
-        known = [version for each in entries if (version := self.tables.version(each))]
-        if len(known) < len(entries) or not entries:
+        """The ETag of what tables at these versions say, and the headers that say how long; ""
+        where one has none."""
+        known = [version for version in versions if version]
+        if len(known) < len(versions) or not versions:
             return "", {}
         tag, named = http.tag_of(request, known), known == [pairs.get("version")]
         lasts = FOR_EVER if named else "no-cache"
@@ -311,10 +323,8 @@ class Explorer:
         ids = [path["id"]] if "id" in path else [
             id for id in map(pairs.get, ("first", "second")) if id
         ]  # fmt: skip
-        entries = [
-            self.tables.known(id) or await self.in_thread(self.tables.find, id) for id in ids
-        ]
-        tag, more = self.tag(request, entries, pairs) if view.lasts else ("", {})
+        versions = [await self.version(id) for id in ids]
+        tag, more = self.tag(request, versions, pairs) if view.lasts else ("", {})
         if tag and http.is_unchanged(request, tag):
             return http.reply(request, b"", status=304, more=more)
         key = tag, http.takes_gzip(request)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -332,7 +332,7 @@ def why_not(there: Moves) -> str | None:
     """Why a state can not be played from; None if it can."""
     if there.over:
         return "the game is over there"
-    outcomes = [*there.outcomes, *(each for move in there.moves for each in move.outcomes)]
-    if there.answer.source == "table" and all(each.value is not None for each in outcomes):
+    outcomes = chain(there.outcomes, *(move.outcomes for move in there.moves))
+    if there.answer.source == "table" and None not in [each.value for each in outcomes]:
         return None
     return f"{fields(there.answer.state)} {UNPRICED}"

@@ -25,7 +25,7 @@ the row, from 1, where there are several.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
@@ -312,7 +312,7 @@ def _is_row(given: object) -> bool:
 def said_in(state: State, known: Collection[str] = ()) -> dict[str, Any]:
     """The fields of a state that are no gaps; of a row of a frame, which has other columns too,
     those that are known. Raises StateError for what is no state."""
-    if not is_state(state):
+    if type(state) is not dict and not is_state(state):
         raise StateError(
             f"'{_shown(state)}' is not a state; write its fields, as {{'scores': (0, 500, 0)}}, or "
             "as text, 'scores=0,500,0'"
@@ -320,10 +320,10 @@ def said_in(state: State, known: Collection[str] = ()) -> dict[str, Any]:
     said: dict[str, Any] = (
         pairs(state.split(), StateError, "", FIELD) if isinstance(state, str) else dict(state)
     )
-    others = [name for name in said if name not in known] if known and _is_row(state) else ()
+    if known and _is_row(state):
+        said = {name: each for name, each in said.items() if name in known}
     return {
-        name: each for name, each in said.items()
-        if name not in others and (type(each) is str or not is_gap(each))
+        name: each for name, each in said.items() if type(each) is str or not is_gap(each)
     }  # fmt: skip
 
 
@@ -405,6 +405,7 @@ class Fields(Sequence[Field]):
         """The fields' names."""
         self.columns = tuple(column for field in fields for column in field.columns)
         """A name for each number of a state."""
+        self._known = frozenset((*self.names, *self.columns))
         most = np.iinfo(np.int64).max  # what a number of a state can be
         exact = sum(field.width for field in each) > 64
         rooms = [field.bounds[1] + 1 if exact else 1 << field.width for field in each]
@@ -433,6 +434,9 @@ class Fields(Sequence[Field]):
     def __getitem__(self, i: Any) -> Any:
         return self._fields[i]
 
+    def __iter__(self) -> Iterator[Field]:
+        return iter(self._fields)
+
     def __len__(self) -> int:
         return len(self._fields)
 
@@ -450,7 +454,7 @@ class Fields(Sequence[Field]):
         """The values (columns,) of a state in words: by fields, or by columns; what is a gap is not
         said. Raises StateError: also for what is no state, for a name that is none, and for a
         field that must be said and is not."""
-        known = {*self.names, *self.columns}
+        known = self._known
         words = said_in(state, known)
         for name in words:
             if name not in known:
@@ -482,8 +486,8 @@ class Fields(Sequence[Field]):
         return {
             field.name: field.say([field.default] * field.length)
             for field in self
-            if field.default is not None and field.blank is None
-            if not {field.name, *field.columns} & said.keys()
+            if field.name not in said and field.default is not None and field.blank is None
+            if not said.keys() & {*field.columns}
         }
 
     def read_columns(self, cells: Mapping[str, Any], rows: int) -> Ints:
@@ -536,23 +540,30 @@ class Fields(Sequence[Field]):
 
     def describe_all(self, numbers: Ints) -> list[dict[str, Any]]:
         """`describe` of each of the numbers (n, columns)."""
-        values, blanks, at = self.values(numbers), False, 0
-        columns: list[Any] = []
-        for field in self:
-            own = values[:, at : (at := at + field.length)]
-            if field.blank is not None or field.is_text:
-                blanks = True
-                columns.append(map(field.say, own.tolist()))
-            else:  # the numbers as they are
-                single = field.length == 1 and not field.as_list
-                columns.append((own[:, 0] if single else own).tolist())
-        names = self.names
-        found = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-        if not blanks:
+        found = [*map(self._said, self.values(numbers).tolist())]
+        if all(field.blank is None for field in self):
             return found
         return [
             {name: value for name, value in each.items() if value is not None} for each in found
         ]
+
+    @cached_property
+    def _said(self) -> Callable[[list[int]], dict[str, Any]]:
+        """What makes words that are JSON of the values (columns,) of a state: one expression,
+        written out for the fields, as an answer has a dozen states."""
+        parts, at = [], 0
+        for field in self:
+            own = f"v[{at}:{at + field.length}]"
+            if field.blank is not None or field.is_text:
+                own = f"say[{field.name!r}]({own})"
+            elif field.length == 1 and not field.as_list:
+                own = f"v[{at}]"
+            parts.append(f"{field.name!r}: {own}")
+            at += field.length
+        say = {field.name: field.say for field in self}
+        said: Callable[[list[int]], dict[str, Any]]
+        said = eval(f"lambda v: {{{', '.join(parts)}}}", {"say": say})
+        return said
 
 
 def _cells(field: Field, cells: Any, refuse: Refuse) -> Ints:

@@ -100,15 +100,16 @@ class Game:
 
     def need(self, kind: type[C]) -> C:
         """The capability. Raises OptionError, in one sentence, where there is none."""
+        if (known := self._made.get(kind)) is not None:
+            return known
         where = f"board {self.board.name}"
         given = self.rules.capabilities.get(kind)
         if given is None:
             raise OptionError(f"{where}: {self.board.game} {named(kind.missing)}")
         if isinstance(given, Unavailable):
             raise OptionError(f"{where}: {given.why}")
-        if kind not in self._made:
-            made = registry.load(given)
-            self._made[kind] = made if isinstance(made, kind) else made(self)
+        made = registry.load(given)
+        self._made[kind] = made if isinstance(made, kind) else made(self)
         return self._made[kind]
 
     # --- rules -------------------------------------------------------------------------------

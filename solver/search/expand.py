@@ -258,13 +258,15 @@ def _is_full(n, actions):
 
 @njit(_i(TRANSITION, NUMBERS_TYPE, _i2, ROOM_TYPE, _i1, _i1, _i1))
 def _expand(transition, board, states, room, first, kinds, actors):
-    """Write the edges of states (n, fields) behind one another; returns how many, or BROKEN, the
-    state then in room.at."""
+    """Write the edges of states (n, fields) behind one another, where each begins to `first`
+    (n + 1,); or, where that has no room, each state's in the place of those before. Returns how
+    many, or BROKEN, the state then in room.at."""
     children, weights, actions, rewards, about = room.edges
-    most = weights.size // (states.shape[0] + 1)
-    edge = 0
+    kept, edge = first.size > 0, 0
+    most = weights.size // max(first.size, 1)
     for x in range(states.shape[0]):
-        first[x] = edge
+        if kept:
+            first[x] = edge
         stop = edge + most
         here = Edges(
             children[edge:stop], weights[edge:stop], actions[edge:stop], rewards[edge:stop], about
@@ -277,8 +279,10 @@ def _expand(transition, board, states, room, first, kinds, actors):
             for f in range(states.shape[1]):  # to assign a row would compile what it may raise
                 children[edge, f] = states[x, f]
             weights[edge], actions[edge], count = 1.0, -1, 1
-        edge += count
-    first[states.shape[0]] = edge
+        if kept:
+            edge += count
+    if kept:
+        first[states.shape[0]] = edge
     return edge
 
 
@@ -310,18 +314,29 @@ def expand(game: Game, states: Ints) -> Expanded:
 
     Raises GameError for a state whose edges break the rules.
     """
-    n, found = len(states), np.ascontiguousarray(states)
-    room = room_of(game, n + 1)
-    first, kinds, actors = np.empty(n + 1, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-    with expanding(game, room):
-        m = int(_expand(game.transition, game.numbers, found, room, first, kinds, actors))
-    if m < 0:
-        raise refused(game, room)
-    edges = room.edges
+    room, first = room_of(game, len(states) + 1), np.empty(len(states) + 1, np.int64)
+    kinds, actors = _expanded(game, states, room, first)
+    m, edges = int(first[-1]), room.edges
     return Expanded(
         kinds, actors, first, edges.children[:m], edges.weights[:m], edges.actions[:m],
         edges.rewards[:m],
     )  # fmt: skip
+
+
+def who_acts(game: Game, states: Ints) -> tuple[Ints, Ints]:
+    """The `Expanded.kinds` and `actors` of canonical states, whose edges are not kept; as
+    `expand`."""
+    return _expanded(game, states, room_of(game), np.empty(0, np.int64))
+
+
+def _expanded(game: Game, states: Ints, room: Room, first: Ints) -> tuple[Ints, Ints]:
+    kinds, actors = np.empty(len(states), np.int64), np.empty(len(states), np.int64)
+    found = np.ascontiguousarray(states)
+    with expanding(game, room):
+        m = _expand(game.transition, game.numbers, found, room, first, kinds, actors)
+    if m < 0:
+        raise refused(game, room)
+    return kinds, actors
 
 
 @njit(_i(TRANSITION, NUMBERS_TYPE, ROOM_TYPE, GROUP, NUMBERS_TYPE, _b, _i2, _i2, _i2, _u1))

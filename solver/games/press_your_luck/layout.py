@@ -103,7 +103,8 @@ class Planes(Layout[Tier]):
         self.frontier = self.board.solve.frontier
         self.payoff_type = np.dtype(self.board.solve.payoffs).type
         self.plane_type = np.dtype(self.board.solve.planes).type
-        self._placed: dict[tuple[int, bool], tuple[int, Ints]] = {}
+        self._placed = set[int]()
+        self._lookup, self._places = np.empty(0, np.int64), np.empty((2, 0), np.int64)
         """How many configurations so many spins of three players, or two, have, and
         `configuration_lookup`; of those that were asked about."""
 
@@ -288,33 +289,44 @@ class Planes(Layout[Tier]):
     def locate(self, states: Ints) -> tuple[Ints, Ints]:
         states = np.asarray(states, np.int64).reshape(-1, self.game.field_count)
         _, earned, passed, whammies = by_field(states)
-        spins = (earned + passed).sum(axis=1)
-        players = (whammies < self.most).sum(axis=1)
+        spins, inside = (earned + passed).sum(axis=1), whammies < self.most
+        players = inside.sum(axis=1)
         over = (spins == 0) | (players < 2)
         numbers = np.where(over, -1, self._number(spins, whammies.T))
-        rows = np.full(len(states), -1, np.int64)
-        alike = np.where(over, -1, 2 * spins + (players > 2))
-        for code in np.unique(alike[~over]).tolist():
-            at = np.flatnonzero(alike == code)
-            rows[at] = self._rows_of(code // 2, bool(code % 2), states[at])
+        rows, at = np.full(len(states), -1, np.int64), np.flatnonzero(~over)
+        if len(at):
+            rows[at] = self._rows_of(spins[at], players[at] > 2, inside[at], states[at])
         offers = states[:, FIELDS * self.game.players :].any(axis=1)
         numbers[offers & ~over] = -2
         return numbers, rows
 
-    def _rows_of(self, spins: int, three: bool, states: Ints) -> Ints:
-        """Where states of so many spins stand in their tiers, all of three players or of two."""
-        if (spins, three) not in self._placed:
-            lookup = tiers.configuration_lookup(spins, three)
-            self._placed[spins, three] = len(tiers.configurations(spins, three)), lookup
-        count, lookup = self._placed[spins, three]
-        inside, at = by_field(states)[3] < self.most, np.arange(len(states))
+    def _rows_of(
+        self, spins: Ints, three: NDArray[np.bool_], inside: NDArray[np.bool_], states: Ints
+    ) -> Ints:
+        """Where states (n, fields) of so many spins (n,) stand in their tiers; three: of three
+        players, not of two. inside: bool (n, players), who is."""
+        code, at = 2 * spins + three, np.arange(len(states))
+        for each in {*code.tolist()} - self._placed:
+            self._place(each)
+        first, count = self._places[:, code]
+        side = spins + 1
         a, c = inside.argmax(axis=1), inside.shape[1] - 1 - inside[:, ::-1].argmax(axis=1)
-        (score_a, ea, pa, _), (score_c, _, pc, _) = (
-            [field[at, player] for field in by_field(states)] for player in (a, c)
+        (score_a, ea, pa), (score_c, _, pc) = (
+            [field[at, player] for field in by_field(states)[:3]] for player in (a, c)
         )
-        score_b, eb, pb, _ = (field[:, 1] if three else 0 for field in by_field(states))
-        block = score_a + score_b * self.size
-        return (block * count + lookup[pa, ea, pb, eb, pc]) * self.size + score_c
+        score_b, eb, pb = (field[:, 1] * three for field in by_field(states)[:3])
+        middle = np.where(three, side, 1)
+        found = self._lookup[first + (((pa * side + ea) * middle + pb) * middle + eb) * side + pc]
+        return ((score_a + score_b * self.size) * count + found) * self.size + score_c
+
+    def _place(self, code: int) -> None:
+        """Put the configurations of twice so many spins, and 1 of three players, into `_lookup`."""
+        spins, three = code // 2, bool(code % 2)
+        lookup = tiers.configuration_lookup(spins, three).ravel()
+        self._places = np.pad(self._places, ((0, 0), (0, max(0, code + 1 - self._places.shape[1]))))
+        self._places[:, code] = len(self._lookup), len(tiers.configurations(spins, three))
+        self._lookup = np.concatenate([self._lookup, lookup])
+        self._placed.add(code)
 
     def states_at(self, tier: Tier, rows: Ints) -> Ints:
         rest, score_c = np.divmod(np.asarray(rows, np.int64), self.size)

@@ -94,29 +94,30 @@ Slides = tuple[list[tuple[Effect, ...]], int]
 
 def draw(board: PressYourLuckBoard, around: Callable[[], Around], values: Ints) -> Scene:
     """The board and the desks; values (fields,) in dollars."""
-    scores, earned, passed, whammies = (each.tolist() for each in by_field(values))
-    most, players = board.rules.max_whammies, len(scores)
+    numbers, players = values.tolist(), len(values) // FIELDS
+    scores, earned, passed, whammies = (numbers[i * players :][:players] for i in range(FIELDS))
+    most = board.rules.max_whammies
     inside = [w < most for w in whammies]
     up = int(player_up(values)) if sum(inside) > (0 if board.rules.house else 1) else -1
     best = max(score if within else -1 for score, within in zip(scores, inside, strict=True))
     winners = [i for i, score in enumerate(scores) if up < 0 and inside[i] and score == best]
     backdrop, top, high = around()
-    parts, said = list[Shape | Group](), []
     room = (ACROSS - 2) * WIDE
     wide = min(DESK, (room - BETWEEN) / players - BETWEEN)
     gap = (room - players * wide) / (players + 1)
-    for i in range(players):
+    desks, said = [], []
+    for i, own in enumerate(zip(scores, earned, passed, whammies, strict=True)):
         role = UP if i == up else GOOD if i in winners else "" if inside[i] else GONE
-        desk = (scores[i], earned[i], passed[i], whammies[i])
-        said.append(_said(i, desk, inside[i]))
         at = (WIDE + gap + i * (wide + gap), top, wide)
-        parts += _desk(i, at, role, desk, most, said[-1])
+        desk, about = _desk(i, at, role, own, most)
+        desks.append(desk)
+        said.append(about)
     if up >= 0:
         title = f"player {up + 1} is up"
     else:
         who = listed([f"player {i + 1}" for i in winners] or ["nobody"])
         title = f"the game is over: {who} {'share the win' if len(winners) > 1 else 'has won'}"
-    return Scene(title, " ".join(said), ACROSS * WIDE, high, tuple(parts), backdrop)
+    return Scene(title, " ".join(said), ACROSS * WIDE, high, tuple(desks), backdrop)
 
 
 def _said(player: int, desk: tuple[int, ...], inside: bool) -> str:
@@ -141,16 +142,18 @@ Place = tuple[float, float, float]
 """x and y of the corner of a desk, or of a part of it, and how wide it is."""
 
 
-def _desk(
-    player: int, at: Place, role: str, desk: tuple[int, ...], most: int, about: str
-) -> Iterator[Shape | Group]:
-    """The desk of a player, who has what `about` says."""
+@lru_cache(4096)
+def _desk(player: int, at: Place, role: str, desk: tuple[int, ...], most: int) -> tuple[Group, str]:
+    """The desk of a player, and what they have in words."""
     (x, y, wide), (score, earned, passed, whammies) = at, desk
-    yield Box("desk", x, y, wide, DESK_HIGH, role=role, about=about)
-    yield _money(player, at, role, score, whammies < most)
-    yield _pieces("earned spins", f"earned_{player + 1}", earned, "", "", (x, y + 86, wide))
-    yield _pieces("passed spins", f"passed_{player + 1}", passed, UP, "P", (x, y + 136, wide))
-    yield _whammies_of(player, at, whammies, most)
+    about = _said(player, desk, whammies < most)
+    return Group((
+        Box("desk", x, y, wide, DESK_HIGH, role=role, about=about),
+        _money(player, at, role, score, whammies < most),
+        _pieces("earned spins", f"earned_{player + 1}", earned, "", "", (x, y + 86, wide)),
+        _pieces("passed spins", f"passed_{player + 1}", passed, UP, "P", (x, y + 136, wide)),
+        _whammies_of(player, at, whammies, most),
+    )), about  # fmt: skip
 
 
 @lru_cache(1024)
@@ -279,9 +282,10 @@ def spin_names(
     if action != PLAY:
         passed = by_field(children - state)[PASSED][:, action - 1]
         return [f"player {action} gets {many(spins, 'spin')}" for spins in passed.tolist()]
-    up, spins = int(player_up(state)), by_field(state)[EARNED] + by_field(state)[PASSED]
+    up, numbers, players = int(player_up(state)), state.tolist(), game.players
     own = _own(game, up)
-    known = names(up, tuple(state[own].tolist()), int(spins.sum()))
+    spins = sum(numbers[EARNED * players : (PASSED + 1) * players])
+    known = names(up, tuple([numbers[i] for i in own]), spins)
     return [known[tuple(after)] for after in children[:, own].tolist()]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from starlette.responses import Response
 from starlette.testclient import TestClient
 
 import luckbase
-from luckbase.jobs.web import pool
+from luckbase.jobs.web import pool, server
 from luckbase.jobs.web.http import AnswerCache
 from luckbase.solver.njit import PACKAGE
 from tests.jobs.web.serving import asking, id_of
@@ -82,6 +83,26 @@ def test_what_is_remembered_of_answers_is_bounded_and_the_last_ones() -> None:
     assert cache.get("c") is None and cache.get("a") is not None and cache.bytes == 6
     cache.keep("large", Response(b"x" * 11))
     assert cache.bytes == 0 and cache.get("large") is None
+
+
+def test_a_version_is_looked_up_once_for_all_that_the_loop_takes_up_together() -> None:
+    class Pool:
+        looked = 0
+
+        def known(self, id: str) -> str:
+            return id
+
+        def version(self, entry: str) -> str:
+            self.looked += 1
+            return f"{entry}{self.looked}"
+
+    explorer = server.Explorer(Pool())  # type: ignore[arg-type]
+
+    async def asked() -> list[str | None]:
+        together = await asyncio.gather(*map(explorer.version, "aaba"))
+        return [*together, await explorer.version("a")]
+
+    assert asyncio.run(asked()) == ["a1", "a1", "b2", "a1", "a3"]
 
 
 def test_a_table_that_grows_answers_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

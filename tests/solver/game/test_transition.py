@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from luckbase.solver import load_board
 from luckbase.solver.errors import GameError
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.game import Game
+from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.game.rules import (
     CHANCE,
     DECISION,
@@ -35,9 +36,10 @@ from luckbase.solver.game.rules import (
     simultaneous,
     transition,
 )
-from luckbase.solver.search.expand import expand
+from luckbase.solver.search.expand import expand, who_acts
 from luckbase.solver.search.explore import explore
 from luckbase.solver.search.game_graph import Graph
+from tests.places import BOARDS
 from tests.solver.search.three_in_a_ring import ring
 
 ROOT = Path(__file__).parents[3]
@@ -107,11 +109,22 @@ def test_a_transition_survives_pickling() -> None:
     assert pickle.loads(pickle.dumps(BOARD)) == BOARD
 
 
-@pytest.mark.parametrize("asked", [expand, explore, lambda game, x: Graph(game).solve(x)])
+@pytest.mark.parametrize("asked", [expand, who_acts, explore, lambda game, x: Graph(game).solve(x)])
 def test_more_edges_than_said_are_refused(asked: Callable[[Game, Ints], Any]) -> None:
     game = ring(max_edges=3)
     with pytest.raises(GameError, match=r"ring: at up=0: has 4 edges; expected 1 to 3 .max_edges."):
         asked(game, np.array([[0]]))
+
+
+def test_who_acts_is_what_expanding_says() -> None:
+    game = load_game(load_board(BOARDS / "press-your-luck/tiny.toml"))
+    found = game.canonical_states(np.array([game.fields.read(said) for said in (
+        "scores=0,1500,500 earned=1,0,1", "scores=500,0,500 earned=0,0,2 passed=0,1,0",
+        "scores=1500,500,0 earned=0,0,0",
+    )]))  # fmt: skip
+    edges, (kinds, actors) = expand(game, found), who_acts(game, found)
+    assert kinds.tolist() == edges.kinds.tolist() and actors.tolist() == edges.actors.tolist()
+    assert len({*kinds.tolist()}) > 1
 
 
 GAME = """
