@@ -265,16 +265,18 @@ class Hosts:
 
 @contextmanager
 def cluster(
-    folder: Path, nodes: Sequence[str] = ("node1", "node2"), *, head_cpus: int = 1,
-    compiled: bool = False, **how: Any,
+    folder: Path, nodes: Sequence[str] | Mapping[str, Mapping[str, Any]] = ("node1", "node2"),
+    *, compiled: bool = False, **how: Any,
 ) -> Iterator[Hosts]:  # fmt: skip
     """A head and nodes of one core each, for as long as this lasts; the head has what is compiled
-    on this machine, the nodes if `compiled`."""
+    on this machine, the nodes if `compiled`. nodes: by name, or how each is made too."""
     hosts = Hosts(folder, **how)
     try:
-        hosts.add("head", head_cpus, compiled=True)
-        for name in nodes:
-            hosts.make(name, compiled=compiled)
+        hosts.add("head", compiled=True)
+        plain = {name: {"compiled": compiled} for name in nodes}
+        made = nodes if isinstance(nodes, Mapping) else plain
+        for name, each in made.items():
+            hosts.make(name, **each)
         with ThreadPoolExecutor() as pool:  # they mostly wait for the head
             list(pool.map(lambda name: hosts.ray(name, 1), nodes))
         yield hosts

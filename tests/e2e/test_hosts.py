@@ -88,16 +88,16 @@ def clear(hosts: Hosts, name: str = "head") -> None:
 
 
 SLOWLY = """
-import runpy, sys, time; from pathlib import Path
+import runpy, sys, time; from contextlib import suppress; from pathlib import Path
 from luckbase.cluster.run.tiers import TierRun
 slow, commit = Path(sys.argv.pop(1)), TierRun.commit
 def waits(run, receipt):
     commit(run, receipt)
-    time.sleep(slow.exists())
+    with suppress(FileNotFoundError): time.sleep(float(slow.read_text() or 1))
 TierRun.commit = waits
 runpy.run_module("luckbase", run_name="__main__", alter_sys=True)
 """
-"""A second a tier while the file of its first word is there."""
+"""A second a tier, or as many as it says, while the file of its first word is there."""
 
 
 class Solve:
@@ -196,43 +196,13 @@ def notes(hosts: Hosts, on: str = "head") -> str:
 # --- in every run -------------------------------------------------------------------------------
 
 
-def test_disks_of_their_own_a_killed_host_and_one_that_joins(tmp_path: Path, clean: Any) -> None:
-    with cluster(tmp_path, private=True, env=SHORTER, compiled=True) as hosts:
-        solve = Solve(hosts, MIDDLE, slowly=True)
-        solve.until(1)
-        hosts.add("node3", compiled=True)
-        running = next(hosts.disk("head").rglob(RUNNING))
-        while len((seen := json.loads(running.read_text()))["nodes"]) < 4:
-            time.sleep(0.1)  # until the file goes: the solve is over, and nobody has joined
-        assert seen["shards_total"] == 74 and solve.files < 74
-        hosts.kill("node1")
-        solve.hurry()
-        solve.end()
-        assert digests(hosts.disk("head")) == clean(MIDDLE)
-        said = notes(hosts)
-        assert "node test-node3 (10.78.0.4) has joined" in said
-        assert not list(hosts.disk("node2").rglob("*.parquet"))
-        solve.clear()
-        searched = Solve(hosts, SEARCHED, "--from", *ROOT_STATE.split())
-        searched.end()
-        assert digests(hosts.disk("head")) == clean(SEARCHED, ROOT_STATE)
-        searched.clear()
-        solve = Solve(hosts, LAYERS, slowly=True)
-        solve.until(5)
-        solve.kill()
-        there = len(digests(hosts.disk("head")))
-        said = json.loads(Solve(hosts, LAYERS, "--json").end().splitlines()[-1])
-        assert digests(hosts.disk("head")) == clean(LAYERS)
-        # What others still need is read back, on hosts that do not see the folder as well.
-        assert there < len(clean(LAYERS)) and said["read_back"] > 0 and said["solved_again"] == 0
-        assert not list(hosts.disk("head").rglob("*.arrow"))
-
-
-def test_hosts_that_are_made_of_something_else_are_left_out_by_name(
+def test_a_host_is_lost_one_joins_some_are_left_out_and_a_killed_driver_goes_on_elsewhere(
     tmp_path: Path, clean: Any
 ) -> None:
-    """One has other code of luckbase and nothing compiled, which does not matter; one another
-    pyarrow, which does. A host without the token does not come in."""
+    """Two see one folder, head and who joins; others have disks of their own. One of these is lost.
+    One has other code of luckbase and nothing compiled, which does not matter; one another pyarrow,
+    which does. A solve of the same table on another host is refused, by name; the driver is killed,
+    and the same command goes on there. A host without the token does not come in."""
     other = tmp_path / "other"
     shutil.copytree(ROOT / "luckbase", other / "luckbase", ignore=shutil.ignore_patterns("*.pyc"))
     rules = other / "luckbase/solver/games/press_your_luck/game.py"
@@ -240,43 +210,48 @@ def test_hosts_that_are_made_of_something_else_are_left_out_by_name(
     lacking = tmp_path / "lacking/pyarrow-1.0.0.dist-info"
     lacking.mkdir(parents=True)
     (lacking / "METADATA").write_text("Metadata-Version: 2.1\nName: pyarrow\nVersion: 1.0.0\n")
-    with cluster(tmp_path / "hosts", (), private=True) as hosts:
-        hosts.add("node1", env={"PYTHONPATH": str(other)})
-        hosts.add("node2", env={"PYTHONPATH": str(lacking.parent)})
-        solve = Solve(hosts, SMALL)
-        solve.end()
-        assert digests(hosts.disk("head")) == clean(SMALL)
-        assert "node test-node2 (10.78.0.3) is left out: it has pyarrow 1.0.0, not" in notes(hosts)
-        solve.clear()
-        hosts.make("node9", env={"RAY_AUTH_TOKEN_PATH": "/nowhere/token"}, compiled=True)
-        refused = Solve(hosts, SMALL, on="node9")
-        assert refused.process.wait(HANGS) == 2
-        said = refused.log.read_text().removeprefix("compiling, the first time only …\n")
-        assert said.count("\n") == 1 and "wants its token" in said, said
-        hosts.kill("head")
-        gone = Solve(hosts, SMALL, on="node9")
-        assert gone.process.wait(HANGS) == 2
-        assert "--address: nothing answers at" in gone.log.read_text()
-
-
-def test_a_shared_folder_a_second_solve_and_a_killed_driver(tmp_path: Path, clean: Any) -> None:
-    """The hosts see one folder. A solve of the same table on another host is refused, by name; the
-    driver is killed, and the same command goes on, on another host."""
-    with cluster(tmp_path, ("node1",), head_cpus=2, compiled=True) as hosts:
+    alone: dict[str, dict[str, Any]] = {
+        "lost": {"compiled": True},
+        "other": {"env": {"PYTHONPATH": str(other)}},
+        "lacking": {"env": {"PYTHONPATH": str(lacking.parent)}},
+    }
+    nodes = {name: {"private": True, **how} for name, how in alone.items()}
+    with cluster(tmp_path / "hosts", nodes, env=SHORTER) as hosts:
         solve = Solve(hosts, MIDDLE, slowly=True)
-        solve.until(5)
-        second = Solve(hosts, MIDDLE, on="node1")
+        solve.until(1)
+        solve.slow.write_text("2")  # 74 of them take longer than a host needs to come
+        hosts.add("joins", compiled=True)
+        while "node test-joins (10.78.0.5) has joined" not in notes(hosts):
+            assert solve.process.poll() is None, solve.log.read_text()
+            time.sleep(0.1)
+        assert solve.files < 66
+        hosts.kill("lost")
+        solve.slow.write_text("0.5")
+        solve.until(solve.files + 3)
+        solve.slow.write_text("2")
+        second = Solve(hosts, MIDDLE, on="joins")
         assert second.process.wait(HANGS) == 2
         assert "another solve of this table is running: process" in second.log.read_text()
         assert "on test-head since" in second.log.read_text()
         solve.kill()
         before = {path: path.stat().st_mtime_ns for path in hosts.shared.rglob("*.parquet")}
-        again = Solve(hosts, MIDDLE, on="node1")
-        assert "files" in again.end()
+        Solve(hosts, MIDDLE, on="joins").end()
         assert digests(hosts.shared) == clean(MIDDLE)
         there = {path: then for path, then in before.items() if path.exists()}
         anew = [path for path, then in there.items() if path.stat().st_mtime_ns != then]
         assert len(anew) <= 1 < len(there)  # one may lie there that the ledger did not name yet
+        assert not any([*(hosts.folder / name / "disk").rglob("*.parquet")] for name in alone)
+        said = "node test-lacking (10.78.0.4) is left out: it has pyarrow 1.0.0, not"
+        assert said in notes(hosts)
+        hosts.make("stranger", env={"RAY_AUTH_TOKEN_PATH": "/nowhere/token"}, compiled=True)
+        refused = Solve(hosts, SMALL, on="stranger")
+        assert refused.process.wait(HANGS) == 2
+        text = refused.log.read_text().removeprefix("compiling, the first time only …\n")
+        assert text.count("\n") == 1 and "wants its token" in text, text
+        hosts.kill("head")
+        gone = Solve(hosts, SMALL, on="stranger")
+        assert gone.process.wait(HANGS) == 2
+        assert "--address: nothing answers at" in gone.log.read_text()
 
 
 def search_by_stages(hosts: Hosts, results: str, lost: str, table: Path) -> str:
@@ -307,6 +282,40 @@ def search_by_stages(hosts: Hosts, results: str, lost: str, table: Path) -> str:
 
 
 # --- slow ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_disks_of_their_own_a_killed_host_and_one_that_joins(tmp_path: Path, clean: Any) -> None:
+    """All have; boards of two games, and a search. `test_a_host_is_lost_…` is its small twin."""
+    with cluster(tmp_path, private=True, env=SHORTER, compiled=True) as hosts:
+        solve = Solve(hosts, MIDDLE, slowly=True)
+        solve.until(1)
+        hosts.add("node3", compiled=True)
+        running = next(hosts.disk("head").rglob(RUNNING))
+        while len((seen := json.loads(running.read_text()))["nodes"]) < 4:
+            time.sleep(0.1)  # until the file goes: the solve is over, and nobody has joined
+        assert seen["shards_total"] == 74 and solve.files < 74
+        hosts.kill("node1")
+        solve.hurry()
+        solve.end()
+        assert digests(hosts.disk("head")) == clean(MIDDLE)
+        said = notes(hosts)
+        assert "node test-node3 (10.78.0.4) has joined" in said
+        assert not list(hosts.disk("node2").rglob("*.parquet"))
+        solve.clear()
+        searched = Solve(hosts, SEARCHED, "--from", *ROOT_STATE.split())
+        searched.end()
+        assert digests(hosts.disk("head")) == clean(SEARCHED, ROOT_STATE)
+        searched.clear()
+        solve = Solve(hosts, LAYERS, slowly=True)
+        solve.until(5)
+        solve.kill()
+        there = len(digests(hosts.disk("head")))
+        said = json.loads(Solve(hosts, LAYERS, "--json").end().splitlines()[-1])
+        assert digests(hosts.disk("head")) == clean(LAYERS)
+        # What others still need is read back, on hosts that do not see the folder as well.
+        assert there < len(clean(LAYERS)) and said["read_back"] > 0 and said["solved_again"] == 0
+        assert not list(hosts.disk("head").rglob("*.arrow"))
 
 
 @pytest.fixture(scope="module")
