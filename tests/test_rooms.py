@@ -46,7 +46,13 @@ def imported(path: Path) -> set[str]:
 
 def test_nothing_is_imported_by_a_rooms_name_alone() -> None:
     """A notebook may have a solver.py of its own."""
+    named = re.compile(rf"^\s*(?:from|import)\b.*\b(?:{'|'.join(NEVER)})\b", re.M)
+    ours = re.compile(
+        r"^\s*from (?:luckbase|tests)[\w.]* import .*|(?:luckbase|tests)\.[\w.]+", re.M
+    )
     for path in [*FILES, *sorted((ROOT / "tests").rglob("*.py"))]:
+        if not named.search(ours.sub("", path.read_text())):
+            continue  # to parse them all takes ten seconds
         for node in ast.walk(parsed(path)):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom):

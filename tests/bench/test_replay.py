@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luckbase import solver
@@ -31,6 +32,7 @@ FREE = Costs(
 )  # fmt: skip
 
 
+@cache
 def case(name: str, **settings: object) -> tuple[Layout[Any], Plan]:
     layout = solver.load_layout(solver.load_board(ROOT / f"boards/{name}.toml", **settings))
     return layout, make_plan(layout)
@@ -43,6 +45,7 @@ BOARDS = {
 
 
 @pytest.mark.parametrize("name", BOARDS)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_no_schedule_beats_the_work_or_the_longest_chain(name: str, data: st.DataObject) -> None:
     layout, plan = case(name, **BOARDS[name])

@@ -144,7 +144,7 @@ def test_kill_9_at_any_moment_costs_no_tier_and_no_bit(undisturbed: Path, tmp_pa
     rng = random.Random(0)
     command = [sys.executable, "-c", CHILD, str(TINY), str(tmp_path)]
     seen = 0
-    for _ in range(6):
+    for _ in range(3):
         process = subprocess.Popen(command, cwd=ROOT)
         while process.poll() is None and parquets(tmp_path) <= seen:
             time.sleep(0.005)

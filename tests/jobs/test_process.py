@@ -33,7 +33,7 @@ PRESS = str(ROOT / "boards/press-your-luck/tiny.toml")
 
 def begun(results: Path, *more: str, ignore: int | None = None) -> tuple[subprocess.Popen, list]:
     """A solve in a process of its own that has finished three tiers, and its words."""
-    words = ["solve", PRESS, "--set", "frontier=4", "--results", str(results), "--workers", "1"]
+    words = ["solve", PRESS, "--set", "frontier=2", "--results", str(results), "--workers", "1"]
     words += more
 
     def before() -> None:

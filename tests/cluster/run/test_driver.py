@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luckbase.cluster.run.driver import Run
@@ -78,6 +78,7 @@ def most(number: int) -> Iterator[None]:
         yield
 
 
+@settings(max_examples=40)
 @given(plans(), st.data())
 def test_what_is_solved_is_committed_before_anything_goes_and_at_an_error(
     shards: list[Shard], data: st.DataObject

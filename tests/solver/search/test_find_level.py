@@ -75,13 +75,10 @@ GAMES: list[tuple[str, dict[str, object], dict[str, str], float]] = [
     ("press-your-luck/tiny", {}, LATE, 0.6),
     ("press-your-luck/1985-02", {"score_unit": 1000}, TWO_SPINS, 0.9),
     ("jackpot/tiny", {}, {}, 1.0),
-    ("jackpot/seed", {}, {}, 1.0),
     ("jackpot/shut-the-box", {}, {}, 1.0),
     ("jackpot/shut-the-box-sum", {"one_die": "may"}, {}, 1.0),
-    ("goofspiel/tiny", {}, {}, 1.0),
     ("goofspiel/tiny", {"keep_cards": True}, {}, 1.0),
     ("goofspiel/win", {"cards": 4}, {}, 1.0),
-    ("pig/rounds", {"rounds": 2, "cut": 20}, {}, 1.0),
     ("pig/rounds", {"rounds": 2, "cut": 20, "count_rolls": True}, {}, 1.0),
 ]  # fmt: skip
 
@@ -97,7 +94,7 @@ def test_no_edge_below_a_small_root_raises_it_and_most_lower_it(
     assert (falls > 0).mean() >= share and (falls[leads_on] > 0).any()
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_it_does_not_hang_on_the_seed(seed: int) -> None:
     """A spin is worth more than the 6 units of money that it can lose."""
     game = load("press-your-luck/tiny")
@@ -164,7 +161,7 @@ def _by(function: list[int], move: list[int]) -> int:
     return sum(x * y for x, y in zip(function, move, strict=True))
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(falling_moves(), st.integers(0, 3))
 def test_a_game_made_of_a_linear_drop_has_one(moves: list[list[int]], seed: int) -> None:
     game, root = moves_of(*moves), np.full((1, len(moves[0])), 8)
@@ -173,7 +170,7 @@ def test_a_game_made_of_a_linear_drop_has_one(moves: list[list[int]], seed: int)
     assert (falls > 0).mean() >= 0.5
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(st.lists(st.tuples(st.integers(-2, 2), st.integers(-2, 2)), min_size=1, max_size=4))
 def test_it_is_right_on_any_moves_and_none_only_where_there_is_none(
     moves: list[tuple[int, int]],
@@ -201,7 +198,7 @@ def test_a_move_that_raises_the_function_changes_it_and_two_leave_none() -> None
     assert find_level(moves_of(*bare, (2, -1), (-1, 2)), root) is None
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_one_edge_in_a_far_corner_is_found(seed: int) -> None:
     """Of 29,000 edges the only one that raises a function: the last way of 240 steps leads back."""
     steps, root = [(1, 0), (0, 1)], np.array([[0, 0]])
@@ -213,14 +210,14 @@ def test_one_edge_in_a_far_corner_is_found(seed: int) -> None:
     assert find_level(whole, root, seed=seed) is None
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_a_drop_behind_a_great_cycle_is_found(seed: int) -> None:
+def test_a_drop_behind_a_great_cycle_is_found() -> None:
     """The first states met say that nothing ever falls."""
     around = [(1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0)]
     root = np.array([[0, 0, 3]])
     game = moves_of(*around, high=100, planted=((100, 100, 3), (100, 100, 2)))
-    assert found(game, root, seed).falls == {"heap_3": 1}
-    assert find_level(moves_of(*around, high=100), root, seed=seed) is None
+    for seed in (0, 1):
+        assert found(game, root, seed).falls == {"heap_3": 1}
+    assert find_level(moves_of(*around, high=100), root) is None
 
 
 def test_what_only_tells_finished_states_apart_is_none() -> None:
@@ -269,7 +266,7 @@ def test_many_roots_are_looked_below() -> None:
     assert (falls == 1).all()
 
 
-@pytest.mark.parametrize("high", [3, 51, 52, 103, 500, 5000])
+@pytest.mark.parametrize("high", [51, 52, 500])
 def test_the_values_make_so_many_bands_at_most(high: int) -> None:
     """A quarter of the range is kept for what the sample did not meet."""
     game, root = moves_of((-1,), (-2,), high=high), np.array([[high]])

@@ -117,7 +117,7 @@ def same_as(graph: Graph, solved: Sequence[SolvedStage]) -> None:
 # --- the same bits --------------------------------------------------------------------------------
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(shapes(), TINIEST, st.booleans(), st.integers(1, 12), st.sampled_from([0, 40, 10**6]))
 def test_any_true_level_and_any_boxes_give_the_states_and_bits_of_the_search(
     shape: Shape, most: int, alone: bool, roots: int, expected: int
@@ -132,7 +132,7 @@ def test_any_true_level_and_any_boxes_give_the_states_and_bits_of_the_search(
     assert edges_of(found) == graph.edges
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(shapes(), TINIEST, st.data())
 def test_known_states_are_not_expanded_and_their_payoffs_are_taken(
     shape: Shape, most: int, data: st.DataObject
@@ -180,7 +180,7 @@ class Asked:
         return Given(self.payoffs[at], 1000 + at, at / 8, (at % 3).astype(np.int8))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(shapes(), TINIEST, st.integers(1, 4))
 def test_what_is_asked_for_as_it_is_met_is_as_what_was_known_before(
     shape: Shape, most: int, every: int
@@ -215,7 +215,7 @@ def edges_of(found: list[list[Stage]]) -> int:
     return sum(box.edges for boxes in found for box in boxes)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(shapes(), st.sampled_from([1, 2, 5]), st.integers(1, 12))
 def test_a_box_that_is_cut_goes_on_and_nothing_is_expanded_twice(
     shape: Shape, most: int, roots: int
@@ -328,7 +328,7 @@ def levels() -> st.SearchStrategy[Level]:
     return st.builds(Level, function, some, some, st.booleans(), st.integers(1, 3))
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(shapes(), levels(), TINIEST, st.booleans())
 def test_a_level_that_does_not_hold_is_found_out_or_changes_no_answer(
     shape: Shape, level: Level, most: int, alone: bool
