@@ -132,17 +132,17 @@ def solve_table(work: Work[S]) -> S:
 
         check_address(str(options.address))
     if not (options.force or options.check):
-        there = complete_ledger(game, table, part, roots, margin=work.margin)
-        if there is not None and work.is_there(there):
-            _tidy(table, there)
-            goal = _goal(game, there, part, roots, work.files, margin=work.margin)
-            return work.report(table, there, goal)
+        whole = complete_ledger(game, table, part, roots, margin=work.margin)
+        if whole is not None and work.is_there(whole):
+            _tidy(table, whole)
+            goal = _goal(game, whole, part, roots, work.files, margin=work.margin)
+            return work.report(table, whole, goal)
     storage_at(table).check_writable()
     work.check_room(table)
-    with lock(table, options.on_note) as mine:
+    with lock(table, options.on_note) as lease:
         machine.restart_memory_peak()
         parts = (part, *work.others)
-        ledger, damaged = _open_ledger(game, table, parts, mine, check=options.check)
+        ledger, damaged = _open_ledger(game, table, parts, lease, check=options.check)
         if options.force:
             work.forget(table, ledger)
         if work.margin and any(map(ledger.of_part, parts)) and not ledger.margin:
@@ -173,7 +173,7 @@ def solve_table(work: Work[S]) -> S:
 def complete_ledger(
     game: Game, table: Path, part: str, roots: Roots | None = None, margin: bool = False
 ) -> Ledger | None:
-    """The ledger of a table in which all that is wanted is there and no file is missing or short;
+    """The ledger of a table that has all that was requested, with no file missing or short;
     None otherwise. Nothing is written, and nobody's solve is waited for."""
     storage = storage_at(table)
     try:
@@ -181,20 +181,20 @@ def complete_ledger(
     except TableError:
         return None
     goal = _goal(game, ledger, part, roots, margin=margin)
-    there = goal.ask in ledger.done and not is_new(goal, ledger)
-    there &= ledger.head.identity == rules_identity(game)
-    there &= all(shard.ask not in ledger.done for shard in ledger.shards.values())
-    return ledger if there and not folder.damaged_files(storage, table, ledger) else None
+    complete = goal.ask in ledger.done and not is_new(goal, ledger)
+    complete &= ledger.head.identity == rules_identity(game)
+    complete &= all(shard.ask not in ledger.done for shard in ledger.shards.values())
+    return ledger if complete and not folder.damaged_files(storage, table, ledger) else None
 
 
 def _goal(
     game: Game, ledger: Ledger, part: str, roots: Roots | None, files: int = 0, *, margin: bool
 ) -> Goal:
-    """What a solve is to reach."""
+    """The goal of a solve."""
     full = roots is None
-    reach, wanted = reach_of(game.board) if full else {}, margin or (full and ledger.margin)
+    reach, margins = reach_of(game.board) if full else {}, margin or (full and ledger.margin)
     number = max((goal.number for goal in ledger.goals), default=0) + 1
-    return Goal(part, reach, roots, files, *_source(game), wanted, number)
+    return Goal(part, reach, roots, files, *_source(game), margins, number)
 
 
 def _source(game: Game) -> tuple[str, dict[str, str]]:
@@ -204,19 +204,21 @@ def _source(game: Game) -> tuple[str, dict[str, str]]:
     if source is None:
         return "", {}
     try:
-        read = read_board(Path(source.file), source.settings)
+        current = read_board(Path(source.file), source.settings)
     except LuckbaseError:
         return "", {}
-    same = rules_form(read) == rules_form(game.board) and reach_of(read) == reach_of(game.board)
+    same = rules_form(current) == rules_form(game.board) and reach_of(current) == reach_of(
+        game.board
+    )
     return (source.file, dict(sorted(source.settings.items()))) if same else ("", {})
 
 
 def is_new(goal: Goal, ledger: Ledger) -> bool:
     """Whether a goal says what no goal of the ledger says: how far, from which roots, or where the
     board stands."""
-    known = [(other.board_file, other.settings) for other in ledger.goals]
-    return goal.margin not in {other.margin for other in ledger.goals if other.ask == goal.ask} or (
-        bool(goal.board_file) and (goal.board_file, goal.settings) not in known
+    sources = [(g.board_file, g.settings) for g in ledger.goals]
+    return goal.margin not in {g.margin for g in ledger.goals if g.ask == goal.ask} or (
+        bool(goal.board_file) and (goal.board_file, goal.settings) not in sources
     )
 
 
@@ -229,22 +231,22 @@ def _finish(storage: Storage, ledger: Ledger) -> None:
         write_index(storage, storage.read(HEAD), ledger)
 
 
-def _tidy(table: Path, there: Ledger) -> None:
+def _tidy(table: Path, whole: Ledger) -> None:
     """Do what is left for a complete table whose solve was killed at its very end: its ledger in
     one object, no temporary files. Who is at it just now does so at its own end."""
-    if not there.compacted:
-        with suppress(RequestError, OSError), lock(table) as mine:
+    if not whole.compacted:
+        with suppress(RequestError, OSError), lock(table) as lease:
             storage = storage_at(table)
-            ledger = folder.begin(storage, table, there.head, mine.holder, mine.lapsed)
+            ledger = folder.begin(storage, table, whole.head, lease.holder, lease.lapsed)
             folder.sweep(storage, table, ledger)
             _finish(storage, ledger)
 
 
 def _open_ledger(
-    game: Game, table: Path, parts: tuple[str, ...], held: Lock, *, check: bool
+    game: Game, table: Path, parts: tuple[str, ...], lease: Lock, *, check: bool
 ) -> tuple[Ledger, list[str]]:
-    """The ledger to go on from, and what of these parts was damaged and is forgotten, a sentence
-    each. Whatever the ledger does not name is swept away.
+    """The ledger to go on from, and what was damaged in these parts and dropped, a sentence each.
+    Files that the ledger does not name are deleted.
 
     check: every byte of the parts is read, not the sizes only. Raises ForeignTableError where the
     folder holds a table of other rules.
@@ -261,36 +263,36 @@ def _open_ledger(
     except CorruptTableError as error:
         damaged.append(str(error))
         folder.write_head(storage, head)
-    ledger = folder.begin(storage, table, head, held.holder, held.lapsed)
+    ledger = folder.begin(storage, table, head, lease.holder, lease.lapsed)
     if storage.anywhere:
         take_index_away(storage, ledger)
     if ledger.damage:
         damaged += ledger.damage
         ledger.done.clear()
         compact(ledger)
-    mine = replace(ledger, files={e.name: e for p in parts for e in ledger.of_part(p)})
-    bad = (folder.check_bytes if check else folder.damaged_files)(storage, table, mine)
-    if bad:
-        folder.drop_files(storage, ledger, list(bad))
+    of_parts = replace(ledger, files={e.name: e for p in parts for e in ledger.of_part(p)})
+    faults = (folder.check_bytes if check else folder.damaged_files)(storage, table, of_parts)
+    if faults:
+        folder.drop_files(storage, ledger, list(faults))
     probes = storage.list(PROBE)
     lost = folder.sweep(storage, table, ledger)
     if lost:  # else the lines of these count at the next reading
         compact(ledger)
     for name in (RUNNING, *probes):
         storage.delete(name)
-    return ledger, [*damaged, *lost, *bad.values()]
+    return ledger, [*damaged, *lost, *faults.values()]
 
 
 def _check_conditions(storage: Storage, table: Path) -> None:
     """Raises StoreError for a store that takes conditions and does not keep them: two solves of a
     table would not notice each other."""
     name, first = f"{PROBE}{attempt()}", attempt().encode()
-    made = storage.put_if_absent(name, first)
+    created = storage.put_if_absent(name, first)
     again = storage.put_if_absent(name, first[::-1])
     replaced = storage.put_if_match(name, first[::-1], "0" * 32)
     storage.delete(name)
-    if not made or again or replaced:
-        header = "If-Match" if made and not again else "If-None-Match"
+    if not created or again or replaced:
+        header = "If-Match" if created and not again else "If-None-Match"
         raise StoreError(
             f"{table}: the store does not do what the header {header} of a write says, so nothing "
             "would keep two solves apart; expected one that does, or a folder"
@@ -308,8 +310,8 @@ def shown_by_a_file(table: Path, joins: bool, mark: str) -> Iterator[TableLocati
     mark: of the driver."""
     storage, apart = storage_at(table), ""
     if joins or storage.anywhere:  # no other table of this name was made just then
-        made = digest(f"{table} {storage.details(HEAD)[HEAD].put_at}")
-        apart = f"luckbase-{os.getuid()}-{made[:16]}"
+        sha256 = digest(f"{table} {storage.details(HEAD)[HEAD].put_at}")
+        apart = f"luckbase-{os.getuid()}-{sha256[:16]}"
     location = TableLocation(table, f"{PROBE}{attempt()}", apart, mark)
     shutil.rmtree(location.spill, ignore_errors=True)  # of one that was killed
     if not storage.anywhere:
@@ -371,7 +373,7 @@ class Run(ABC, Generic[S]):
 
     @abstractmethod
     def commit(self, receipt: Any) -> None:
-        """Add a file that is wanted, and its line, to `commits`."""
+        """Add a requested file, and its line, to `commits`."""
 
     @abstractmethod
     def count(self, receipt: Any) -> None:

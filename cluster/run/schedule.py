@@ -87,10 +87,10 @@ BATCHES = 8
 """In so many pieces a tier in parts comes to a machine."""
 
 
-def is_batch(new: int, there: int, parts: int) -> bool:
+def is_batch(new: int, arrived: int, parts: int) -> bool:
     """Whether new parts of a tier are sent to the machines that will read it, once so many of its
     parts are there."""
-    return new >= parts / BATCHES or there == parts
+    return new >= parts / BATCHES or arrived == parts
 
 
 class Schedule:
@@ -117,14 +117,14 @@ class Schedule:
         self.to_commit = {s.index for s in shards} - self.committed
         todo = set(self.to_commit)
         stack = list(todo)
-        met: set[tuple[int, ...]] = set()
+        seen: set[tuple[int, ...]] = set()
         while stack:  # committed, but read by a shard to do, and not kept: solved again
             children = self.children[stack.pop()]
-            for child in () if children in met else children:
+            for child in () if children in seen else children:
                 if child not in todo and child not in self.kept:
                     todo.add(child)
                     stack.append(child)
-            met.add(children)
+            seen.add(children)
         self.waiting = todo
         self.running: set[int] = set()
         self.cores: dict[int, int] = {}
@@ -204,8 +204,8 @@ class Schedule:
     def _share(self) -> int:
         """The workers that each shard gets which can have several: a power of two, for such shards
         fill a machine; twice as many as if all ran at once, for some wait for their machine."""
-        wide = sum(self.shards[i].cores > 1 for some in (self.ready, self.running) for i in some)
-        return 1 << max(1, 2 * self.workers // (wide + 1)).bit_length() - 1
+        many = sum(self.shards[i].cores > 1 for each in (self.ready, self.running) for i in each)
+        return 1 << max(1, 2 * self.workers // (many + 1)).bit_length() - 1
 
     def _solve_ready(self) -> list[Instruction]:
         out: list[Instruction] = []
