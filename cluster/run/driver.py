@@ -204,12 +204,10 @@ def _source(game: Game) -> tuple[str, dict[str, str]]:
     if source is None:
         return "", {}
     try:
-        current = read_board(Path(source.file), source.settings)
+        now = read_board(Path(source.file), source.settings)
     except LuckbaseError:
         return "", {}
-    same = rules_form(current) == rules_form(game.board) and reach_of(current) == reach_of(
-        game.board
-    )
+    same = rules_form(now) == rules_form(game.board) and reach_of(now) == reach_of(game.board)
     return (source.file, dict(sorted(source.settings.items()))) if same else ("", {})
 
 
