@@ -332,14 +332,14 @@ def outline(
     """The line around the cells (len(xs), len(ys)) that are inside, where they touch one that is
     not; along the edges of cells. None where there is no such. known: which cells there are, all
     if not given."""
-    there = np.ones_like(inside) if known is None else known
+    inner = np.ones_like(inside) if known is None else known
     half = [(axis[1] - axis[0]) / 2 if len(axis) > 1 else 0.5 for axis in (xs, ys)]
     pieces: list[tuple[float, float]] = []
-    turned = (inside[1:] != inside[:-1]) & there[1:] & there[:-1]
+    turned = (inside[1:] != inside[:-1]) & inner[1:] & inner[:-1]
     for i, j in np.argwhere(turned):
         x = float(xs[i] + half[0])
         pieces += [(x, ys[j] - half[1]), (x, ys[j] + half[1]), (np.nan, np.nan)]
-    turned = (inside[:, 1:] != inside[:, :-1]) & there[:, 1:] & there[:, :-1]
+    turned = (inside[:, 1:] != inside[:, :-1]) & inner[:, 1:] & inner[:, :-1]
     for i, j in np.argwhere(turned):
         y = float(ys[j] + half[1])
         pieces += [(xs[i] - half[0], y), (xs[i] + half[0], y), (np.nan, np.nan)]
@@ -352,26 +352,26 @@ def outline(
 def middle_of(inside: NDArray[np.bool_]) -> tuple[int, int] | None:
     """The cell of a region (n, m) that is farthest from its edge, for words; None where there is no
     cell inside."""
-    left, found = np.pad(inside, 1), None
+    left, middle = np.pad(inside, 1), None
     while left.any():
         cells = np.argwhere(left)
-        found = cells[len(cells) // 2] - 1
+        middle = cells[len(cells) // 2] - 1
         core = left[1:-1, 1:-1] & left[:-2, 1:-1] & left[2:, 1:-1]
         left = np.pad(core & left[1:-1, :-2] & left[1:-1, 2:], 1)
-    return None if found is None else (int(found[0]), int(found[1]))
+    return None if middle is None else (int(middle[0]), int(middle[1]))
 
 
 def words_in(
     regions: dict[str, NDArray[np.bool_]],
     xs: NDArray[np.int64],
     ys: NDArray[np.int64],
-    least: float = 0.02,
+    min_share: float = 0.02,
 ) -> tuple[Words, ...]:
     """A word in the middle of each region (len(xs), len(ys)) that has at least this share of the
     picture; what follows a space is not written."""
-    found = []
+    words = []
     for name, inside in regions.items():
         middle = middle_of(inside)
-        if middle is not None and inside.sum() >= least * inside.size:
-            found.append(Words(name.split()[0], float(xs[middle[0]]), float(ys[middle[1]])))
-    return tuple(found)
+        if middle is not None and inside.sum() >= min_share * inside.size:
+            words.append(Words(name.split()[0], float(xs[middle[0]]), float(ys[middle[1]])))
+    return tuple(words)

@@ -47,19 +47,19 @@ def check_game(
     roots = [*([] if start is None else [start]), *(game.parse(words) for words in states)]
     if not roots:
         raise GameError(f"game {game.board.game} has no start; name states to check it from")
-    looked = check_below(game, np.array(roots), most=most, wide=most // 10, seed=seed)
+    looked = check_below(game, np.array(roots), max_states=most, max_width=most // 10, seed=seed)
     layout = game.get(Layout)
     if layout is not None and sum(map(layout.rows, layout.tiers())) <= rows:
         _check_layout(game, layout)
     return looked
 
 
-def check_below(game: Game, roots: Ints, *, most: int, wide: int, seed: int = 0) -> int:
-    """`check_game` of canonical roots (m, fields) and what lies below them, at most `wide` states
-    of a level."""
+def check_below(game: Game, roots: Ints, *, max_states: int, max_width: int, seed: int = 0) -> int:
+    """`check_game` of canonical roots (m, fields) and what lies below them, at most `max_width`
+    states of a level."""
     looked, declared = 0, game.own(SearchHints).level
     stages = None if declared is None else Stages(game, declared)
-    for level in _levels(game, roots, most, wide, np.random.default_rng(seed)):
+    for level in _levels(game, roots, max_states, max_width, np.random.default_rng(seed)):
         edges = expand(game, level)
         for x, state in enumerate(level):
             _check_state(game, state, edges, x)
@@ -74,35 +74,35 @@ def check_sample(game: Game, roots: Ints) -> None:
     somebody else's game: what the engines do not hold each state to.
     """
     if len(roots):
-        check_below(game, roots[:16], most=400, wide=16)
+        check_below(game, roots[:16], max_states=400, max_width=16)
 
 
 def _check_state(game: Game, state: Ints, edges: Expanded, x: int) -> None:
     """Whether state x keeps the rules, and is what it says of itself."""
-    here = slice(int(edges.first[x]), int(edges.first[x + 1]))
-    count = 0 if edges.terminal[x] else here.stop - here.start  # who is over has a row that pays
-    own = StateEdges(
-        int(edges.kinds[x]), int(edges.actors[x]), edges.children[here], edges.weights[here],
-        edges.actions[here], edges.rewards[here],
+    span = slice(int(edges.first[x]), int(edges.first[x + 1]))
+    count = 0 if edges.terminal[x] else span.stop - span.start  # who is over has a row that pays
+    written = StateEdges(
+        int(edges.kinds[x]), int(edges.actors[x]), edges.children[span], edges.weights[span],
+        edges.actions[span], edges.rewards[span],
     )  # fmt: skip
-    check_edges(game, state, own, count)
+    check_edges(game, state, written, count)
     again = game.parse(game.describe(state))
     if (again != state).any():
         raise broken(game, state, f"reads back as {game.say(again)}")
 
 
 def _levels(
-    game: Game, roots: Ints, most: int, wide: int, rng: np.random.Generator
+    game: Game, roots: Ints, max_states: int, max_width: int, rng: np.random.Generator
 ) -> Iterator[Ints]:
-    """States that play comes to, level by level, a part of each level where it is wide."""
+    """States that play comes to, level by level, a part of each wide level."""
     seen: set[int] = set()
     level = np.unique(roots, axis=0)
-    while len(level) and len(seen) < most:
+    while len(level) and len(seen) < max_states:
         level = level[[key not in seen for key in keys.pack_all(game.strides, level).tolist()]]
         if not len(level):
             return
-        if len(level) > wide:
-            level = level[np.sort(rng.choice(len(level), wide, replace=False))]
+        if len(level) > max_width:
+            level = level[np.sort(rng.choice(len(level), max_width, replace=False))]
         seen.update(keys.pack_all(game.strides, level).tolist())
         yield level
         edges = expand(game, level)
@@ -149,13 +149,13 @@ def _check_layout(game: Game, layout: Layout[Any]) -> None:
                 game, states[off[0]], f"is row {off[0]} of {layout.tier_name(tier)}, and `locate` "
                 f"says row {places[off[0]]} of tier {numbers[off[0]]}",
             )  # fmt: skip
-        own, by_rules = solved.lookup(states)[0], _one_step(solved, states)
-        residuals = np.abs(by_rules - own).max(axis=1)
+        stored, by_rules = solved.lookup(states)[0], _one_step(solved, states)
+        residuals = np.abs(by_rules - stored).max(axis=1)
         own_bound = solved.errors[tier] - game.cut_error + rounding(layout)
         wrong = np.flatnonzero(~(residuals <= most_residual(game, own_bound)))
         if len(wrong):
             x = int(wrong[0])
-            raise broken(game, states[x], f"the kernel says {own[x].tolist()}, one step of the "
+            raise broken(game, states[x], f"the kernel says {stored[x].tolist()}, one step of the "
                          f"rules says {by_rules[x].tolist()}")  # fmt: skip
 
 
@@ -163,8 +163,8 @@ def _one_step(solved: InMemory[Any], states: Ints) -> Floats:
     """The payoffs (n, players) of states by the rules, from those of their children, and where
     these have no row from those of theirs."""
     edges = expand(solved.game, states)
-    below, found = solved.lookup(edges.children)
-    if not found.all():
-        below[~found] = _one_step(solved, edges.children[~found])
+    below, in_table = solved.lookup(edges.children)
+    if not in_table.all():
+        below[~in_table] = _one_step(solved, edges.children[~in_table])
     q = evaluate(edges, below)
     return payoffs_of(edges.kinds, edges.actors, q, solved.game.tie_tolerance)

@@ -64,10 +64,10 @@ class InMemory(Generic[T]):
         that are over come from the rules."""
         states = np.ascontiguousarray(np.asarray(states, np.int64))
         numbers, rows = self.layout.locate(states)
-        found: NDArray[np.bool_] = numbers == -1
+        answered: NDArray[np.bool_] = numbers == -1
         payoffs = np.zeros((len(states), self.game.players))
-        if found.any():
-            payoffs[found] = final_payoffs(self.game, states[found])
+        if answered.any():
+            payoffs[answered] = final_payoffs(self.game, states[answered])
         tiers = {self.layout.tier_number(tier): tier for tier in self.payoffs}
         in_table = np.isin(numbers, list(tiers))
         for number in np.unique(numbers[in_table]).tolist():
@@ -75,30 +75,30 @@ class InMemory(Generic[T]):
             payoffs[at] = self._rows(tiers[number], rows[at])
         swapped = in_table & self.layout.swapped(states)
         payoffs[swapped] = payoffs[swapped][:, ::-1]
-        return payoffs, found | in_table
+        return payoffs, answered | in_table
 
     def _rows(self, tier: T, rows: Ints) -> Floats:
         """The payoffs (n, players), float64, in rows (n,) of a tier."""
         block, total = self.layout.block_rows(tier), self.layout.rows(tier)
         order = np.argsort(rows, kind="stable")
         of = rows[order] // block
-        found = np.zeros((len(rows), self.game.players))
+        payoffs = np.zeros((len(rows), self.game.players))
         for first, last in _spans(np.unique(of), max(1, ROWS_A_CALL // block)):
             at = order[slice(*np.searchsorted(of, [first, last]))]
             start, stop = first * block, min(last * block, total)
             columns = self.layout.payoff_rows(tier, self.payoffs[tier], start, stop)
             for player, column in enumerate(columns):
-                found[at, player] = column[rows[at] - start]
-        return found
+                payoffs[at, player] = column[rows[at] - start]
+        return payoffs
 
 
 def decisions_in_order(
-    layout: DecisionLayout[T], wanted: Iterable[T] | None = None, *, margins: bool = False
+    layout: DecisionLayout[T], tiers: Iterable[T] | None = None, *, margins: bool = False
 ) -> Iterator[tuple[T, Floats, Decisions]]:
     """Tiers (all) solved in the order of a `DecisionLayout`: of each its payoffs, as the kernel
     leaves them, and its decisions; what nobody reads any more is gone when the next one comes."""
-    dense, every = layout.layout, {*layout.tiers()} if wanted is None else {*wanted}
-    order = [tier for tier in layout.tiers() if tier in every]
+    dense, requested = layout.layout, {*layout.tiers()} if tiers is None else {*tiers}
+    order = [tier for tier in layout.tiers() if tier in requested]
     reads = {
         tier: ({layout.below(tier)} - {None}, {*layout.faces_read(tier)}) for tier in order
     }  # fmt: skip
@@ -123,9 +123,9 @@ def decisions_in_order(
                 del kept[child]
 
 
-def _spans(blocks: Ints, most: int) -> Iterable[tuple[int, int]]:
+def _spans(blocks: Ints, size: int) -> Iterable[tuple[int, int]]:
     """Ranges [first, last) of at most so many blocks that stand side by side, of ascending ones."""
     for run in np.split(blocks, np.flatnonzero(np.diff(blocks) > 1) + 1):
-        for start in range(0, len(run), most):
-            part = run[start : start + most]
+        for start in range(0, len(run), size):
+            part = run[start : start + size]
             yield int(part[0]), int(part[-1]) + 1

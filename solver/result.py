@@ -111,12 +111,12 @@ class Result:
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        made = handler(schema)
-        whole = handler.resolve_ref_schema(made)
+        result = handler(schema)
+        whole = handler.resolve_ref_schema(result)
         whole["description"] = whole.get("description", "").replace("None", "null")
-        own, required = whole["properties"], set(whole.get("required", ()))
+        properties, required = whole["properties"], set(whole.get("required", ()))
         whole["properties"], whole["required"] = {}, []
-        for name, said in own.items():
+        for name, said in properties.items():
             if said.pop(_FLAT, False):
                 inner = handler.resolve_ref_schema(said)
                 whole["properties"] |= inner["properties"]
@@ -124,12 +124,12 @@ class Result:
                 continue
             if said.pop(_IF_ANY, False):
                 required.discard(name)
-                (said,) = (one for one in said["anyOf"] if one != {"type": "null"})
+                (said,) = (part for part in said["anyOf"] if part != {"type": "null"})
             whole["properties"][name] = said
             whole["required"] += [name] * (name in required)
         whole["required"] = list(dict.fromkeys(whole["required"]))
         whole["properties"] |= {name: whole["properties"].pop(name) for name in cls.json_order}
-        return made
+        return result
 
 
 @cache
@@ -147,17 +147,17 @@ def _maker(kind: Any) -> Callable[[Any], dict[str, Any]]:
     known: dict[str, Any] = {}  # also to the functions in the types
     for base in reversed(kind.__mro__):
         known |= vars(sys.modules[base.__module__])
-    every, parts = get_type_hints(kind, known, include_extras=True), []
+    types, parts = get_type_hints(kind, known, include_extras=True), []
     names: dict[str, Any] = {}
-    hints = {each.name: every[each.name] for each in fields(kind)}
+    hints = {field.name: types[field.name] for field in fields(kind)}
     aliases: dict[str, str | None] = {}
     for base in reversed(kind.__mro__):
         for name, of in vars(base).items():
             info = getattr(of, "decorator_info", None)
             if isinstance(info, ComputedFieldInfo):
                 aliases[name] = info.alias
-                made: Any = info.wrapped_property.fget
-                hints[name] = get_type_hints(made, known, include_extras=True)["return"]
+                getter: Any = info.wrapped_property.fget
+                hints[name] = get_type_hints(getter, known, include_extras=True)["return"]
     for name, hint in hints.items():
         said = [m for m in getattr(hint, "__metadata__", ()) if isinstance(m, FieldInfo)]
         extra: set[str] = set().union(*(m.json_schema_extra or () for m in said))  # type: ignore[arg-type]
@@ -166,8 +166,8 @@ def _maker(kind: Any) -> Callable[[Any], dict[str, Any]]:
         if any(m.exclude for m in said):
             continue
         part = f"r.{name}"
-        if (made := _made(hint)) is not None:
-            names[f"made_{name}"] = made
+        if (getter := _made(hint)) is not None:
+            names[f"made_{name}"] = getter
             part = f"(None if (p := r.{name}) is None else made_{name}(p))"
         if _FLAT in extra:
             parts.append(f"**({part} or {{}})")
@@ -190,16 +190,16 @@ def _made(hint: Any) -> Callable[[Any], Any] | None:
         return lambda value: made if type(made := first(value)) is dict else then(made)
     if get_origin(hint) is Annotated:
         hint = get_args(hint)[0]
-    kind, inner = get_origin(hint) or hint, [one for one in get_args(hint) if one is not ...]
+    kind, inner = get_origin(hint) or hint, [part for part in get_args(hint) if part is not ...]
     if kind in ATOMS or kind is Literal:
         return None
     if isinstance(kind, type) and issubclass(kind, Result):
         return kind.as_json
-    made = [_made(one) for one in inner if one is not type(None)]
-    if kind in (Union, UnionType) and (len(made) == 1 or not any(made)):
-        return made[0]
-    if kind in (list, tuple) and made and len({*made}) == 1:
-        (each_made,) = {*made}
+    makers = [_made(part) for part in inner if part is not type(None)]
+    if kind in (Union, UnionType) and (len(makers) == 1 or not any(makers)):
+        return makers[0]
+    if kind in (list, tuple) and makers and len({*makers}) == 1:
+        (each_made,) = {*makers}
         return list if each_made is None else lambda value: [*map(each_made, value)]
     return _plain
 

@@ -152,26 +152,26 @@ set. How many of a set stand in a row."""
 def plain_scene(fields: Sequence[Field], values: Sequence[int], name: str) -> Scene:
     """The fields of a state, a row each; values (columns,) in people's units."""
     shapes: list[Shape] = []
-    said, at, y, wide = [], 0, GAP, 0.0
-    for each in fields:
-        numbers = list(values[at : at + each.length])
-        at += each.length
-        value = each.say(numbers)
+    said, at, y, width = [], 0, GAP, 0.0
+    for item in fields:
+        numbers = list(values[at : at + item.length])
+        at += item.length
+        value = item.say(numbers)
         text = "none" if value in (None, []) else str(value).strip("[]")
-        said.append(f"{each.name}: {text}")
-        label = each.name.replace("_", " ")
+        said.append(f"{item.name}: {text}")
+        label = item.name.replace("_", " ")
         shapes.append(Words(label, LABEL - 10, y + HIGH / 2, 17, "end"))
-        boxes = list(_set(each, numbers[0], y) if each.is_set else _numbers(each, numbers, y))
+        boxes = list(_set(item, numbers[0], y) if item.is_set else _numbers(item, numbers, y))
         shapes += boxes
-        wide = max([wide, *(box.x + box.wide for box in boxes)])
+        width = max([width, *(box.x + box.wide for box in boxes)])
         y = max([y + ROW, *(box.y + box.high + GAP for box in boxes)])
-    return Scene(f"a state of {name}", "; ".join(said) + ".", wide + GAP, y, tuple(shapes))
+    return Scene(f"a state of {name}", "; ".join(said) + ".", width + GAP, y, tuple(shapes))
 
 
-def _numbers(each: Field, numbers: Sequence[int], y: float) -> Iterator[Box]:
-    for i, (column, value) in enumerate(zip(each.columns, numbers, strict=True)):
-        nothing = value == each.blank
-        text = each.text(value) if each.names else "–" if nothing else f"{value:,}"
+def _numbers(item: Field, numbers: Sequence[int], y: float) -> Iterator[Box]:
+    for i, (column, value) in enumerate(zip(item.columns, numbers, strict=True)):
+        nothing = value == item.blank
+        text = item.text(value) if item.names else "–" if nothing else f"{value:,}"
         x = LABEL + (i % ACROSS) * (CELL + GAP)
         yield Box(
             "plate", x, y + i // ACROSS * ROW, CELL, HIGH, (text,), GONE if nothing else "",
@@ -180,12 +180,12 @@ def _numbers(each: Field, numbers: Sequence[int], y: float) -> Iterator[Box]:
         )  # fmt: skip
 
 
-def _set(each: Field, bits: int, y: float) -> Iterator[Box]:
-    for k in range(each.high.bit_length()):
-        there = bits >> k & 1
+def _set(item: Field, bits: int, y: float) -> Iterator[Box]:
+    for k in range(item.high.bit_length()):
+        is_in = bits >> k & 1
         x = LABEL + (k % ACROSS) * (TILE + GAP)
-        about = f"{k + 1} is {'' if there else 'not '}in {each.name}"
+        title = f"{k + 1} is {'' if is_in else 'not '}in {item.name}"
         yield Box(
-            "tile", x, y + k // ACROSS * ROW, TILE, HIGH, (str(k + 1),), "" if there else GONE, 16,
-            about, each.name, str(k + 1),
+            "tile", x, y + k // ACROSS * ROW, TILE, HIGH, (str(k + 1),), "" if is_in else GONE, 16,
+            title, item.name, str(k + 1),
         )  # fmt: skip

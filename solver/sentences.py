@@ -65,7 +65,7 @@ def setting(name: str, value: object) -> str:
 
 def named(text: str) -> str:
     """A text that was written beforehand, with the options that it has in braces: ``{start}``."""
-    return re.sub(r"\{(\w+)\}", lambda found: option(found[1]), text)
+    return re.sub(r"\{(\w+)\}", lambda match: option(match[1]), text)
 
 
 def on_command_line(words: str, otherwise: str = "") -> str:
@@ -73,11 +73,11 @@ def on_command_line(words: str, otherwise: str = "") -> str:
     return words if _typed else otherwise
 
 
-def shorten(text: str, most: int) -> str:
-    """`text` on one line of printable characters, at most `most` long."""
+def shorten(text: str, length: int) -> str:
+    """`text` on one line of printable characters, at most `length` long."""
     line = " ".join(text.split())
     line = "".join(char if char.isprintable() else "?" for char in line)
-    return line if len(line) <= most else line[: most - 1] + "…"
+    return line if len(line) <= length else line[: length - 1] + "…"
 
 
 def show(value: object) -> str:
@@ -114,13 +114,13 @@ def nearest(word: str, known: Iterable[str], otherwise: str = "expected one of: 
     if same is not None:
         return f"did you mean {same!r}? Capitals and small letters differ"
     close = get_close_matches(word[:100].lower(), lower, n=3, cutoff=CLOSE)
-    found = [lower[name] for name in close]
-    if not found and len(word) > 2:
-        found = [name for name in several if name.lower().startswith(word.lower())][:3]
-    if found:
-        form = families(found, 0)[0]
-        such = f" (as {form})" if form in several and form not in found else ""
-        return f"did you mean {' or '.join(map(repr, found))}{such}?"
+    matches = [lower[name] for name in close]
+    if not matches and len(word) > 2:
+        matches = [name for name in several if name.lower().startswith(word.lower())][:3]
+    if matches:
+        form = families(matches, 0)[0]
+        such = f" (as {form})" if form in several and form not in matches else ""
+        return f"did you mean {' or '.join(map(repr, matches))}{such}?"
     return otherwise + ", ".join(several)
 
 
@@ -146,15 +146,15 @@ def listed(value: Any) -> str:
 def pairs(words: Iterable[str], error: type[Exception], where: str, form: str) -> dict[str, str]:
     """What words of a form say, ``["a=1", "b=x"]`` -> ``{"a": "1", "b": "x"}``, each name once;
     error and where: of a sentence on a wrong one."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for word in words:
         name, equals, value = map(str.strip, word.partition("="))
         if not equals or not name:
             raise error(f"{where}'{word}' is not {form}")
-        if name in found:
+        if name in values:
             raise error(f"{where}{name} is given twice")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 BARE_NOUN = re.compile(r"[a-z]+(,? and .*)?")
@@ -207,11 +207,11 @@ def duration(seconds: float) -> str:
     """``1 h 12 min``, ``3 min 05 s``, ``2.4 s``: to the nearest minute, second, tenth."""
     if seconds < 59.95:
         return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
+    minutes, remainder = divmod(round(seconds), 60)
     if minutes < 60:
-        return f"{minutes} min {rest:02d} s"
-    hours, rest = divmod(round(seconds / 60), 60)
-    return f"{hours} h {rest:02d} min"
+        return f"{minutes} min {remainder:02d} s"
+    hours, remainder = divmod(round(seconds / 60), 60)
+    return f"{hours} h {remainder:02d} min"
 
 
 def within(error: float, each: str = "") -> str:
@@ -232,16 +232,16 @@ def program() -> str:
     import shutil
 
     called = Path(sys.argv[0])
-    found = shutil.which("luckbase")
+    path = shutil.which("luckbase")
     if called.name != "luckbase":
         return "luckbase"
-    return "luckbase" if found and Path(found).resolve() == called.resolve() else str(called)
+    return "luckbase" if path and Path(path).resolve() == called.resolve() else str(called)
 
 
-def some(most: int, sentences: Sequence[str]) -> tuple[str, ...]:
+def some(count: int, sentences: Sequence[str]) -> tuple[str, ...]:
     """The first few of sentences, and how many more there are."""
-    more = len(sentences) - most
-    return (*sentences[:most], *([f"and {more} more"] if more > 0 else []))
+    more = len(sentences) - count
+    return (*sentences[:count], *([f"and {more} more"] if more > 0 else []))
 
 
 def html_table(
@@ -258,8 +258,8 @@ def html_table(
     for i, row in enumerate(rows):
         bold = ("<b>", "</b>") if i == marked else ("", "")
         first = "".join(f'<th scope="row">{escape(cell)}</th>' for cell in row[:1])
-        rest = "".join(f"{cell_tag}{escape(cell).join(bold)}</td>" for cell in row[1:])
-        body.append(f"<tr>{first}{rest}</tr>")
+        cells = "".join(f"{cell_tag}{escape(cell).join(bold)}</td>" for cell in row[1:])
+        body.append(f"<tr>{first}{cells}</tr>")
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
     above = "<br>".join(map(escape, filter(None, caption)))
     return (

@@ -35,7 +35,7 @@ from luckbase.solver.search.keys import NO_KEYS, Keys, unpack_all
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.table import StoredTable
-    from luckbase.solver.search.stages import Given, Known
+    from luckbase.solver.search.stages import KeyedPayoffs, KnownPayoffs
 
 AT_ONCE, BYTES_AN_EDGE = 2, 400
 """So many times as many states are looked up at once as a table says; for their margins each edge
@@ -96,16 +96,18 @@ def _acting(game: Game, states: Ints, names: list[str | None]) -> tuple[Ints, ND
     return np.array(found, np.int64), acts.astype(np.int8)
 
 
-def read_rows(storage: Storage, table: Path, files: Collection[FileEntry], game: Game) -> Known:
+def read_rows(
+    storage: Storage, table: Path, files: Collection[FileEntry], game: Game
+) -> KeyedPayoffs:
     """The keys, ascending, and payoffs (n, players) of files. Raises CorruptTableError."""
     names = payoff_columns(game)
-    found: list[Known] = [(NO_KEYS, np.empty((0, game.players)))]
+    found: list[KeyedPayoffs] = [(NO_KEYS, np.empty((0, game.players)))]
     for read in row_groups(storage, table, files, ["key", *names]):
         found.append((numbers_of(read.column("key")), number_rows(read, names)))
     return joined(found)
 
 
-def joined(parts: Sequence[Known]) -> Known:
+def joined(parts: Sequence[KeyedPayoffs]) -> KeyedPayoffs:
     """Lots of keys with their payoffs as one, ascending; no key stands twice."""
     keys = np.concatenate([keys for keys, _ in parts])
     order = np.argsort(keys, kind="stable")
@@ -142,7 +144,7 @@ class UsedTable:
 
 
 class UsedEnds:
-    """What a table knows of states: `find_stages.Ends`."""
+    """What a table knows of states: `find_stages.EndTable`."""
 
     def __init__(self, path: Path, ledger: Ledger, without: str) -> None:
         from luckbase.cluster.table.table import StoredTable
@@ -175,12 +177,12 @@ class UsedEnds:
             found[at : at + PIECE] = self.table.holds(unpack_all(bits, some))
         return found
 
-    def given(self, keys: Keys) -> Given:
+    def known_payoffs(self, keys: Keys) -> KnownPayoffs:
         """The rows of states that it holds, by key."""
-        from luckbase.solver.search.stages import Given
+        from luckbase.solver.search.stages import KnownPayoffs
 
         rows = given_rows(self.table, np.ascontiguousarray(keys))
-        return Given(rows.values, rows.best, rows.margin, rows.actor)
+        return KnownPayoffs(rows.values, rows.best, rows.margin, rows.actor)
 
 
 def used_table(path: Path, without: str = "") -> UsedTable:

@@ -27,7 +27,7 @@ from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.search import stage_kernels
 from luckbase.solver.search.keys import NO_KEYS, Keys
 from luckbase.solver.search.stage_kernels import Order, Patterns
-from luckbase.solver.search.stages import Box, Given, Stage, Stages, first_edges
+from luckbase.solver.search.stages import Box, KnownPayoffs, Stage, Stages, first_edges
 
 NO_NUMBERS = np.empty(0, np.int32)
 _CODEC = pa.Codec("zstd", 1)
@@ -74,18 +74,18 @@ def write_stages(path: Path, stages: Iterable[Stage]) -> Iterator[Stage]:
 
 
 def _batch(stage: Stage) -> pa.RecordBatch:
-    states, shared, wanted = stage.states, stage.patterns, stage.wanted
+    states, shared, wanted = stage.states, stage.patterns, stage.requests
     columns: dict[str, NDArray[Any]] = {
         "keys": stage.keys, "order": states.order, "patterns": states.patterns,
-        "loops": stage.loops, "given": stage.given.payoffs, "given_best": stage.given.best,
-        "given_margins": stage.given.margins,
-        "given_actors": stage.given.actors.astype(np.int32),
+        "loops": stage.loops, "given": stage.boundary.payoffs, "given_best": stage.boundary.best,
+        "given_margins": stage.boundary.margins,
+        "given_actors": stage.boundary.actors.astype(np.int32),
         "wanted_stages": np.array([number for number, _, _ in wanted], np.uint64),
         "wanted_sizes": np.array([len(keys) for _, keys, _ in wanted], np.int64),
         "wanted_keys": np.concatenate([NO_KEYS, *(keys for _, keys, _ in wanted)]),
         "first": shared.first, "actors": shared.actors, "weights": shared.weights,
         "actions": shared.actions, "rewards": shared.rewards, "payoffs": shared.payoffs,
-        "counts": np.array([stage.edges, stage.given.payoffs.shape[1]], np.int64),
+        "counts": np.array([stage.edges, stage.boundary.payoffs.shape[1]], np.int64),
         "box": np.array([stage.box.low, stage.box.high, stage.alike], np.uint64),
     }  # fmt: skip
     edges = len(states.children)
@@ -139,7 +139,7 @@ class StageFile:
         every = np.arange(n, n + len(read["wanted_keys"]), dtype=np.int32)
         keys, numbers = np.split(read["wanted_keys"], ends), np.split(every, ends)
         stages = read["wanted_stages"].tolist()
-        given = Given(
+        given = KnownPayoffs(
             read["given"].reshape(-1, players), read["given_best"], read["given_margins"],
             read["given_actors"].astype(np.int8),
         )  # fmt: skip

@@ -23,7 +23,7 @@ from luckbase.cluster.table.entries import digest
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.search import find_stages, stages
 from luckbase.solver.search.keys import NO_KEYS, Keys
-from luckbase.solver.search.stages import NOTHING, WHOLE, Box, Knows, Looks, Stages
+from luckbase.solver.search.stages import NONE_KNOWN, WHOLE, Box, IsKnown, StageEstimator, Stages
 
 SHARD_STATES = 100_000
 """States of a shard, about: a fifth of a second. Half as many take a quarter more of it a state."""
@@ -116,8 +116,8 @@ def growth_of(shards: Sequence[LevelShard], states: Sequence[int], demand: int) 
 
 @dataclass(frozen=True)
 class Look:
-    """A stage that is to be looked at, for it may be large: as `Looks.at` has it. keys: how many
-    states are asked for; states: of a shard, about."""
+    """A stage to be estimated, for it may be large: as `StageEstimator.estimate` has it. keys: how
+    many states are requested; states: of a shard, about."""
 
     stage: int
     sample: Keys
@@ -132,9 +132,9 @@ Cut = tuple[int, list[tuple[Box, int]]]
 Cutting = Callable[[Sequence[Look]], Sequence[Cut]]
 
 
-def cut_stage(looks: Looks, look: Look) -> Cut:
+def cut_stage(looks: StageEstimator, look: Look) -> Cut:
     """Look at a stage, and cut it."""
-    lies = looks.at(look.stage, look.sample, look.each, look.widths)
+    lies = looks.estimate(look.stage, look.sample, look.each, look.widths)
     size = max(lies.total, look.keys)
     return size, stages.grid(looks.stages, lies, min(MAX_BOXES, -(-size // look.states)))
 
@@ -142,8 +142,8 @@ def cut_stage(looks: Looks, look: Look) -> Cut:
 class Demand:
     """What is asked of the stages that are not found yet."""
 
-    def __init__(self, stages: Stages, roots: Keys, known: Knows = NOTHING) -> None:
-        """roots: the keys with which the search begins; known: as of `Looks`."""
+    def __init__(self, stages: Stages, roots: Keys, known: IsKnown = NONE_KNOWN) -> None:
+        """roots: the keys with which the search begins; known: as of `StageEstimator`."""
         self.stages = stages
         of_roots = stages.of(roots)
         numbers, counts = np.unique(of_roots, return_counts=True)
@@ -152,7 +152,7 @@ class Demand:
         some = files.sampled(roots, files.SPARSE_BITS)
         sample, of_sample = roots[some], of_roots[some]
         self._roots = {stage: sample[of_sample == stage] for stage in np.unique(of_sample).tolist()}
-        self.looks = Looks(stages, roots, known)
+        self.looks = StageEstimator(stages, roots, known)
         self._asks: dict[int, list[Asked]] = {}
         self._boxes: dict[int, tuple[Keys, Keys]] = {}
         """Where the asks of a stage lie, as far as somebody looked."""

@@ -357,14 +357,14 @@ class _Search(Work[SolvedSearch]):
     def _by_stages(self, level: Level, known: PayoffTable, stored: StoredStages | None) -> None:
         from luckbase.cluster.search.stages import SearchContext, StageSearch
         from luckbase.solver.search.find_stages import RisingError
-        from luckbase.solver.search.stages import NOTHING
+        from luckbase.solver.search.stages import NONE_KNOWN
 
         self._drop_stopped(by_stages=True)
         self._note_goal()
         context = SearchContext(
             goal=self.goal, roots=self.keys, known=(known.keys, known.values), stored=stored,
             used=None if self.options.using is None else self._used,
-            knows=self._knows if self._digest else NOTHING, known_sha=self._digest,
+            knows=self._knows if self._digest else NONE_KNOWN, known_sha=self._digest,
             error=self.error, precision=self.precision, tolerance=self.tolerance,
         )  # fmt: skip
         try:

@@ -58,7 +58,15 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.search.explore import estimate
 from luckbase.solver.search.find_stages import CACHED, RisingError
 from luckbase.solver.search.keys import NO_KEYS, Keys, unpack_all
-from luckbase.solver.search.stages import NOTHING, WHOLE, Box, Known, Knows, Stages, box_ends
+from luckbase.solver.search.stages import (
+    NONE_KNOWN,
+    WHOLE,
+    Box,
+    IsKnown,
+    KeyedPayoffs,
+    Stages,
+    box_ends,
+)
 from luckbase.solver.sentences import many
 
 ASK_BYTES, STORED_BYTES = 24, 100
@@ -109,13 +117,13 @@ class SearchContext:
 
     goal: Goal
     roots: Keys
-    known: Known
+    known: KeyedPayoffs
     """From searches of this part in one piece."""
     stored: StoredStages | None
     """From those by stages."""
     used: UsedTable | None
     """The table at which it ends."""
-    knows: Knows
+    knows: IsKnown
     """Whether any of these has a state."""
     known_sha: str
     error: float
@@ -248,7 +256,7 @@ class StageSearch(Run[SolvedSearch]):
     def _cut(self, looks: Sequence[Look]) -> list[Cut]:
         """Look at stages and cut them: workers do, unless it is to be seen here alone what is
         known."""
-        if self.context.knows is not NOTHING:
+        if self.context.knows is not NONE_KNOWN:
             return self.asks.cut(looks)
         todo, found = list(enumerate(looks)), dict[int, Cut]()
         at_once = max(1, min(self.workers.slots, self.memory // folder.LEAST_BYTES))
@@ -361,7 +369,7 @@ class StageSearch(Run[SolvedSearch]):
         self._forget(entry)
         return None
 
-    def _known(self, shard: LevelShard) -> Known:
+    def _known(self, shard: LevelShard) -> KeyedPayoffs:
         """What is known of a shard beside files."""
         keys, values = self.context.known
         if not len(keys):

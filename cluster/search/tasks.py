@@ -48,7 +48,7 @@ from luckbase.solver.search.bellman import KNOWN, OVER, final_payoffs
 from luckbase.solver.search.expand import some_state
 from luckbase.solver.search.find_stages import LevelSearch, expand_level
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all
-from luckbase.solver.search.stages import Box, Known, Looks, Stages
+from luckbase.solver.search.stages import Box, KeyedPayoffs, StageEstimator, Stages
 from luckbase.solver.search.sweep import Sweeping
 
 Content = bytes  # a receipt has a field `bytes`
@@ -101,7 +101,7 @@ class CutStage(_StageJob):
         from luckbase.cluster.search.shards import cut_stage
 
         started = time.perf_counter()
-        looks = Looks(stages_of(self.board, self.level), self.roots)
+        looks = StageEstimator(stages_of(self.board, self.level), self.roots)
         yield None
         cut = cut_stage(looks, self.look)
         seconds = time.perf_counter() - started
@@ -129,7 +129,7 @@ class Find(_StageJob):
     shard: LevelShard
     wanted: Keys
     asks: tuple[AskedKeys, ...]
-    known: Known
+    known: KeyedPayoffs
     enough: int
     sparse: int
     stored: tuple[FileEntry, ...]
@@ -160,7 +160,7 @@ class Find(_StageJob):
         search = LevelSearch(
             stages, numbers[0] >> 32, [keys for keys in wanted if len(keys)], box=box,
             known=ends or boundary.joined([self.known, there]),
-            expected=self.shard.likely, enough=self.enough,
+            expected=self.shard.likely, stop_after=self.enough,
         )  # fmt: skip
         demand: dict[int, list[Keys]] = {}
         edges, boxes, spans = 0, [], []
@@ -169,11 +169,11 @@ class Find(_StageJob):
                 boxes.append(len(stage.keys))
                 spans.append(stage.box)
                 edges += stage.edges
-                for number, keys, _ in stage.wanted:
+                for number, keys, _ in stage.requests:
                     demand.setdefault(number, []).append(keys)
                 del stage  # the next one has its memory
             met = wanted[1:]
-            if search.rest:  # else its spans are all of its box
+            if search.remaining:  # else its spans are all of its box
                 met = [_within(stages, keys, spans) for keys in met]
             asks = self._asks(stages, demand, spans)
             content = files.write_asks(asks)
@@ -187,7 +187,7 @@ class Find(_StageJob):
             storage_at(self.location.table).put_if_absent(at, content)
             asks, content = files.in_file(asks, at), b""
         receipt = Found(
-            shard=self.number, boxes=boxes, spans=spans, rest=search.rest, edges=edges,
+            shard=self.number, boxes=boxes, spans=spans, rest=search.remaining, edges=edges,
             stage_file=name, bytes=size, sha256=sha256, asks=asks, asks_file=content,
             asks_sha256=asks_sha256,
             met=[i for i, keys in enumerate(met) if len(keys)],
@@ -329,7 +329,7 @@ class Sweep(_StageJob):
         for i in range(stop_at - 1, first - 1, -1):
             stage = file.stage(i)
             sweeping = Sweeping(game, stage)
-            for asked, (number, keys, _) in enumerate(stage.wanted):
+            for asked, (number, keys, _) in enumerate(stage.requests):
                 found = _give(stages, sweeping, asked, of.get(number, ()))
                 if number in numbers:
                     found += _give(stages, sweeping, asked, solved)
@@ -339,7 +339,7 @@ class Sweep(_StageJob):
             here = places[i - first]
             rows[1:][here], best[here] = done.values, done.best
             margins[here], actors[here], gap[here] = done.margins, done.actors, done.gap
-            given[here] = done.given
+            given[here] = done.on_boundary
             if i > first:
                 solved.append((stage.box, done.values))
             del stage, sweeping, done  # the next one has their memory
@@ -361,12 +361,12 @@ class Sweep(_StageJob):
         """Fill `rows` from the committed file; what that has not, from the rules or what was given.
 
         Raises CorruptTableError."""
-        game, parts = load_game(self.board), list[Known]()
+        game, parts = load_game(self.board), list[KeyedPayoffs]()
         keys = np.sort(np.concatenate([file.keys(i) for i in range(*self.piece.boxes)]))
         for i in range(*self.piece.boxes):
             stage = file.stage(i)
-            given = stage.states.patterns == stage_kernels.GIVEN
-            parts.append((stage.keys[given], stage.given.payoffs))
+            given = stage.states.patterns == stage_kernels.BOUNDARY
+            parts.append((stage.keys[given], stage.boundary.payoffs))
         parts.append(boundary.read_rows(source, self.location.table, [stored], game))
         found, payoffs = boundary.joined(parts)
         rows[1:, 0], where = keys.view(np.float64), np.searchsorted(keys, found)
@@ -395,10 +395,10 @@ def _give(
     apart from those of others or the same; returns how many."""
     boxes = list(dict.fromkeys(box for box, _ in tables))
     if len(boxes) <= 1:
-        return sum(sweeping.give(wanted, rows) for _, rows in tables)
-    which = stages.boxes_of(sweeping.stage.wanted[wanted][1], boxes)
+        return sum(sweeping.fill(wanted, rows) for _, rows in tables)
+    which = stages.boxes_of(sweeping.stage.requests[wanted][1], boxes)
     number = {box: i for i, box in enumerate(boxes)}
-    return sum(sweeping.give(wanted, rows, which == number[box]) for box, rows in tables)
+    return sum(sweeping.fill(wanted, rows, which == number[box]) for box, rows in tables)
 
 
 @dataclass(frozen=True, kw_only=True)

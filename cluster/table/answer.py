@@ -418,7 +418,7 @@ def from_rules(
     chosen_rows: the rows (n,) of `q` that are the best. tolerance: how far payoffs may be apart and
     still be one. values: float64 (n, p), of the states, within `error`.
     """
-    own, starts = q.own(edges.actors), q.first[:-1]
+    own, starts = q.of_actors(edges.actors), q.first[:-1]
     level = own >= np.maximum.reduceat(own, starts)[q.states] - tolerance
     others = own.copy()
     others[chosen_rows] = -np.inf

@@ -359,7 +359,7 @@ class _Actions:
         distinct, codes = np.unique(q.actions, return_inverse=True)
         called = [game.action_name(action) if action >= 0 else None for action in distinct.tolist()]
         self.named = coded(called, names)[codes]
-        self.own = q.own(edges.actors)
+        self.own = q.of_actors(edges.actors)
         top = np.maximum.reduceat(self.own, q.first[:-1])
         self.good = self.own >= top[q.states] - table.tolerance
 

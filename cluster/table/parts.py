@@ -273,7 +273,7 @@ class Part(ABC):
         if (edges.kinds == SIMULTANEOUS).any():
             exact = payoffs_of(edges.kinds, edges.actors, q, self.tolerance)
             return np.asarray(np.abs(exact - rows.values).max(axis=1))
-        payoffs = q.own(edges.actors)
+        payoffs = q.of_actors(edges.actors)
         short = np.maximum.reduceat(payoffs, q.first[:-1])[q.states] - payoffs
         apart = np.abs(q.values - rows.values[q.states]).max(axis=1)
         if self.dense:

@@ -65,11 +65,11 @@ def read_board(path: Path, settings: Mapping[str, str] = {}) -> Board:
         return board.read_from(Source(file, dict(settings)))
     except _Fault as fault:
         sentence, location = str(fault), fault.location
-    asked = location in [model.options()[option] for option in settings]
-    if settings and not asked:
+    is_setting = location in [model.options()[option] for option in settings]
+    if settings and not is_setting:
         with suppress(_Fault):  # without the settings it is right
-            asked = _validated(model, name, data) is not None
-    if asked:
+            is_setting = _validated(model, name, data) is not None
+    if is_setting:
         said = " ".join(setting(name, shorten(text, 30)) for name, text in settings.items())
         raise OptionError(f"{where} with {said}: {sentence}")
     raise BoardError(f"{where}: {sentence}")
@@ -115,10 +115,10 @@ def _model(data: Mapping[str, Any]) -> type[Board]:
     right = " or ".join(f'game = "{name}"' for name in registry.names())
     if "game" not in data:
         raise _Fault(f"is missing; write {right}", ("game",), "game")
-    own = on_command_line(
+    hint = on_command_line(
         "for a game of your own add --game FILE.py", "register a game of your own first"
     )
-    sentence = f"unknown game {show(game)}; expected {right}; {own}"
+    sentence = f"unknown game {show(game)}; expected {right}; {hint}"
     raise _Fault(sentence, ("game",), "game")
 
 
@@ -334,11 +334,11 @@ def read_toml(path: Path, where: str) -> dict[str, Any]:
         raise BoardError(f"{where}: is nested too deeply for a board file") from None
     except ValueError as error:  # tomllib's own errors, and numbers of thousands of digits
         message = str(error)
-        found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL)
-        if found is None:
+        match = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL)
+        if match is None:
             raise BoardError(f"{where}: not TOML: {shorten(message, 100)}") from None
-        why = f"not TOML: {shorten(found[1], 100)} (column {found[3]})"
-        raise BoardError(f"{where}: line {found[2]}: {why}") from None
+        why = f"not TOML: {shorten(match[1], 100)} (column {match[3]})"
+        raise BoardError(f"{where}: line {match[2]}: {why}") from None
 
 
 def _sibling(path: Path) -> str:

@@ -82,18 +82,18 @@ class Board(Section):
 
     def read_from(self, source: Source | None) -> Self:
         """The same board, with where it was read."""
-        found = self.model_copy()
-        found._source = source
-        return found
+        board = self.model_copy()
+        board._source = source
+        return board
 
     @classmethod
     def options(cls) -> dict[str, Location]:
         """Where each option that `--set` may change stands: name -> location in the file."""
-        found: dict[str, Location] = {}
+        places: dict[str, Location] = {}
         for section in ("rules", "solve"):
             fields = fields_of(cls, (section,))
-            found |= {option: (section, option) for option in fields}
-        return found
+            places |= {option: (section, option) for option in fields}
+        return places
 
     @classmethod
     def place(cls, location: Location) -> str:
@@ -187,32 +187,32 @@ def rules_identity(game: _OnBoard) -> str:
 
 def changed_options(board: Board) -> dict[str, Any]:
     """The options that are not at their game's defaults, by name, those of reach left out."""
-    found = {
+    changed = {
         option: value for option, (value, field) in options_of(board).items()
         if option not in type(board).reach and value != field.default
     }  # fmt: skip
-    return dict(sorted(found.items()))
+    return dict(sorted(changed.items()))
 
 
 def options_of(board: Board) -> dict[str, tuple[Any, FieldInfo]]:
     """The options by name: the value on this board, and the field of the model, whose `default`,
     `description` and values (`values_of`) are the game's."""
-    found = {}
+    options = {}
     for option, location in type(board).options().items():
         *sections, key = map(str, location)
         inner: Any = reduce(getattr, sections, board)
-        found[option] = getattr(inner, key), type(inner).model_fields[key]
-    return found
+        options[option] = getattr(inner, key), type(inner).model_fields[key]
+    return options
 
 
 def values_of(field: FieldInfo) -> list[str | bool | range]:
     """The values that an option takes: texts, truth values, whole numbers from one to another."""
     kind = field.annotation
-    each = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
-    found: list[str | bool | range] = []
-    for one in each:
-        found += _values_of(one, [*field.metadata]) if one is not types.NoneType else []
-    return found
+    kinds = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+    values: list[str | bool | range] = []
+    for part in kinds:
+        values += _values_of(part, [*field.metadata]) if part is not types.NoneType else []
+    return values
 
 
 def _values_of(kind: Any, bounds: list[Any]) -> list[str | bool | range]:

@@ -131,27 +131,27 @@ def described(name: str) -> tuple[str, str]:
 
 def find(name: str) -> Entry:
     """The game of this name. Raises OptionError for one that is not known."""
-    found = entries.get(name) or _here().get(name)
-    if found is None and name in _installed():
+    entry = entries.get(name) or _here().get(name)
+    if entry is None and name in _installed():
         loaded = _installed()[name].load()
-        found = loaded if isinstance(loaded, Entry) else entries.get(name)
-    if found is None:
+        entry = loaded if isinstance(loaded, Entry) else entries.get(name)
+    if entry is None:
         raise OptionError(
             f"unknown game '{name[:60]}'; install its package, or "
             + on_command_line("name its file with --game FILE.py", "register it")
         )
-    return found
+    return entry
 
 
 @cache
 def _here() -> dict[str, Entry]:
     """The games of this package, by the folders there are."""
     home = importlib.import_module(HOME)
-    found = {}
+    games = {}
     for folder in pkgutil.iter_modules(home.__path__):
         for entry in importlib.import_module(f"{HOME}.{folder.name}").GAMES:
-            found[entry.name] = entry
-    return found
+            games[entry.name] = entry
+    return games
 
 
 @cache

@@ -178,10 +178,10 @@ class Layout(Capability, ABC, Generic[T]):
         """As `solve_tier`, all parts of the tier one after the other."""
         parts, error = self.parts(tier), 0.0
         for part, (start, last) in enumerate(parts):
-            rows, own = out, decisions
+            rows, part_decisions = out, decisions
             if len(parts) > 1:
-                rows, own = out[start:last], decisions and decisions.between(start, last)
-            error = max(error, self.solve_tier(tier, rows, fetch, stop, part, own))
+                rows, part_decisions = out[start:last], decisions and decisions.between(start, last)
+            error = max(error, self.solve_tier(tier, rows, fetch, stop, part, part_decisions))
         return error
 
     def take_tally(self, tier: T, part: int) -> dict[str, float]:
@@ -331,12 +331,12 @@ class DecisionLayout(Capability, Generic[T]):
         first = np.flatnonzero(np.append(True, begins))
         last = np.append(first[1:], len(codes)) - 1
         name, columns = game.columns[along], dict[str, Any](game.table_columns(states[first]))
-        low, high = columns[name], game.state_columns(states[last])[name]
+        first_number, last_number = columns[name], game.state_columns(states[last])[name]
         columns[name] = Runs(np.full(1, -1, np.int32), len(first))
         for constant in self.layout.tier_fields(tier):
             del columns[constant]
         columns["to_act"] = self.layout.acting_rows(tier, start, stop)[first]
-        return columns | {"from": low, "to": high, "code": codes[first]}
+        return columns | {"from": first_number, "to": last_number, "code": codes[first]}
 
 
 NOBODY = 15
@@ -612,8 +612,8 @@ class View(Capability):
 
 def rounding(layout: Layout[Any]) -> float:
     """The most that storing a payoff as the layout's type loses: half a unit in the last place."""
-    most = max(abs(bound) for bound in layout.game.payoff_range)
-    return 0.0 if layout.payoff_type is np.float64 else 2.0 ** (np.ceil(np.log2(most)) - 25)
+    largest = max(abs(bound) for bound in layout.game.payoff_range)
+    return 0.0 if layout.payoff_type is np.float64 else 2.0 ** (np.ceil(np.log2(largest)) - 25)
 
 
 def agents_of(game: Game) -> Mapping[str, Any]:
@@ -635,15 +635,15 @@ def detailed(game: Game) -> Game:
 
 def simplify(game: Game, states: Ints) -> Ints:
     """The states (n, fields) of a plain game, from those of its detailed form."""
-    own = game.own(View).simplify
-    return np.ascontiguousarray(states[:, : game.field_count]) if own is None else own(states)
+    plain = game.own(View).simplify
+    return np.ascontiguousarray(states[:, : game.field_count]) if plain is None else plain(states)
 
 
 def first_state(game: Game) -> Ints:
     """The canonical state (fields,) in which a play begins. Raises OptionError where a person must
     say it, with a few states to copy."""
-    found, known = game.start(), states_to_copy(game)
-    if found is not None or not known:
+    start, known = game.start(), states_to_copy(game)
+    if start is not None or not known:
         return game.needed_start()
     raise OptionError(f"{game.no_start}; say where to start, as {known}")
 
@@ -683,9 +683,9 @@ def scene_of(game: Game, words: State) -> Scene:
 
 def scene_at(game: Game, values: Ints) -> Scene:
     """The state of values (fields,) in people's units that are one of the game's, drawn."""
-    own = game.own(Drawing).scene
-    if own is None:
+    draw = game.own(Drawing).scene
+    if draw is None:
         from luckbase.solver.scene import plain_scene
 
         return plain_scene(game.fields, values.tolist(), game.board.game)
-    return own(values)
+    return draw(values)

@@ -51,9 +51,9 @@ def fault_at(game: Game, state: Ints, error: Exception | None = None) -> GameErr
         line = _line_at(game, state)
         why = f"at {game.say(state)}: {type(error).__name__}: {str(error) or _counts(game)}"
         return GameError(f"{registry.said(game.board.game)}{line}: {why}")
-    given = state.copy()
-    n = int(game.transition(game.numbers, given, room))
-    if (given != state).any():
+    copied = state.copy()
+    n = int(game.transition(game.numbers, copied, room))
+    if (copied != state).any():
         return broken(game, state, "the transition changes the state that it is given; change the "
                       "row that `lead` returns")  # fmt: skip
     kind, actor, m = int(room.about[0]), int(room.about[1]), max(min(n, game.max_edges), 0)
@@ -67,8 +67,8 @@ def _counts(game: Game) -> str:
     """What is meant by a ValueError without a text: names stand before = for more or fewer numbers
     than there are."""
     ints, reals = map(len, game.numbers)
-    own = isinstance(game.rules.numbers, Numbers)  # else of whole numbers alone
-    fractions = f", {many(reals, 'fraction')} (board.reals)" * own
+    has_reals = isinstance(game.rules.numbers, Numbers)  # else of whole numbers alone
+    fractions = f", {many(reals, 'fraction')} (board.reals)" * has_reals
     return (
         "the line reads more or fewer numbers than there are: `numbers` has "
         f"{many(ints, 'whole number')} (board.ints){fractions}, and a state "
@@ -83,9 +83,9 @@ def worth_at(game: Game, state: Ints, value: Floats) -> GameError:
 
 def check_edges(game: Game, state: Ints, edges: StateEdges, count: int) -> None:
     """Raise GameError for what is wrong with a state's edges, `count` of them as it says."""
-    found = next(_faults(game, edges, count), None)
-    if found is not None:
-        raise broken(game, state, *found)
+    fault = next(_faults(game, edges, count), None)
+    if fault is not None:
+        raise broken(game, state, *fault)
 
 
 Fault = tuple[str, str]
@@ -106,9 +106,9 @@ def _faults(game: Game, edges: StateEdges, count: int) -> Iterator[Fault]:
         return
     if not 1 <= count <= game.max_edges:
         yield f"has {many(count, 'edge')}; expected 1 to {game.max_edges} (max_edges)", ""
-    least = 0 if kind == DECISION else -1
-    if not least <= actor < game.players:
-        expected = f"expected {least} to {game.players - 1} (players count from 0)"
+    lowest = 0 if kind == DECISION else -1
+    if not lowest <= actor < game.players:
+        expected = f"expected {lowest} to {game.players - 1} (players count from 0)"
         yield f"player {actor} acts; {expected}", ""
     yield from _action_faults(game, edges)
     if not game.pays and rewards.any():
@@ -125,16 +125,16 @@ def _action_faults(game: Game, edges: StateEdges) -> Iterator[Fault]:
     groups, names = actions[starts], list[str]()
     if len(np.unique(groups)) < len(groups):
         yield "edges of one action do not stand together", ""
-    for action, own in zip(groups.tolist(), np.split(weights, starts[1:]), strict=True):
+    for action, part in zip(groups.tolist(), np.split(weights, starts[1:]), strict=True):
         name, why = _name(game, action, kind)
         names.append(name)
         if why:
             yield f"action {action} has no name in Rules(actions=…){why}", ""
-        if not (own > 0).all():
-            low = float(own[~(own > 0)][0])
+        if not (part > 0).all():
+            low = float(part[~(part > 0)][0])
             expected = "expected above 0 (leave out what cannot happen)"
             yield f"an edge has chance {low!r}; {expected}", name
-        total = sum(own.tolist())
+        total = sum(part.tolist())
         if not abs(total - 1.0) <= WEIGHT + len(weights) * 2.0**-53:
             yield f"chances add up to {total:.13g}; expected 1", name
     yield from _kind_faults(game, kind, groups, names)

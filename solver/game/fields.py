@@ -68,8 +68,8 @@ class Names:
 
     def value(self, said: str) -> int | None:
         """The value of a name, also of one that is not one word yet; None of what is none."""
-        found = self.values.get(said)
-        return self.values.get(word(said)) if found is None else found
+        value = self.values.get(said)
+        return self.values.get(word(said)) if value is None else value
 
 
 @dataclass(frozen=True)
@@ -181,10 +181,10 @@ class Field:
             return [self.default] * self.length
         short = self.length - len(parts)
         if short < 0 or (short and self.blank is None):
-            found = f"is empty; expected {many(self.length, 'value')}"
+            why = f"is empty; expected {many(self.length, 'value')}"
             if parts:
-                found = f"'{_shown(said)}' has {many(len(parts), 'value')}, not {self.length}"
-            raise StateError(f"{self.name}: {found}; write {self.example}")
+                why = f"'{_shown(said)}' has {many(len(parts), 'value')}, not {self.length}"
+            raise StateError(f"{self.name}: {why}; write {self.example}")
         return [self._number(part) for part in parts] + [self.blank or 0] * short
 
     def _parts(self, said: object) -> list[object]:
@@ -231,11 +231,11 @@ class Field:
         return f"{self.name}: there is no '{shorten(said, 60)}'; {meant}"
 
     def _bits(self, parts: list[object]) -> int:
-        bits, most = 0, self.high.bit_length()
+        bits, largest = 0, self.high.bit_length()
         for part in parts:
             number = self._number(part)
-            if not 1 <= number <= most:
-                raise StateError(f"{self.name}: {number} is not a number from 1 to {most}")
+            if not 1 <= number <= largest:
+                raise StateError(f"{self.name}: {number} is not a number from 1 to {largest}")
             if bits >> (number - 1) & 1:
                 raise StateError(f"{self.name}: {number} is there twice")
             bits |= 1 << (number - 1)
@@ -300,13 +300,13 @@ State = str | Row
 """A state as a person gives it: its fields by name, or text, ``mine=0 yours=87``."""
 
 
-def is_state(given: object) -> bool:
+def is_state(value: object) -> bool:
     """Whether it is one state: text, a mapping, or a row of a frame; not a frame, nor a list."""
-    return isinstance(given, str | Mapping) or _is_row(given)
+    return isinstance(value, str | Mapping) or _is_row(value)
 
 
-def _is_row(given: object) -> bool:
-    return getattr(given, "ndim", 0) == 1 and hasattr(given, "keys")
+def _is_row(value: object) -> bool:
+    return getattr(value, "ndim", 0) == 1 and hasattr(value, "keys")
 
 
 def said_in(state: State, known: Collection[str] = ()) -> dict[str, Any]:
@@ -321,9 +321,9 @@ def said_in(state: State, known: Collection[str] = ()) -> dict[str, Any]:
         pairs(state.split(), StateError, "", FIELD) if isinstance(state, str) else dict(state)
     )
     if known and _is_row(state):
-        said = {name: each for name, each in said.items() if name in known}
+        said = {name: value for name, value in said.items() if name in known}
     return {
-        name: each for name, each in said.items() if type(each) is str or not is_gap(each)
+        name: value for name, value in said.items() if type(value) is str or not is_gap(value)
     }  # fmt: skip
 
 
@@ -400,36 +400,36 @@ class Fields(Sequence[Field]):
         self, fields: Sequence[Field], game: str = "this game", options: Collection[str] = ()
     ) -> None:
         self._fields, self._game, self._options = tuple(fields), game, options
-        each = [field for field in fields for _ in range(field.length)]
+        owner = [field for field in fields for _ in range(field.length)]
         self.names = tuple(field.name for field in fields)
         """The fields' names."""
         self.columns = tuple(column for field in fields for column in field.columns)
         """A name for each number of a state."""
         self._known = frozenset((*self.names, *self.columns))
-        most = np.iinfo(np.int64).max  # what a number of a state can be
-        exact = sum(field.width for field in each) > 64
-        rooms = [field.bounds[1] + 1 if exact else 1 << field.width for field in each]
+        largest = np.iinfo(np.int64).max  # what a number of a state can be
+        exact = sum(field.width for field in owner) > 64
+        rooms = [field.bounds[1] + 1 if exact else 1 << field.width for field in owner]
         ones = [1]
         for room in reversed(rooms[1:]):
             ones.append(ones[-1] * room)
-        self.most: Ints = np.array([min(room - 1, most) for room in rooms], np.int64)
+        self.most: Ints = np.array([min(room - 1, largest) for room in rooms], np.int64)
         """int64 (columns,): the greatest of each number that a key has room for."""
         self.strides: Ints = np.array(
             [
-                [(one + (1 << 63)) % (1 << 64) - (1 << 63) for one in reversed(ones)],
-                [-room if exact else field.width for room, field in zip(rooms, each, strict=True)],
+                [(step + (1 << 63)) % (1 << 64) - (1 << 63) for step in reversed(ones)],
+                [-room if exact else field.width for room, field in zip(rooms, owner, strict=True)],
             ],
             np.int64,
         ).reshape(2, -1)
         """int64 (2, columns): what one of each number adds to a key, modulo 2**64; and its bits
         there, or less its room where that is no power of two (`solver.search.keys`)."""
-        ends = [(low, min(high, most)) for low, high in (field.bounds for field in each)]
+        ends = [(low, min(high, largest)) for low, high in (field.bounds for field in owner)]
         self.bounds: Ints = np.ascontiguousarray(np.array(ends, np.int64).reshape(-1, 2).T)
         """int64 (2, columns): the least and the greatest of each number of a state."""
-        self._shifts = np.array([field.shift for field in each])
-        self._units = np.array([field.unit for field in each])
-        self._low = np.array([field.low for field in each])
-        self._high = np.array([min(field.high, most) for field in each])
+        self._shifts = np.array([field.shift for field in owner])
+        self._units = np.array([field.unit for field in owner])
+        self._low = np.array([field.low for field in owner])
+        self._high = np.array([min(field.high, largest) for field in owner])
 
     def __getitem__(self, i: Any) -> Any:
         return self._fields[i]
@@ -442,8 +442,8 @@ class Fields(Sequence[Field]):
 
     def __repr__(self) -> str:
         """A line a field: as a person might write it, and what it is."""
-        wide = max((len(field.example) for field in self), default=0)
-        return "\n".join(f"{field.example:{wide}}  {field.help}".rstrip() for field in self)
+        width = max((len(field.example) for field in self), default=0)
+        return "\n".join(f"{field.example:{width}}  {field.help}".rstrip() for field in self)
 
     @property
     def example(self) -> str:
@@ -540,11 +540,11 @@ class Fields(Sequence[Field]):
 
     def describe_all(self, numbers: Ints) -> list[dict[str, Any]]:
         """`describe` of each of the numbers (n, columns)."""
-        found = [*map(self._said, self.values(numbers).tolist())]
+        states = [*map(self._said, self.values(numbers).tolist())]
         if all(field.blank is None for field in self):
-            return found
+            return states
         return [
-            {name: value for name, value in each.items() if value is not None} for each in found
+            {name: value for name, value in each.items() if value is not None} for each in states
         ]
 
     @cached_property
@@ -573,7 +573,7 @@ def _cells(field: Field, cells: Any, refuse: Refuse) -> Ints:
             return cells.astype(np.int64).reshape(-1, 1)
         cells = cells.tolist()
     known: dict[Any, list[int]] = {}  # cells repeat
-    found = []
+    rows = []
     for x, said in enumerate(cells):
         key = _key(said)
         values = None if key is None else known.get(key)
@@ -584,8 +584,8 @@ def _cells(field: Field, cells: Any, refuse: Refuse) -> Ints:
                 raise StateError(refuse.row(x) + str(error)) from None
             if key is not None:
                 known[key] = values
-        found.append(values)
-    return np.array(found, np.int64).reshape(-1, field.length)
+        rows.append(values)
+    return np.array(rows, np.int64).reshape(-1, field.length)
 
 
 def _key(said: object) -> object:
@@ -593,6 +593,6 @@ def _key(said: object) -> object:
     True is equal to 1."""
     if type(said) in (str, int, float):
         return said
-    if type(said) is list and all(type(each) is int for each in said):
+    if type(said) is list and all(type(member) is int for member in said):
         return tuple(said)
     return None

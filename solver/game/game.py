@@ -86,8 +86,8 @@ class Game:
 
     def has(self, kind: type[Capability]) -> bool:
         """Whether the game has a capability on this board."""
-        given = self.rules.capabilities.get(kind)
-        return given is not None and not isinstance(given, Unavailable)
+        capability = self.rules.capabilities.get(kind)
+        return capability is not None and not isinstance(capability, Unavailable)
 
     def get(self, kind: type[C]) -> C | None:
         """The capability; None where the game has none of its kind on this board."""
@@ -103,13 +103,13 @@ class Game:
         if (known := self._made.get(kind)) is not None:
             return known
         where = f"board {self.board.name}"
-        given = self.rules.capabilities.get(kind)
-        if given is None:
+        capability = self.rules.capabilities.get(kind)
+        if capability is None:
             raise OptionError(f"{where}: {self.board.game} {named(kind.missing)}")
-        if isinstance(given, Unavailable):
-            raise OptionError(f"{where}: {given.why}")
-        made = registry.load(given)
-        self._made[kind] = made if isinstance(made, kind) else made(self)
+        if isinstance(capability, Unavailable):
+            raise OptionError(f"{where}: {capability.why}")
+        loaded = registry.load(capability)
+        self._made[kind] = loaded if isinstance(loaded, kind) else loaded(self)
         return self._made[kind]
 
     # --- rules -------------------------------------------------------------------------------
@@ -117,11 +117,11 @@ class Game:
     @cached_property
     def numbers(self) -> Numbers:
         """The board as numbers, for the transition."""
-        given = self.rules.numbers
-        if isinstance(given, Numbers):  # lists too, and numbers of other sizes
-            ints, reals = (np.ascontiguousarray(part) for part in given)
+        numbers = self.rules.numbers
+        if isinstance(numbers, Numbers):  # lists too, and numbers of other sizes
+            ints, reals = (np.ascontiguousarray(part) for part in numbers)
             return Numbers(ints.astype(np.int64, casting="same_kind"), reals.astype(np.float64))
-        return Numbers(np.array(given, np.int64), np.zeros(1))
+        return Numbers(np.array(numbers, np.int64), np.zeros(1))
 
     @property
     def payoff_name(self) -> str:
@@ -169,8 +169,8 @@ class Game:
     def start(self) -> Ints | None:
         """The canonical state (fields,) in which every play begins; None if there are several, or a
         person must say."""
-        found = self.starts()
-        return found[0][1].copy() if len(found) == 1 else None
+        starts = self.starts()
+        return starts[0][1].copy() if len(starts) == 1 else None
 
     def starts(self) -> list[tuple[float, Ints]]:
         """The canonical states (fields,) in which a play may begin, each once, with their chances,
@@ -180,18 +180,18 @@ class Game:
 
     @cached_property
     def _starts(self) -> list[tuple[float, Ints]]:
-        given = self.rules.start() if callable(self.rules.start) else self.rules.start
-        if given is None or isinstance(given, Mapping | Unavailable):
-            return [(1.0, self.parse(given))] if isinstance(given, Mapping) else []
-        if not all(isinstance(one, tuple | list) and len(one) == 2 for one in given):
-            said = f"start: {given!r:.80}; expected a state in words, or (chance, state) of each"
+        declared = self.rules.start() if callable(self.rules.start) else self.rules.start
+        if declared is None or isinstance(declared, Mapping | Unavailable):
+            return [(1.0, self.parse(declared))] if isinstance(declared, Mapping) else []
+        if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in declared):
+            said = f"start: {declared!r:.80}; expected a state in words, or (chance, state) of each"
             raise self._breaks(said)
-        states = self.canonical_states(np.array([self.fields.read(words) for _, words in given]))
+        states = self.canonical_states(np.array([self.fields.read(words) for _, words in declared]))
         chances: dict[bytes, float] = {}
-        for (chance, _), state in zip(given, states, strict=True):
+        for (chance, _), state in zip(declared, states, strict=True):
             chances[state.tobytes()] = chances.get(state.tobytes(), 0.0) + float(chance)
         total = sum(chances.values())
-        off = abs(total - 1) > WEIGHT + len(given) * 2.0**-53
+        off = abs(total - 1) > WEIGHT + len(declared) * 2.0**-53
         if off or not all(chance > 0 for chance in chances.values()):
             said = f"the chances in Rules(start=…) add up to {total:.13g}; expected 1"
             raise self._breaks(f"{said}, each above 0")
@@ -204,20 +204,20 @@ class Game:
 
     def needed_start(self) -> Ints:
         """`start`; raises OptionError where there is none."""
-        found = self.start()
-        if found is None:
+        start = self.start()
+        if start is None:
             raise OptionError(
                 f"{self.no_start}; say where to start, as {option('start')}"
                 + on_command_line(" FIELD=VALUE", "={'field': value}")
             )
-        return found
+        return start
 
     @property
     def no_start(self) -> str:
         """The sentence that there is no `start`, and why."""
-        given = self.rules.start
+        start = self.rules.start
         why = f"{self.board.game} has no state that every play starts in"
-        return f"board {self.board.name}: {given.why if isinstance(given, Unavailable) else why}"
+        return f"board {self.board.name}: {start.why if isinstance(start, Unavailable) else why}"
 
     # --- states ------------------------------------------------------------------------------
 
@@ -294,14 +294,14 @@ def load_game(board: Board) -> Game:
     """
     entry, rules = registry.find(board.game), None
     for made_of, game in tuple(_loaded):
-        there = game.board
-        if made_of is entry and there.model_copy(update={"title": board.title}) == board:
-            if (there.title, there.source) == (board.title, board.source):
+        known = game.board
+        if made_of is entry and known.model_copy(update={"title": board.title}) == board:
+            if (known.title, known.source) == (board.title, board.source):
                 return game
             rules = game.rules
-    found = Game(board, rules or _rules(entry, board))
-    _loaded.append((entry, found))
-    return found
+    game_ = Game(board, rules or _rules(entry, board))
+    _loaded.append((entry, game_))
+    return game_
 
 
 def under(game: Game, **options: Any) -> Game:
@@ -411,16 +411,16 @@ def fault_in(where: Path, error: BaseException) -> str:
 
 def line_of(error: BaseException, file: str) -> str:
     """ ", line N" where an error comes from a line of a file, the innermost; else nothing."""
-    there = re.findall(rf'File "[^"\n]*{re.escape(Path(file).name)}", line (\d+)', str(error))
-    lines = [int(there[-1])] if there else [
+    numbers = re.findall(rf'File "[^"\n]*{re.escape(Path(file).name)}", line (\d+)', str(error))
+    lines = [int(numbers[-1])] if numbers else [
         frame.lineno for frame in traceback.extract_tb(error.__traceback__)
         if frame.filename == file
     ]  # fmt: skip
     at = getattr(error, "lineno", None) or (lines[-1] if lines else None)
     name = re.search(r"name '(\w+)' is not defined", str(error))
     if at is not None and name is not None:  # numba names the function's line, not its own
-        rest = Path(file).read_text(encoding="utf-8").splitlines()[at - 1 :]
-        at += next((i for i, text in enumerate(rest) if re.search(rf"\b{name[1]}\b", text)), 0)
+        below = Path(file).read_text(encoding="utf-8").splitlines()[at - 1 :]
+        at += next((i for i, text in enumerate(below) if re.search(rf"\b{name[1]}\b", text)), 0)
     return "" if at is None else f", line {at}"
 
 

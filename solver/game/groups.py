@@ -140,8 +140,8 @@ class Groups(Capability):
     def labels(self, code: int) -> tuple[str, ...]:
         """A group in words, a label a column."""
         sizes = [len(column.labels) for column in self.columns]
-        each = np.unravel_index(code, sizes)
-        return tuple(column.labels[int(k)] for column, k in zip(self.columns, each, strict=True))
+        numbers = np.unravel_index(code, sizes)
+        return tuple(column.labels[int(k)] for column, k in zip(self.columns, numbers, strict=True))
 
 
 def groups_of(game: Game) -> Groups:
@@ -165,15 +165,15 @@ def _by_columns(board, state, actor, out, rest):  # type: ignore[no-untyped-def]
     for k in range(board.ints.size // 3):
         at, how, size = board.ints[3 * k], board.ints[3 * k + 1], board.ints[3 * k + 2]
         value = state[at]
-        found = value
+        place = value
         if how != 0:
-            found = 0
+            place = 0
             while value > 0:
-                found += 1 if how == 1 else value & 1
+                place += 1 if how == 1 else value & 1
                 value >>= 1
-        found = min(found, size - 1)
-        code = code * size + found
-        out[2 + min(k, 1)] = found
+        place = min(place, size - 1)
+        code = code * size + place
+        out[2 + min(k, 1)] = place
     if board.ints.size == 3:
         out[3] = 0
     out[0] = -1

@@ -188,14 +188,14 @@ class Rules:
             if not words or not all(isinstance(name, str) for name in self.actions):
                 raise TypeError('actions: expected names, as ("take", "again")')
         if not isinstance(self.numbers, Numbers):
-            given = np.asarray(self.numbers)
-            if given.ndim != 1 or (given.size and given.dtype.kind not in "iub"):
+            numbers = np.asarray(self.numbers)
+            if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iub"):
                 raise TypeError(f"numbers: {self.numbers}; expected a tuple of whole numbers; for "
                                 "fractions write Numbers(ints, reals)")  # fmt: skip
         low, high = self.payoff_range
-        room = prod((each.bounds[1] + 1) ** each.length for each in self.fields)
+        room = prod((field.bounds[1] + 1) ** field.length for field in self.fields)
         bits = (room - 1).bit_length()
-        names = [column for each in self.fields for column in each.columns]
+        names = [column for field in self.fields for column in field.columns]
         for wrong, why in (
             (self.players < 1, f"players: {self.players}; expected at least 1"),
             (self.max_edges < 1, f"max_edges: {self.max_edges}; expected at least 1"),
@@ -251,9 +251,9 @@ def lead(edges: Edges, state: Ints, action: int, weight: float) -> Ints:
 
 
 @jitable
-def _check_count(edges: Edges, given: int, all_of_them: bool) -> None:
+def _check_count(edges: Edges, count: int, all_of_them: bool) -> None:
     players = edges.rewards.shape[1]
-    if given > players or (all_of_them and given < players <= 3):
+    if count > players or (all_of_them and count < players <= 3):
         raise ValueError("expected a payoff for each player, as many as Rules(players=…) says")
 
 

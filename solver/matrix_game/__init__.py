@@ -4,9 +4,9 @@ from luckbase.solver.compiled import types
 
 _n, _f, _f1, _f2 = types.int64, types.float64, types.float64[::1], types.float64[:, ::1]
 
-MOST = 16
+MAX_SIDE = 16
 """The most rows and columns of a matrix game."""
-WORK = (4, MOST + 2, MOST + 2)
+WORK = (4, MAX_SIDE + 2, MAX_SIDE + 2)
 """The shape of the scratch of one game: a tableau, its low digits, the labels of the variables, the
 game without what is dominated."""
 SOLVE_GAME = types.Tuple((_f, _f, _n))(

@@ -29,7 +29,7 @@ import numpy as np
 from numba import types
 from numba.core import cgutils
 
-from luckbase.solver.matrix_game import MOST
+from luckbase.solver.matrix_game import MAX_SIDE
 from luckbase.solver.matrix_game.lanes import (
     Emitter,
     gather,
@@ -47,7 +47,7 @@ from luckbase.solver.matrix_game.simplex import typed
 
 _n, _f, _i1, _f1 = nb.int64, nb.float64, nb.int64[::1], nb.float64[::1]
 
-ROWS, COLUMNS, SUPPORT = 1, 1 + MOST, 1 + 2 * MOST
+ROWS, COLUMNS, SUPPORT = 1, 1 + MAX_SIDE, 1 + 2 * MAX_SIDE
 """Where a support has its rows and its columns, and how long it is."""
 LARGEST_SUPPORT = 10
 """Rows of a support that may be tried: with 13 cards not one game in 5,000 has more than 8."""
@@ -114,17 +114,17 @@ def _weights(lane, a):
         for i in range(k):
             h[k] = lane.less_product(h[k], d[i][k], h[i])
         h[k] = lane.mul(h[k], inverse[k])
-    rest = [one, one]
+    remainder = [one, one]
     for k in range(t - 1, -1, -1):
         for i in range(k + 1, t):
             g[k] = lane.less_product(g[k], d[k][i], g[i])
             h[k] = lane.less_product(h[k], d[i][k], h[i])
         g[k] = lane.mul(g[k], inverse[k])
-        rest = [lane.sub(rest[0], g[k]), lane.sub(rest[1], h[k])]
-    return [*h, rest[1]], [*g, rest[0]]
+        remainder = [lane.sub(remainder[0], g[k]), lane.sub(remainder[1], h[k])]
+    return [*h, remainder[1]], [*g, remainder[0]]
 
 
-def _prove(lane, size, indices, answer, games, rows, columns, support, wanted):  # noqa: PLR0913  # the arguments of `prove`
+def _prove(lane, size, indices, answer, games, rows, columns, support, wanted_bits):  # noqa: PLR0913  # the arguments of `prove`
     """Emit `prove` for one size of support; its result is stored in `answer`."""
     builder, number = lane.builder, support.type
     row, column = (
@@ -138,7 +138,7 @@ def _prove(lane, size, indices, answer, games, rows, columns, support, wanted): 
     cell = partial(lane.cell, games)
     x, y = _weights(lane, [[cell(r, c) for c in column] for r in row])
     fine = lane.less(lane.splat(-1e-11), reduce(lane.least, x + y))
-    fine = builder.and_(fine, wanted)
+    fine = builder.and_(fine, wanted_bits)
     with builder.if_then(builder.icmp_unsigned("!=", fine, number(0))):
         for weights, places, count, step, first, better, at in (
             (y, column, rows, columns, -np.inf, lane.greater, GAP),
@@ -147,8 +147,8 @@ def _prove(lane, size, indices, answer, games, rows, columns, support, wanted): 
             clipped = [lane.greater(w, lane.splat(0.0)) for w in weights]
             bound = cgutils.alloca_once_value(builder, lane.splat(first))
             with cgutils.for_range(builder, count) as loop:
-                own = builder.mul(loop.index, step)
-                terms = [lane.mul(cell(own, p), w) for p, w in zip(places, clipped, strict=True)]
+                start = builder.mul(loop.index, step)
+                terms = [lane.mul(cell(start, p), w) for p, w in zip(places, clipped, strict=True)]
                 builder.store(better(reduce(lane.add, terms), builder.load(bound)), bound)
             lane.store(at, lane.div(builder.load(bound), reduce(lane.add, clipped)))
         builder.store(fine, answer)
@@ -179,16 +179,16 @@ def prove(typingctx, f, z, games, rows, columns, support, wanted):
 
 
 @typed(_n(_f1, _i1, _n, _n, _n, _n, _n, _f))
-def try_support(f, z, games, rows, columns, support, wanted, tolerance):
+def try_support(f, z, games, rows, columns, support, games_left, tolerance):
     """Solve eight games by a support; returns a bit a lane: whether its gap is closed.
 
     f, z: the workspace. games: where the games begin in f. support: where it begins in z. wanted:
     bits, the games to look at. Writes VALUE and GAP, unless no game has weights not below 0.
     """
-    wanted = prove(f, z, games, rows, columns, support, wanted)
-    if wanted:
-        wanted &= judge(load(f, VALUE), load(f, GAP), f, tolerance)
-    return wanted
+    games_left = prove(f, z, games, rows, columns, support, games_left)
+    if games_left:
+        games_left &= judge(load(f, VALUE), load(f, GAP), f, tolerance)
+    return games_left
 
 
 @typed(_n(_f1, _i1, _n, _n, _n, _f))
@@ -226,12 +226,12 @@ def simplex_eight(f, z, games, m, n, tolerance):  # noqa: C901, PLR0915  # eight
         if step == 0:  # the column whose greatest entry is least
             cost, q = splat(-np.inf), zero
             for c in range(n):
-                most = load(f, _T + c * 8)
+                top = load(f, _T + c * 8)
                 for r in range(1, m):
-                    most = greater(load(f, _T + r * width + c * 8), most)
-                most = zero - most
-                q = where_less(cost, most, splat(float(c)), q)
-                cost = greater(most, cost)
+                    top = greater(load(f, _T + r * width + c * 8), top)
+                top = zero - top
+                q = where_less(cost, top, splat(float(c)), q)
+                cost = greater(top, cost)
             cost = one
         else:
             cost, q = load(f, _T + m * width), zero
@@ -340,29 +340,29 @@ def read_support(f, z, games, m, n, lane, support):  # noqa: C901  # eight lanes
     z[support + at], z[support + last] = z[support + last], z[support + at]
     size = count - 1
     row_s, column_s = z[support + ROWS + size] * n, z[support + COLUMNS + size]
-    d, one = _ORDER, games + lane  # D; entry 0 of the game
+    d, entry_0 = _ORDER, games + lane  # D; entry 0 of the game
     for i in range(size):
         row = z[support + ROWS + i] * n
         for j in range(size):
             column = z[support + COLUMNS + j]
-            entry = f[one + (row + column) * 8] - f[one + (row + column_s) * 8]
-            rest = f[one + (row_s + column) * 8] - f[one + (row_s + column_s) * 8]
-            f[d + i * MOST + j] = entry - rest
+            entry = f[entry_0 + (row + column) * 8] - f[entry_0 + (row + column_s) * 8]
+            base = f[entry_0 + (row_s + column) * 8] - f[entry_0 + (row_s + column_s) * 8]
+            f[d + i * MAX_SIDE + j] = entry - base
     for k in range(size):
         p, q = k, k
         for i in range(k, size):
             for j in range(k, size):
-                if abs(f[d + i * MOST + j]) > abs(f[d + p * MOST + q]):
+                if abs(f[d + i * MAX_SIDE + j]) > abs(f[d + p * MAX_SIDE + q]):
                     p, q = i, j
         for j in range(size):
-            u, v = d + k * MOST + j, d + p * MOST + j
+            u, v = d + k * MAX_SIDE + j, d + p * MAX_SIDE + j
             f[u], f[v] = f[v], f[u]
         for i in range(size):
-            u, v = d + i * MOST + k, d + i * MOST + q
+            u, v = d + i * MAX_SIDE + k, d + i * MAX_SIDE + q
             f[u], f[v] = f[v], f[u]
         for u, v in ((ROWS + k, ROWS + p), (COLUMNS + k, COLUMNS + q)):
             z[support + u], z[support + v] = z[support + v], z[support + u]
         for i in range(k + 1, size):
-            ratio = f[d + i * MOST + k] / f[d + k * MOST + k]
+            ratio = f[d + i * MAX_SIDE + k] / f[d + k * MAX_SIDE + k]
             for j in range(k, size):
-                f[d + i * MOST + j] -= ratio * f[d + k * MOST + j]
+                f[d + i * MAX_SIDE + j] -= ratio * f[d + k * MAX_SIDE + j]

@@ -111,13 +111,13 @@ def gather(typingctx, array, index, steps, at):
         steps = context.make_array(sig.args[2])(context, builder, args[2]).data
         at = context.cast(builder, args[3], sig.args[3], types.intp)
         steps = builder.gep(steps, [at])
-        found = ir.Constant(_vector, ir.Undefined)
+        gathered = ir.Constant(_vector, ir.Undefined)
         for lane in range(WIDTH):
             number = cgutils.int32_t(lane)
             step = builder.load(builder.gep(steps, [number]))
             value = builder.load(builder.gep(data, [builder.add(start, step)]))
-            found = builder.insert_element(found, value, number)
-        return found
+            gathered = builder.insert_element(gathered, value, number)
+        return gathered
 
     return lanes(array, index, steps, at), emit
 
@@ -128,11 +128,11 @@ def splat(typingctx, number):
 
     def emit(context, builder, sig, args):
         value = context.cast(builder, args[0], sig.args[0], types.float64)
-        one = builder.insert_element(
+        first = builder.insert_element(
             ir.Constant(_vector, ir.Undefined), value, cgutils.int32_t(0)
         )  # fmt: skip
         zeros = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), None)
-        return builder.shuffle_vector(one, ir.Constant(_vector, ir.Undefined), zeros)
+        return builder.shuffle_vector(first, ir.Constant(_vector, ir.Undefined), zeros)
 
     return lanes(number), emit
 

@@ -48,7 +48,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.compiled import njit, types
-from luckbase.solver.matrix_game import MOST, SOLVE_GAME, WORK
+from luckbase.solver.matrix_game import MAX_SIDE, SOLVE_GAME, WORK
 
 _f1, _f2, _f3 = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
 _i1, _n, _f, _b = types.int64[::1], types.int64, types.float64, types.boolean
@@ -79,7 +79,7 @@ def pivot_row(t, n, columns, k):
 
 
 @typed(_b(_f2, _n, _n, _f, _b))
-def eliminate(t, n, columns, least, reciprocal):
+def eliminate(t, n, columns, min_pivot, reciprocal):
     """Solve n linear equations with so many right sides by Gaussian elimination with partial
     pivoting: t float64 (n, n + columns) or larger, the matrix and then the right sides, which
     become the answers; modified in place. In one order, whatever a linear algebra library does, so
@@ -92,7 +92,7 @@ def eliminate(t, n, columns, least, reciprocal):
     """
     for k in range(n):
         pivot_row(t, n, columns, k)
-        if abs(t[k, k]) < least:
+        if abs(t[k, k]) < min_pivot:
             return False
         inverse = 1.0 / t[k, k]
         for i in range(k + 1, n):
@@ -129,20 +129,20 @@ def bounds(a, rows, columns, x, y):
 @typed(types.UniTuple(_n, 2)(_f2, _n, _n))
 def saddle_point(a, rows, columns):
     """(row, column) of the first saddle point; (-1, -1) if there is none."""
-    row, column, least, most = -1, -1, np.inf, -np.inf
+    row, column, min_max, max_min = -1, -1, np.inf, -np.inf
     for r in range(rows):
         worst = np.inf
         for c in range(columns):
             worst = min(worst, a[r, c])
-        if worst > most:
-            most, row = worst, r
+        if worst > max_min:
+            max_min, row = worst, r
     for c in range(columns):
         best = -np.inf
         for r in range(rows):
             best = max(best, a[r, c])
-        if best < least:
-            least, column = best, c
-    if most == least:
+        if best < min_max:
+            min_max, column = best, c
+    if max_min == min_max:
         return row, column
     return -1, -1
 
@@ -159,15 +159,15 @@ def undominated(a, rows, columns, keep_rows, keep_columns):  # noqa: C901  # row
     while changed:
         changed = False
         for i in range(m - 1, -1, -1):
-            r, top, most = keep_rows[i], 0, -np.inf
+            r, top, greatest = keep_rows[i], 0, -np.inf
             for k in range(n):
-                if a[r, keep_columns[k]] > most:
-                    top, most = keep_columns[k], a[r, keep_columns[k]]
+                if a[r, keep_columns[k]] > greatest:
+                    top, greatest = keep_columns[k], a[r, keep_columns[k]]
             for j in range(m):
-                other, k = keep_rows[j], 0
-                if other == r or a[other, top] < most:  # nearly always, and foreseen
+                rival, k = keep_rows[j], 0
+                if rival == r or a[rival, top] < greatest:  # nearly always, and foreseen
                     continue
-                while k < n and a[r, keep_columns[k]] <= a[other, keep_columns[k]]:
+                while k < n and a[r, keep_columns[k]] <= a[rival, keep_columns[k]]:
                     k += 1
                 if k == n:
                     for k in range(i, m - 1):
@@ -176,15 +176,15 @@ def undominated(a, rows, columns, keep_rows, keep_columns):  # noqa: C901  # row
                     changed = True
                     break
         for i in range(n - 1, -1, -1):
-            c, low, least = keep_columns[i], 0, np.inf
+            c, low, lowest = keep_columns[i], 0, np.inf
             for k in range(m):
-                if a[keep_rows[k], c] < least:
-                    low, least = keep_rows[k], a[keep_rows[k], c]
+                if a[keep_rows[k], c] < lowest:
+                    low, lowest = keep_rows[k], a[keep_rows[k], c]
             for j in range(n):
-                other, k = keep_columns[j], 0
-                if other == c or a[low, other] > least:
+                rival, k = keep_columns[j], 0
+                if rival == c or a[low, rival] > lowest:
                     continue
-                while k < m and a[keep_rows[k], c] >= a[keep_rows[k], other]:
+                while k < m and a[keep_rows[k], c] >= a[keep_rows[k], rival]:
                     k += 1
                 if k == m:
                     for k in range(i, n - 1):
@@ -219,15 +219,15 @@ def tableau(a, m, n, t, labels):
     game, n to n + m - 1 the slacks of its rows.
     """
     p = q = 0
-    least = np.inf
+    lowest = np.inf
     for c in range(n):
         at, best = 0, -np.inf
         for r in range(m):
             t[r, c] = a[r, c] + 1.0
             if t[r, c] > best:
                 best, at = t[r, c], r
-        if best < least:
-            least, p, q = best, at, c
+        if best < lowest:
+            lowest, p, q = best, at, c
         t[m, c], labels[1, c] = 1.0, c
     for r in range(m):
         t[r, n], labels[0, r] = 1.0, n + r
@@ -286,10 +286,10 @@ def less_product(t, t_low, u, u_low, v, v_low):
 def quotient(t, t_low, u, u_low):
     """(high, low): t / u, both of them sums of two float64."""
     first = t / u
-    rest, rest_low = less_product(t, t_low, first, 0.0, u, u_low)
-    second = rest / u
-    rest, rest_low = less_product(rest, rest_low, second, 0.0, u, u_low)
-    low = second + rest / u
+    remainder, remainder_low = less_product(t, t_low, first, 0.0, u, u_low)
+    second = remainder / u
+    remainder, remainder_low = less_product(remainder, remainder_low, second, 0.0, u, u_low)
+    low = second + remainder / u
     high = first + low
     return high, low - (high - first)
 
@@ -434,9 +434,9 @@ def solve_game(a, rows, columns, dominance, x, y, work):  # noqa: C901  # three 
             read_strategies(m, n, t, labels, u, v)
         lottery(u, m, keep_rows, own_x)
         lottery(v, n, keep_columns, own_y)
-        least, most = bounds(a, rows, columns, own_x, own_y)
-        if most - least < gap:
-            value, gap = least + 0.5 * (most - least), most - least
+        lower, upper = bounds(a, rows, columns, own_x, own_y)
+        if upper - lower < gap:
+            value, gap = lower + 0.5 * (upper - lower), upper - lower
             for i in range(rows):  # a loop: copying slices takes two seconds to compile
                 x[i] = own_x[i]
             for i in range(columns):
@@ -480,8 +480,9 @@ def solve(batch: NDArray[np.float64]) -> Solutions:
     Raises ValueError for another shape, or an entry that is not finite or beyond 1e100.
     """
     games = np.ascontiguousarray(batch, np.float64)
-    if games.ndim != 3 or not all(1 <= side <= MOST for side in games.shape[1:]):
-        raise ValueError(f"games of shape {games.shape}; expected (n, rows, columns), 1 to {MOST}")
+    if games.ndim != 3 or not all(1 <= side <= MAX_SIDE for side in games.shape[1:]):
+        said = f"expected (n, rows, columns), 1 to {MAX_SIDE}"
+        raise ValueError(f"games of shape {games.shape}; {said}")
     if not np.all(np.abs(games) <= LARGEST):
         raise ValueError(f"an entry is not a number between -{LARGEST:g} and {LARGEST:g}")
     n, rows, columns = games.shape
@@ -500,7 +501,7 @@ def all_ranges(games: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     games = np.ascontiguousarray(games, np.float64)
     n, rows, columns = games.shape
-    found = np.empty((n, rows, 2))
+    ranges = np.empty((n, rows, 2))
     for start in range(0, n, AT_ONCE):
         part = games[start : start + AT_ONCE]
         spread, largest = np.ptp(part, axis=(1, 2)), np.abs(part).max(axis=(1, 2))
@@ -510,7 +511,7 @@ def all_ranges(games: NDArray[np.float64]) -> NDArray[np.float64]:
             changed[:, r, r] -= step[:, None]
             changed[:, rows + r, r] += step[:, None]
         values = solve(changed.reshape(-1, rows, columns)).values.reshape(len(part), -1)
-        least, most = values[:, -1:] - values[:, :rows], values[:, rows:-1] - values[:, -1:]
-        here = np.stack([least, most], axis=2) / step[:, None, None]
-        found[start : start + AT_ONCE] = np.clip(here, 0.0, 1.0)
-    return found
+        down, up = values[:, -1:] - values[:, :rows], values[:, rows:-1] - values[:, -1:]
+        slopes = np.stack([down, up], axis=2) / step[:, None, None]
+        ranges[start : start + AT_ONCE] = np.clip(slopes, 0.0, 1.0)
+    return ranges

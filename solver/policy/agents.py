@@ -37,9 +37,9 @@ def asking(agent: Agent) -> Decider:
     """
 
     def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
-        found = []
-        for state, own in zip(states, actions, strict=True):
-            listed = game.own(Agents).choices(state, own.tolist())
+        answers = []
+        for state, codes in zip(states, actions, strict=True):
+            listed = game.own(Agents).choices(state, codes.tolist())
             answer = agent(game, player, state, list(listed))
             if isinstance(answer, int | np.integer):
                 weights = np.zeros(len(listed))
@@ -53,11 +53,11 @@ def asking(agent: Agent) -> Decider:
                     f"an agent answered {answer!r} at {game.say(state)}; expected an "
                     f"index below {len(listed)} or as many chances that sum to 1"
                 )
-            chances = np.zeros(len(own))
+            chances = np.zeros(len(codes))
             for action, weight in zip(listed, weights, strict=True):
-                chances[np.flatnonzero(own == action)[0]] += weight
-            found.append(chances)
-        return found
+                chances[np.flatnonzero(codes == action)[0]] += weight
+            answers.append(chances)
+        return answers
 
     return decide
 

@@ -153,11 +153,11 @@ class Chain:
                     self.children[at].astype(np.int64), self.chances[at], self.choices[at],
                     self.rewards[at],
                 )  # fmt: skip
-                found = cycles.solve(
+                solved = cycles.solve(
                     game, members, self.states(members), part, rows[:, 1:], game.tie_tolerance
                 )
-                rows[members, 1:], best[members] = found.values, found.best
-                error += found.gap / 2
+                rows[members, 1:], best[members] = solved.values, solved.best
+                error += solved.gap / 2
         refuse_beyond(game, self.keys, rows[:, 1:])
         return SolvedChain(self, rows[:, 1:], best, error)
 
@@ -214,8 +214,8 @@ def expand_profile(
     over, payoffs = edges.terminal, np.zeros((len(states), game.players))
     payoffs[over] = edges.rewards[edges.first[:-1][over]]
     if known is not None:
-        paid, there = known(states)
-        payoffs[there], over = paid[there], over | there
+        paid, is_known = known(states)
+        payoffs[is_known], over = paid[is_known], over | is_known
     owner, at = action_starts(edges)
     bounds = np.searchsorted(owner[at], np.arange(len(states) + 1))
     several = (np.diff(bounds) > 1) & ~over
@@ -224,11 +224,11 @@ def expand_profile(
     actors = np.where(several, takers, -1)
     chosen, choices = np.ones(len(at)), edges.actions[at]
     for player, decide in enumerate(deciders):
-        mine = np.flatnonzero(several & (takers == player))
-        if decide is None or not len(mine):
+        deciding = np.flatnonzero(several & (takers == player))
+        if decide is None or not len(deciding):
             continue
-        listed = [edges.actions[at[bounds[x] : bounds[x + 1]]] for x in mine]
-        for x, taken in zip(mine, decide(game, player, states[mine], listed), strict=True):
+        listed = [edges.actions[at[bounds[x] : bounds[x + 1]]] for x in deciding]
+        for x, taken in zip(deciding, decide(game, player, states[deciding], listed), strict=True):
             chosen[bounds[x] : bounds[x + 1]] = taken
             choices[bounds[x] : bounds[x + 1]] = MIXED
     if jointly.any():
@@ -412,7 +412,7 @@ def _sweeps(first, sources, weights, out, leaves, flow, x, count):
 def _residual(first, sources, weights, out, flow, x, lost):
     """The largest |flow + P' x - x| of the states with its rounding (`lost`), or the least of
     x - P' x less its rounding."""
-    worst, least = 0.0, np.inf
+    worst, slack = 0.0, np.inf
     for y in range(x.size):
         total = 0.0
         for k in range(first[y], first[y + 1]):
@@ -420,8 +420,8 @@ def _residual(first, sources, weights, out, flow, x, lost):
         had = out[y] * x[y]
         rounding = (first[y + 1] - first[y] + 6) * _U * (flow[y] + total + had)
         worst = max(worst, abs(flow[y] + total - had) + rounding)
-        least = min(least, had - total - rounding)
-    return worst if lost else least
+        slack = min(slack, had - total - rounding)
+    return worst if lost else slack
 
 
 def off_by(

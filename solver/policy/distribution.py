@@ -74,15 +74,15 @@ def _merged(name: str, player: int | None, values: NDArray[Any], weights: Floats
 
 def of_ends(counted: Counted, states: Ints, weights: Floats) -> list[Spread]:
     """Of states that are over (n, fields), with how likely each is (n,)."""
-    found = []
+    spreads = []
     for name, count in counted.ends.items():
         numbers = count(states)
         if numbers.ndim == 1:
-            found.append(_merged(name, None, numbers, weights))
+            spreads.append(_merged(name, None, numbers, weights))
             continue
-        for player, own in enumerate(numbers.T):
-            found.append(_merged(name, player + 1, np.ascontiguousarray(own), weights))
-    return found
+        for player, column in enumerate(numbers.T):
+            spreads.append(_merged(name, player + 1, np.ascontiguousarray(column), weights))
+    return spreads
 
 
 def events_of(counted: Counted, chain: Chain, below: Ints) -> list[NDArray[np.bool_]]:
@@ -93,24 +93,24 @@ def events_of(counted: Counted, chain: Chain, below: Ints) -> list[NDArray[np.bo
 
 
 @njit(types.float64(_i1, _i4, _f1, _b1, _i4, _f1, _f1))
-def _flow_on(first, children, chances, event, order, here, after):
+def _flow_on(first, children, chances, event, order, mass_now, after):
     """Let what is in each state flow on until the event: `here` (n,) is emptied, what comes to each
     state by an edge with it is added to `after`. Returns what ends without one. order: what edges
     without the event lead to stands first."""
     ended = 0.0
     for place in range(order.size - 1, -1, -1):
         x = order[place]
-        mass = here[x]
-        if mass == 0.0:
+        part = mass_now[x]
+        if part == 0.0:
             continue
-        here[x] = 0.0
+        mass_now[x] = 0.0
         if first[x] == first[x + 1]:
-            ended += mass
+            ended += part
         for k in range(first[x], first[x + 1]):
             if event[k]:
-                after[children[k]] += mass * chances[k]
+                after[children[k]] += part * chances[k]
             else:
-                here[children[k]] += mass * chances[k]
+                mass_now[children[k]] += part * chances[k]
     return ended
 
 
@@ -124,16 +124,16 @@ def of_event(chain: Chain, event: NDArray[np.bool_], starts: Floats) -> Floats:
     if loops:
         run = on_command_line("; run: luckbase simulate", "")
         raise StateError(f"a play may go round without what is to be counted of it{run}")
-    here, after, found = np.zeros(n), np.zeros(n), list[float]()
-    here[: len(starts)] = starts
-    while len(found) < MAX_COUNT:
-        found.append(
-            _flow_on(chain.first, chain.children, chain.chances, event, order, here, after)
+    now, after, chances = np.zeros(n), np.zeros(n), list[float]()
+    now[: len(starts)] = starts
+    while len(chances) < MAX_COUNT:
+        chances.append(
+            _flow_on(chain.first, chain.children, chain.chances, event, order, now, after)
         )
         if after.sum() < TAIL:
             break
-        here, after = after, here
-    return np.array(found)
+        now, after = after, now
+    return np.array(chances)
 
 
 def distribution(chain: Chain, starts: Floats | None = None) -> list[Spread]:
@@ -143,12 +143,12 @@ def distribution(chain: Chain, starts: Floats | None = None) -> list[Spread]:
     counted = chain.game.need(Counted)
     begins = np.ones(1) if starts is None else starts
     over = np.flatnonzero(chain.over)
-    found = of_ends(counted, chain.states(over), chain.reach(begins)[over])
+    spreads = of_ends(counted, chain.states(over), chain.reach(begins)[over])
     below = chain.states(chain.children)
     for name, event in zip(counted.events, events_of(counted, chain, below), strict=True):
         chances = of_event(chain, event, begins)
-        found.append(_merged(name, None, np.arange(len(chances)), chances))
-    return found
+        spreads.append(_merged(name, None, np.arange(len(chances)), chances))
+    return spreads
 
 
 class Tally:
@@ -165,8 +165,8 @@ class Tally:
         ones = np.ones(len(states))
         self.games += len(states)
         part = of_ends(self.counted, states, ones)
-        for name, own in zip(self.counted.events, events.T, strict=True):
-            part.append(_merged(name, None, np.ascontiguousarray(own), ones))
+        for name, column in zip(self.counted.events, events.T, strict=True):
+            part.append(_merged(name, None, np.ascontiguousarray(column), ones))
         self.parts[start] = part
 
     def spreads(self) -> list[Spread]:

@@ -67,15 +67,15 @@ def following(solved: Graph | SolvedChain) -> Decider:
 
     def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
         best = solved.best[solved.look_up(pack_all(game.strides, np.ascontiguousarray(states)))]
-        found = [(own == b).astype(np.float64) for own, b in zip(actions, best, strict=True)]
+        answers = [(own == b).astype(np.float64) for own, b in zip(actions, best, strict=True)]
         joint_states = np.flatnonzero(best == MIXED)
         for part in range(0, len(joint_states), PIECE):
             at = joint_states[part : part + PIECE]
             edges = expand(game, states[at])
             below = solved.values[solved.look_up(pack_all(game.strides, edges.children))]
             for x, strategy in zip(at, strategies_of(evaluate(edges, below), player), strict=True):
-                found[x] = strategy
-        return found
+                answers[x] = strategy
+        return answers
 
     return decide
 
@@ -175,13 +175,13 @@ def costly_moves(evaluation: Evaluation, optimal: Graph) -> Moves:
         edges = expand(game, chain.states(numbers))
         below = optimal.values[optimal.look_up(pack_all(game.strides, edges.children))]
         q = evaluate(edges, below)
-        own = q.values[np.arange(len(q.states)), edges.actors[q.states]]
-        regret[numbers] = np.maximum.reduceat(own, q.first[:-1])
+        of_actor = q.values[np.arange(len(q.states)), edges.actors[q.states]]
+        regret[numbers] = np.maximum.reduceat(of_actor, q.first[:-1])
     actor = chain.actors[chain.owners]
     below = optimal.values[optimal.look_up(chain.keys)]
-    worth = chain.rewards[np.arange(len(actor)), actor] + below[chain.children, actor]
+    payoffs = chain.rewards[np.arange(len(actor)), actor] + below[chain.children, actor]
     regret -= np.where(
-        chain.actors >= 0, np.bincount(chain.owners, chain.chances * worth, len(regret)), 0.0
+        chain.actors >= 0, np.bincount(chain.owners, chain.chances * payoffs, len(regret)), 0.0
     )
     costly = np.flatnonzero(regret > game.tie_tolerance)
     order = np.argsort(-(reach[costly] * regret[costly]), kind="stable")
@@ -245,14 +245,14 @@ def _draw_starts(cumulated, seed, start, at):
 
 
 @njit(types.void(_EDGES, types.uint64, types.int64, _i1, _i1, _f2, types.int64))
-def _advance(edges, seed, start, at, steps, returns, most):
+def _advance(edges, seed, start, at, steps, returns, max_steps):
     """Let each game, numbered from `start`, go on until it comes to a state that is not expanded,
     is over (no edges) or has made `most` steps. at, steps, returns: in place."""
     first, size, children, cumulated, rewards = edges
     for i in range(at.size):
         stream = mix(seed + np.uint64(start + i) * np.uint64(0x9E3779B97F4A7C15))
         x, step = at[i], steps[i]
-        while size[x] > 0 and step < most:
+        while size[x] > 0 and step < max_steps:
             step += 1
             edge = pick(cumulated, first[x], first[x] + size[x] - 1, stream, step)
             for p in range(rewards.shape[1]):
@@ -379,17 +379,17 @@ class _Expanded:
         """Expand states that are not."""
         keys = self.numbering.keys_at(numbers)
         piece = expand_profile(self.game, keys, self.deciders, self.numbering, self.known)
-        here = slice(self.count, self.count + len(piece.children))
-        self.count = here.stop
+        new = slice(self.count, self.count + len(piece.children))
+        self.count = new.stop
         self._make_room()
         edges = self.edges
-        edges.children[here], paid = piece.children, piece.rewards
+        edges.children[new], paid = piece.children, piece.rewards
         if edges.rewards.shape[1] > self.game.players:
             below = unpack_all(self.game.strides, self.numbering.keys_at(piece.children))
             paid = _with_events(piece, below)
-        edges.rewards[here] = paid
-        edges.cumulated[here] = _cumulated(piece)
-        edges.first[numbers] = here.start + piece.first[:-1]
+        edges.rewards[new] = paid
+        edges.cumulated[new] = _cumulated(piece)
+        edges.first[numbers] = new.start + piece.first[:-1]
         edges.size[numbers], self.payoffs[numbers] = np.diff(piece.first), piece.payoffs
 
 
@@ -405,25 +405,25 @@ def simulate_on_the_way(
     width = game.players + (0 if tally is None else len(tally.counted.events))
     begins = starts_at(root)
     home: Keys = pack_all(game.strides, np.ascontiguousarray(begins.states))
-    met = _Expanded(game, deciders, width, known)
+    visited = _Expanded(game, deciders, width, known)
     total = np.zeros((2, game.players))
     for begin in range(0, games, BATCH):
         stop = min(begin + BATCH, games)
-        plays = _Plays(width, seed, begin, stop, met.enter(home), begins.chances)
+        plays = _Plays(width, seed, begin, stop, visited.enter(home), begins.chances)
         while True:
-            plays.advance(met.edges)
+            plays.advance(visited.edges)
             new = np.unique(plays.at)
-            new = new[met.edges.size[new] < 0]
+            new = new[visited.edges.size[new] < 0]
             if not len(new):
                 break
-            if met.count > MAX_EDGES:  # begin again with where the plays are
-                keys = met.numbering.keys_at(plays.at)
-                met = _Expanded(game, deciders, width, known)
-                plays.at = met.enter(keys)
+            if visited.count > MAX_EDGES:  # begin again with where the plays are
+                keys = visited.numbering.keys_at(plays.at)
+                visited = _Expanded(game, deciders, width, known)
+                plays.at = visited.enter(keys)
                 new = np.unique(plays.at)
-            met.expand(new)
+            visited.expand(new)
         if tally is not None:
-            ends = unpack_all(game.strides, met.numbering.keys_at(plays.at))
+            ends = unpack_all(game.strides, visited.numbering.keys_at(plays.at))
             tally.add(begin, ends, plays.returns[:, game.players :])
-        total += plays.sums(met.payoffs)
+        total += plays.sums(visited.payoffs)
     return _summed_up(games, *total)

@@ -262,11 +262,12 @@ class ActionValues:
     values: Floats
     first: Ints
 
-    def own(self, actors: Ints) -> Floats:
+    def of_actors(self, actors: Ints) -> Floats:
         """(k,) every action's payoff to who acts at its state, (n,) from 0; to player 1 where
         nobody does (-1)."""
-        found: Floats = self.values[np.arange(len(self.states)), np.maximum(actors, 0)[self.states]]
-        return found
+        columns = np.maximum(actors, 0)[self.states]
+        payoffs: Floats = self.values[np.arange(len(self.states)), columns]
+        return payoffs
 
 
 def action_starts(edges: Expanded) -> tuple[Ints, Ints]:
@@ -298,8 +299,8 @@ def evaluate(edges: Expanded, payoffs: Floats) -> ActionValues:
     The payoff given for the child of a terminal edge is not looked at.
     """
     owner, at = action_starts(edges)
-    q, each = np.empty((len(at), edges.rewards.shape[1])), np.arange(len(owner))
-    flat = Lotteries(each, edges.weights, edges.actions, edges.rewards)
+    q, edge_numbers = np.empty((len(at), edges.rewards.shape[1])), np.arange(len(owner))
+    flat = Lotteries(edge_numbers, edges.weights, edges.actions, edges.rewards)
     _evaluate(edges.kinds, edges.first, flat, np.ascontiguousarray(payoffs, np.float64), q)
     first = np.searchsorted(owner[at], np.arange(len(edges.kinds) + 1))
     return ActionValues(owner[at], edges.actions[at], q, first)
@@ -349,24 +350,24 @@ def solved_games(q: ActionValues, states: Ints) -> Iterator[tuple[Ints, Solution
 def strategies_of(q: ActionValues, player: int) -> list[Floats]:
     """An optimal strategy of a player (0 or 1) at each of n expanded states in which both choose at
     once, over their actions, ascending."""
-    found: list[Floats] = [np.empty(0)] * (len(q.first) - 1)
-    for at, solved in solved_games(q, np.arange(len(found))):
+    strategies: list[Floats] = [np.empty(0)] * (len(q.first) - 1)
+    for at, solved in solved_games(q, np.arange(len(strategies))):
         sides = solved.row_strategies if player == 0 else solved.column_strategies
         for x, strategy in zip(at.tolist(), sides, strict=True):
-            found[x] = strategy
-    return found
+            strategies[x] = strategy
+    return strategies
 
 
 def payoffs_of(kinds: Ints, actors: Ints, q: ActionValues, tolerance: float) -> Floats:
     """The payoffs (n, players) of n expanded states of any kind, from those of their actions."""
-    found = np.empty((len(kinds), q.values.shape[1]))
+    payoffs = np.empty((len(kinds), q.values.shape[1]))
     both = kinds == SIMULTANEOUS
     if not both.all():
-        found[:] = q.values[chosen(q, actors, tolerance)]
+        payoffs[:] = q.values[chosen(q, actors, tolerance)]
     for at, solved in solved_games(q, np.flatnonzero(both)):
-        found[at, 0] = solved.values
-        found[at, 1] = q.values[q.first[at]].sum(axis=1) - solved.values
-    return found
+        payoffs[at, 0] = solved.values
+        payoffs[at, 1] = q.values[q.first[at]].sum(axis=1) - solved.values
+    return payoffs
 
 
 def most_residual(game: Game, error: Floats | float) -> Floats:
@@ -374,8 +375,8 @@ def most_residual(game: Game, error: Floats | float) -> Floats:
     apart from one step of the rules over their children, which are as exact: twice that; and no
     less than twice what the sums of a step lose in float64."""
     largest = max(abs(bound) for bound in game.payoff_range)
-    found: Floats = 2 * np.maximum(error, (game.max_edges + 2) * 2.0**-53 * largest)
-    return found
+    residual: Floats = 2 * np.maximum(error, (game.max_edges + 2) * 2.0**-53 * largest)
+    return residual
 
 
 def final_payoffs(game: Game, states: Ints) -> Floats:
@@ -400,8 +401,8 @@ def error_of_actions(edges: Expanded, off: Floats) -> Floats:
     starts = action_starts(edges)[1]
     mean = np.add.reduceat(edges.weights * off, starts)
     low, high = np.minimum.reduceat(off, starts), np.maximum.reduceat(off, starts)
-    found: Floats = np.clip(mean, low, high)  # without the rounding of the sum
-    return found
+    error: Floats = np.clip(mean, low, high)  # without the rounding of the sum
+    return error
 
 
 def error_of_taken(q: ActionValues, actors: Ints, off: Floats, taken: Ints, tie: float) -> Floats:
@@ -412,16 +413,16 @@ def error_of_taken(q: ActionValues, actors: Ints, off: Floats, taken: Ints, tie:
     """
     apart: Floats = np.abs(q.values - q.values[taken[q.states]]).max(axis=1) + off
     apart = np.where(_may_be_best(q, actors, off, taken, tie), apart, 0.0)
-    found: Floats = np.maximum.reduceat(apart, q.first[:-1])
-    return found
+    error: Floats = np.maximum.reduceat(apart, q.first[:-1])
+    return error
 
 
 def undecided(
     q: ActionValues, actors: Ints, off: Floats, taken: Ints, tie: float
 ) -> NDArray[np.bool_]:
     """(n,) whether an action other than the one taken may be the best one; as `error_of_taken`."""
-    found = np.add.reduceat(_may_be_best(q, actors, off, taken, tie), q.first[:-1], dtype=np.int64)
-    more: NDArray[np.bool_] = found > 1
+    possible = _may_be_best(q, actors, off, taken, tie)
+    more: NDArray[np.bool_] = np.add.reduceat(possible, q.first[:-1], dtype=np.int64) > 1
     return more
 
 
@@ -431,9 +432,9 @@ def _may_be_best(
     """(k,) the actions one of which is the best one by the rules, each state's taken one with them:
     all that may be as good where one of these is off by more than the tie tolerance; where none is,
     what is tied is tied, and the first of them is the best."""
-    own = q.own(actors)
+    payoffs = q.of_actors(actors)
     best = taken[q.states]
-    may: NDArray[np.bool_] = own + off >= own[best] - off[best] - tie
+    may: NDArray[np.bool_] = payoffs + off >= payoffs[best] - off[best] - tie
     may[taken] = True
     may &= np.logical_or.reduceat(may & (off > tie), q.first[:-1])[q.states]
     may[taken] = may[chosen(q, actors, tie)] = True

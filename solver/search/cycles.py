@@ -109,11 +109,11 @@ class Equations(NamedTuple):
 
     def seen_by(self, player: int) -> Equations:
         """The same with the rewards and payoffs of one player."""
-        own = slice(player, player + 1)
+        column = slice(player, player + 1)
         return self._replace(
-            rewards=self.rewards[:, own].copy(),
-            known_lower=self.known_lower[:, own].copy(),
-            known_upper=self.known_upper[:, own].copy(),
+            rewards=self.rewards[:, column].copy(),
+            known_lower=self.known_lower[:, column].copy(),
+            known_upper=self.known_upper[:, column].copy(),
         )
 
 
@@ -193,8 +193,8 @@ def _residual(c, values, sign, chosen):
         while k < stop:
             start, size = k, 0.0
             while k < stop and c.actions[k] == c.actions[start]:
-                worth = abs(c.rewards[k, 0]) + abs(values[c.children[k], 0])
-                size += c.weights[k] * worth
+                magnitude = abs(c.rewards[k, 0]) + abs(values[c.children[k], 0])
+                size += c.weights[k] * magnitude
                 k += 1
             margin = max(margin, (k - start + 4) * _U * size)
         worst = max(worst, sign * (values[x, 0] - v) + margin)
@@ -209,16 +209,16 @@ def _steps(c, bound, chosen, w, update):
     edges = Lotteries(c.children, c.weights, c.actions, np.empty((0, 1)))  # nothing is paid
     q = np.empty((1, 1))
     for i in range(n):
-        x, most = n - 1 - i, 0.0
+        x, greatest = n - 1 - i, 0.0
         k = c.first[x]
         while k < c.first[x + 1]:
             start = k
             k = action_value(edges, k, c.first[x + 1], w, 0, q, 0)
             if c.actors[x] != bound or start == chosen[x]:
-                most = max(most, q[0, 0] * (1 + (k - start + 4) * _U))
+                greatest = max(greatest, q[0, 0] * (1 + (k - start + 4) * _U))
         if update:
-            w[x, 0] = 1 + most
-        slack = min(slack, w[x, 0] - most)
+            w[x, 0] = 1 + greatest
+        slack = min(slack, w[x, 0] - greatest)
     return slack
 
 
@@ -238,7 +238,7 @@ def certify(equations: Equations, lower: Floats, upper: Floats) -> tuple[Floats,
     They are close where those are nearly fixed points, and infinite where the other player can keep
     the play up for ever. Step 3 of the module's docstring.
     """
-    c, found = equations.seen_by(0), []
+    c, certified = equations.seen_by(0), []
     for guess, known, sign, bound in (
         (lower, c.known_lower, 1.0, 0),
         (upper, c.known_upper, -1.0, 1),
@@ -256,10 +256,10 @@ def certify(equations: Equations, lower: Floats, upper: Floats) -> tuple[Floats,
                 break
         if slack > 0:
             bounds = guess - sign * (eps * _ROUND_UP) * (w[: c.size, 0] / slack)
-            found.append(np.nextafter(bounds, -sign * np.inf))
+            certified.append(np.nextafter(bounds, -sign * np.inf))
         else:
-            found.append(np.full(c.size, -sign * np.inf))
-    return found[0], found[1]
+            certified.append(np.full(c.size, -sign * np.inf))
+    return certified[0], certified[1]
 
 
 def _keeping(c: Equations, who: NDArray[np.bool_], chosen: Ints) -> Equations:
@@ -301,7 +301,7 @@ def _equilibrium(
     size, players = max(abs(bound) for bound in payoff_range), c.rewards.shape[1]
     scratch = scratch_of(int(np.diff(c.first).max()), players)
     exact = np.array_equal(c.known_lower, c.known_upper)
-    found: list[FixedPoint] = []
+    solved: list[FixedPoint] = []
     for guess in payoff_range if exact else ():
         values = np.concatenate([np.full((c.size, players), guess), c.known_lower])
         chosen = np.empty(c.size, np.int64)
@@ -309,15 +309,16 @@ def _equilibrium(
             break
         taken = _keeping(c, np.ones(c.size, bool), chosen)
         taken = taken._replace(actors=np.zeros_like(c.actors))
-        each = [_iterate(taken.seen_by(i), payoff_range, tolerance, describe)
+        sides = [_iterate(taken.seen_by(i), payoff_range, tolerance, describe)
                 for i in range(players)]  # fmt: skip
-        found.append(FixedPoint(*(np.column_stack([s[side] for s in each]) for side in (0, 1))))
-    if len(found) < 2 or np.abs(found[0].lower - found[1].lower).max() > tolerance + 1e-12 * size:
+        solved.append(FixedPoint(*(np.column_stack([s[i] for s in sides]) for i in (0, 1))))
+    near = tolerance + 1e-12 * size
+    if len(solved) < 2 or np.abs(solved[0].lower - solved[1].lower).max() > near:
         raise StateError(
             f"{where} lies on a cycle with a choice in it, where the players' best replies do not "
             "settle on one payoff"
         )
-    return found[0]
+    return solved[0]
 
 
 def solve_equations(
@@ -383,12 +384,12 @@ def _iterate(
     known_gap = float((c.known_upper - c.known_lower).max(initial=0.0))
     below = np.concatenate([np.full((n, 1), low), c.known_lower])
     above = np.concatenate([np.full((n, 1), high), c.known_upper])
-    sweeps, wanted = 0, tolerance / 2 + known_gap
+    sweeps, target = 0, tolerance / 2 + known_gap
     while True:
         change = max(_sweep(c, values, sweeps % 2 == 0) for values in (below, above))
         sweeps += 1
         still = change <= 4 * _U * max(abs(low), abs(high)) or sweeps >= MAX_SWEEPS
-        if not still and float(np.abs(above[:n] - below[:n]).max()) > wanted:
+        if not still and float(np.abs(above[:n] - below[:n]).max()) > target:
             continue
         lower, upper = certify(c, below[:n, 0], above[:n, 0])
         x = int(np.argmax(upper - lower))
@@ -399,7 +400,7 @@ def _iterate(
             apart = f"a cycle whose bounds are {gap:.2g} apart after {sweeps} sweeps"
             why = f"{describe(x)} lies on {apart}; the tolerance is {tolerance:.2g}"
             raise GapError(never or why)
-        wanted /= 4
+        target /= 4
 
 
 # --- components of a search ---------------------------------------------------------------------
@@ -471,19 +472,19 @@ def solve(
     for tolerance_ in TOLERANCES:
         try:
             gap = tolerance_ * max(abs(low), abs(high))
-            found = solve_equations(equations, (low, high), gap, describe, tolerance)
+            bounds = solve_equations(equations, (low, high), gap, describe, tolerance)
             break
         except GapError:
             if tolerance_ == TOLERANCES[-1]:
                 raise
-    values = np.concatenate([found.lower, found.upper], axis=1)
+    values = np.concatenate([bounds.lower, bounds.upper], axis=1)
     if payoffs.shape[1] == game.players:
-        values = (found.lower + found.upper) / 2
+        values = (bounds.lower + bounds.upper) / 2
     if choice:
         whole = np.concatenate([values, known])
         scratch = scratch_of(int(np.diff(edges.first).max()), payoffs.shape[1])
         _choose(lotteries, edges.first, edges.actors, whole, tolerance, scratch, best, margins)
-    return Solved(values, best, margins, actors, found.gap)
+    return Solved(values, best, margins, actors, bounds.gap)
 
 
 def _linear(first: Ints, edges: Lotteries, known: Floats) -> Floats | None:

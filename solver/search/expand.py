@@ -81,8 +81,8 @@ def room_of(game: Game, states: int = 1) -> Room:
 def some_state(game: Game) -> Ints:
     """A state (1, fields), which need not be one of the game's: nobody expands it."""
     start = game.start()
-    found = np.zeros(game.field_count, np.int64) if start is None else start
-    return np.ascontiguousarray(found).reshape(1, -1)
+    fields = np.zeros(game.field_count, np.int64) if start is None else start
+    return np.ascontiguousarray(fields).reshape(1, -1)
 
 
 def root_keys(game: Game, roots: Ints | None) -> Keys:
@@ -99,8 +99,8 @@ def keys_of_roots(game: Game, roots: Ints) -> Keys:
     wrong = ~fits(game.strides, roots)
     if wrong.any():
         raise StateError(f"{game.say(roots[wrong][0])} has numbers too large to search")
-    found: Keys = pack_all(game.strides, np.ascontiguousarray(roots))
-    return found
+    keys: Keys = pack_all(game.strides, np.ascontiguousarray(roots))
+    return keys
 
 
 @contextmanager
@@ -130,8 +130,8 @@ def refuse_beyond(game: Game, states: Ints | Keys, values: Floats) -> None:
     if not (game.is_checked and game.pays):
         return
     low, high = game.payoff_span
-    least, most = values[:, : game.players], values[:, -game.players :]
-    wrong = ~((least <= high) & (most >= low)).all(axis=1)
+    lower, upper = values[:, : game.players], values[:, -game.players :]
+    wrong = ~((lower <= high) & (upper >= low)).all(axis=1)
     if wrong.any():
         at = states[wrong][:1]
         state = unpack_all(game.strides, at) if at.ndim == 1 else at
@@ -141,7 +141,7 @@ def refuse_beyond(game: Game, states: Ints | Keys, values: Floats) -> None:
 
 
 @inlined
-def lent(room):
+def borrowed_room(room):
     """The room, its arrays borrowed from the argument that it is."""
     edges = Edges(
         borrowed(room.edges.children), borrowed(room.edges.weights), borrowed(room.edges.actions),
@@ -162,7 +162,7 @@ def expand_one(transition, board, state, edges, room):
     is over, in row 0 of the rewards.
     """
     if room.checked:
-        return _held(transition, board, state, edges, room)
+        return _expand_checked(transition, board, state, edges, room)
     n = transition(board, state, edges)
     if n > edges.weights.size:
         for i in range(state.size):
@@ -172,18 +172,18 @@ def expand_one(transition, board, state, edges, room):
 
 
 @njit(_i(TRANSITION, NUMBERS_TYPE, _i1, EDGES_TYPE, ROOM_TYPE))
-def _held(transition, board, state, edges, room):
-    """`expand_one` of a state that is held to the rules."""
+def _expand_checked(transition, board, state, edges, room):
+    """`expand_one` with the rules checked."""
     rewards, about = borrowed(edges.rewards), borrowed(edges.about)
     at, span, kinds = borrowed(room.at), borrowed(room.span), borrowed(room.kinds)
-    given, players = borrowed(state), rewards.shape[1]
-    for i in range(given.size):
-        at[i] = given[i]
+    fields, players = borrowed(state), rewards.shape[1]
+    for i in range(fields.size):
+        at[i] = fields[i]
     about[0] = -1
     n = transition(board, state, edges)
     right = True
-    for i in range(given.size):
-        right &= at[i] == given[i]
+    for i in range(fields.size):
+        right &= at[i] == fields[i]
     if about[0] == TERMINAL:
         for p in range(players):
             right &= span[0] <= rewards[0, p] <= span[1]
@@ -263,15 +263,15 @@ def _expand(transition, board, states, room, first, kinds, actors):
     many, or BROKEN, the state then in room.at."""
     children, weights, actions, rewards, about = room.edges
     kept, edge = first.size > 0, 0
-    most = weights.size // max(first.size, 1)
+    max_edges = weights.size // max(first.size, 1)
     for x in range(states.shape[0]):
         if kept:
             first[x] = edge
-        stop = edge + most
-        here = Edges(
+        stop = edge + max_edges
+        part = Edges(
             children[edge:stop], weights[edge:stop], actions[edge:stop], rewards[edge:stop], about
         )
-        count = expand_one(transition, board, states[x], here, room)
+        count = expand_one(transition, board, states[x], part, room)
         if count < 0:
             return count
         kinds[x], actors[x] = about[0], about[1]
@@ -331,42 +331,42 @@ def who_acts(game: Game, states: Ints) -> tuple[Ints, Ints]:
 
 def _expanded(game: Game, states: Ints, room: Room, first: Ints) -> tuple[Ints, Ints]:
     kinds, actors = np.empty(len(states), np.int64), np.empty(len(states), np.int64)
-    found = np.ascontiguousarray(states)
+    contiguous = np.ascontiguousarray(states)
     with expanding(game, room):
-        m = _expand(game.transition, game.numbers, found, room, first, kinds, actors)
+        m = _expand(game.transition, game.numbers, contiguous, room, first, kinds, actors)
     if m < 0:
         raise refused(game, room)
     return kinds, actors
 
 
 @njit(_i(TRANSITION, NUMBERS_TYPE, ROOM_TYPE, GROUP, NUMBERS_TYPE, _b, _i2, _i2, _i2, _u1))
-def _classify(transition, board, room, group, numbers, decides, strides, states, found, lines):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
-    """Write (group, threshold, where on it, x, y) of states (n, fields) to `found` (n, 5); returns
+def _classify(transition, board, room, group, numbers, decides, strides, states, places, lines):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
+    """Write (group, threshold, where on it, x, y) of states (n, fields) to `places` (n, 5); returns
     0, or BROKEN, the state then in room.at."""
-    into = room.edges
-    out, rest = np.empty(4, np.int64), np.empty(states.shape[1], np.int64)
+    edges = room.edges
+    out, line_state = np.empty(4, np.int64), np.empty(states.shape[1], np.int64)
     for k in range(states.shape[0]):
         state, actor = states[k], np.int64(-1)
-        found[k, 0] = found[k, 1] = found[k, 3] = found[k, 4] = -1
+        places[k, 0] = places[k, 1] = places[k, 3] = places[k, 4] = -1
         if not decides:
-            if expand_one(transition, board, state, into, room) < 0:
+            if expand_one(transition, board, state, edges, room) < 0:
                 return BROKEN
-            kind, actor = into.about[0], into.about[1]
+            kind, actor = edges.about[0], edges.about[1]
             if kind == SIMULTANEOUS:
                 actor = np.int64(-1)
             elif kind != DECISION:
                 continue
-        for i in range(rest.size):
-            rest[i] = state[i]
+        for i in range(line_state.size):
+            line_state[i] = state[i]
         out[0] = out[2] = out[3] = -1
-        code = group(numbers, state, actor, out, rest)
+        code = group(numbers, state, actor, out, line_state)
         if code < 0:
             continue
-        found[k, 0] = code
+        places[k, 0] = code
         for i in range(4):
-            found[k, 1 + i] = out[i]
+            places[k, 1 + i] = out[i]
         if out[0] >= 0:
-            lines[k] = pack(strides, rest)
+            lines[k] = pack(strides, line_state)
     return 0
 
 
@@ -388,14 +388,14 @@ def classify(game: Game, states: Ints, groups: Groups | None = None) -> Standing
     """Where canonical states (n, fields) stand among the game's groups."""
     said = groups_of(game) if groups is None else groups
     room = room_of(game)
-    found = np.empty((len(states), 5), np.int64)
+    places = np.empty((len(states), 5), np.int64)
     lines = np.zeros(len(states), np.uint64)
     with expanding(game, room):
         wrong = _classify(
             game.transition, game.numbers, room, said.group, said.numbers, said.decides,
             game.strides, np.ascontiguousarray(states, np.int64),
-            found, lines,
+            places, lines,
         )  # fmt: skip
     if wrong:
         raise refused(game, room)
-    return Standing(found[:, 0], found[:, 1], found[:, 2], lines, found[:, 3], found[:, 4])
+    return Standing(places[:, 0], places[:, 1], places[:, 2], lines, places[:, 3], places[:, 4])

@@ -63,16 +63,16 @@ def _expand_level(transition, board, room, strides, span, slots, keys, kinds):
     Stops early where there may not be room for one more state's children. Where edges break the
     rules the first is BROKEN, the state in room.at.
     """
-    into = room.edges
-    below, rewards, about = into.children, into.rewards, into.about
-    most, mask = below.shape[0], slots.size - 1
+    edges = room.edges
+    below, rewards, about = edges.children, edges.rewards, edges.about
+    max_edges, mask = below.shape[0], slots.size - 1
     state = np.empty(strides.shape[1], np.int64)
     i, stop, count = span
     first = stop - kinds.size
-    while i < stop and count + most <= keys.shape[0]:
+    while i < stop and count + max_edges <= keys.shape[0]:
         if kinds[i - first] == INNER:
             hashing.unpack(strides, keys[i, 0], state)
-            n = expansion.expand_one(transition, board, state, into, room)
+            n = expansion.expand_one(transition, board, state, edges, room)
             if n < 0:
                 return expansion.BROKEN, count
             if about[0] == TERMINAL:
@@ -99,14 +99,14 @@ class Explorer:
         self, game: Game, roots: Ints, known: KnownStates | None = None, max_states: int = 1 << 30
     ) -> None:
         self.game, self.known, self.max_states = game, known, max_states
-        self._met, self._room = hashing.Numbering(), expansion.room_of(game)
-        self._met.enter(expansion.keys_of_roots(game, roots))
-        self.first, self._kinds = [0, self._met.count], list[NDArray[np.uint8]]()
+        self._numbering, self._room = hashing.Numbering(), expansion.room_of(game)
+        self._numbering.enter(expansion.keys_of_roots(game, roots))
+        self.first, self._kinds = [0, self._numbering.count], list[NDArray[np.uint8]]()
 
     @property
     def keys(self) -> Keys:
         """uint64 (n,): the states met so far, by level; a copy."""
-        return self._met.keys[: self.first[-1]]
+        return self._numbering.keys[: self.first[-1]]
 
     @property
     def kinds(self) -> NDArray[np.uint8]:
@@ -116,31 +116,31 @@ class Explorer:
     def deeper(self) -> bool:
         """Expand the last level; False where nothing new lies below it. Raises SearchLimitError
         beyond `max_states`, GameError for a state whose edges break the rules."""
-        game, met, (start, stop) = self.game, self._met, self.first[-2:]
+        game, numbering, (start, stop) = self.game, self._numbering, self.first[-2:]
         kinds = np.zeros(stop - start, np.uint8)
         for at in range(start, stop, PIECE):
             if self.known is not None:
-                keys = np.ascontiguousarray(met.rows[at : min(stop, at + PIECE), 0])
+                keys = np.ascontiguousarray(numbering.rows[at : min(stop, at + PIECE), 0])
                 kinds[at - start :][: len(keys)][self.known(unpack_all(game.strides, keys))] = KNOWN
         while start < stop:
-            met.reserve(met.count + game.max_edges)
+            numbering.reserve(numbering.count + game.max_edges)
             with expansion.expanding(game, self._room):
-                start, met.count = _expand_level(
+                start, numbering.count = _expand_level(
                     game.transition, game.numbers, self._room, game.strides,
-                    (start, stop, met.count), met.slots, met.rows, kinds,
+                    (start, stop, numbering.count), numbering.slots, numbering.rows, kinds,
                 )  # fmt: skip
             if start < 0:
                 raise expansion.refused(game, self._room)
-            if met.count > self.max_states:
+            if numbering.count > self.max_states:
                 raise SearchLimitError(
-                    f"the search has found {many(met.count, 'state')} in "
+                    f"the search has found {many(numbering.count, 'state')} in "
                     f"{many(len(self.first) - 1, 'level')} "
                     f"and is not finished; the limit is {self.max_states:,}"
                 )
         self._kinds.append(kinds)
-        if met.count > stop:
-            self.first.append(met.count)
-        return met.count > stop
+        if numbering.count > stop:
+            self.first.append(numbering.count)
+        return numbering.count > stop
 
 
 def explore(
@@ -199,38 +199,38 @@ def estimate(game: Game, roots: Ints) -> Estimate:
         below = max(formula(root) for root in roots)
         return Estimate(max(len(keys), round(below)), "formula", False, keys)
     sizes = np.diff(explorer.first).tolist()
-    about = min(_bell(sizes, BEND, LONGEST), np.prod(np.ptp(game.fields.bounds, axis=0) + 1.0))
-    is_far = FAR * about > explorer.first[-1]
-    states = _more_than(sizes, int(np.quantile(steps, 0.1))) if is_far else round(about)
+    guess = min(_bell(sizes, BEND, LONGEST), np.prod(np.ptp(game.fields.bounds, axis=0) + 1.0))
+    is_far = FAR * guess > explorer.first[-1]
+    states = _more_than(sizes, int(np.quantile(steps, 0.1))) if is_far else round(guess)
     return Estimate(max(len(keys), limit, states), "estimated", is_far, keys)
 
 
 @dataclass(frozen=True)
 class FarTooMany:
-    """Tells a search from a root (fields,) that can meet `most` states if there are far more."""
+    """Tells a search from a root (fields,) whether there are far more than `max_states` states."""
 
     game: Game
     root: Ints
-    most: int
+    max_states: int
     known: KnownStates  # which it does not expand
 
     def __call__(self, sizes: Sequence[int]) -> int:
         """How many states it meets at the least, having met so many of each level, if that is more
-        than `MARGIN` times `most`; else, or where it can not be told, 0."""
-        if sum(sizes) < TELLING or _more_than(sizes, LONGEST) <= MARGIN * self.most:
+        than `MARGIN` times `max_states`; else, or where it can not be told, 0."""
+        if sum(sizes) < TELLING or _more_than(sizes, LONGEST) <= MARGIN * self.max_states:
             return 0
         below = _more_than(sizes, self._levels)
-        return below if below > MARGIN * self.most else 0
+        return below if below > MARGIN * self.max_states else 0
 
     @cached_property
     def _levels(self) -> int:  # once: the plays are the same at every level
         return int(np.quantile(plays(self.game, self.root[None], self.known)[1], 0.1))
 
 
-def far_more_than(game: Game, root: Ints, most: int) -> int:
+def far_more_than(game: Game, root: Ints, max_states: int) -> int:
     """How many states lie below a root (fields,) at the least, where a few of them tell that there
-    are far more than `most`; else 0."""
-    tell = FarTooMany(game, root, most, lambda states: np.zeros(len(states), bool))
+    are far more than `max_states`; else 0."""
+    tell = FarTooMany(game, root, max_states, lambda states: np.zeros(len(states), bool))
     explorer = Explorer(game, root[None])
     while explorer.first[-1] <= LOOKED_AT and explorer.deeper():
         below = tell(np.diff(explorer.first).tolist())
@@ -254,8 +254,8 @@ def _bell(sizes: Sequence[int], share: float, further: int) -> float:
     bend = share * max((rises[-1 - RISES] - rises[-1]) / RISES, LEAST_BEND)
     after = np.arange(1, max(further, 0) + 1)
     with np.errstate(over="ignore"):
-        found = pairs[-1] * np.exp(rises[-1] * after - bend * after * (after + 1) / 2)
-    return float(sum(sizes) + found.sum())
+        sizes_after = pairs[-1] * np.exp(rises[-1] * after - bend * after * (after + 1) / 2)
+    return float(sum(sizes) + sizes_after.sum())
 
 
 def plays(game: Game, roots: Ints, known: KnownStates | None = None) -> tuple[Keys, Ints]:
@@ -264,10 +264,10 @@ def plays(game: Game, roots: Ints, known: KnownStates | None = None) -> tuple[Ke
     a state that is `known`."""
     rng = np.random.default_rng(1)
     count = min(PLAYS, max(16, PLAY_EDGES // game.max_edges))
-    states, met = roots[rng.integers(0, len(roots), count)], []
+    states, visited = roots[rng.integers(0, len(roots), count)], []
     alive, steps = np.arange(count), np.full(count, LONGEST)
     for step in range(LONGEST):
-        met.append(pack_all(game.strides, np.ascontiguousarray(states)))
+        visited.append(pack_all(game.strides, np.ascontiguousarray(states)))
         edges = expansion.expand(game, states)
         taken = edges.first[:-1] + np.floor(rng.random(len(states)) * np.diff(edges.first))
         children = edges.children[taken.astype(np.int64)]
@@ -278,7 +278,7 @@ def plays(game: Game, roots: Ints, known: KnownStates | None = None) -> tuple[Ke
         states, alive = children[~ended], alive[~ended]
         if not len(states):
             break
-    return np.unique(np.concatenate(met)), steps
+    return np.unique(np.concatenate(visited)), steps
 
 
 # --- a level that no edge raises -----------------------------------------------------------------
@@ -293,16 +293,16 @@ def find_level(game: Game, roots: Ints, *, seed: int = 0) -> Level | None:
     function, values, calm = np.zeros(columns, np.int64), np.zeros(1, np.int64), 0
     for turn in range(ROUNDS):
         before, reach, known = function, np.ptp(values), len(states)
-        found = [(states, changes), *descents(game, states, function, STEPS << min(turn, 2), rng)]
-        states, changes = (_distinct(np.concatenate(part)) for part in zip(*found, strict=True))
-        own = changes[:, :columns]
-        for rows in (np.concatenate(np.hsplit(changes, 2)), own):
-            function = _ranked(game, rows, len(own))
+        samples = [(states, changes), *descents(game, states, function, STEPS << min(turn, 2), rng)]
+        states, changes = (_distinct(np.concatenate(part)) for part in zip(*samples, strict=True))
+        field_changes = changes[:, :columns]
+        for rows in (np.concatenate(np.hsplit(changes, 2)), field_changes):
+            function = _ranked(game, rows, len(field_changes))
             values = features(game, states) @ function
-            if np.ptp(values) and np.mean(own @ function < 0) > 0.5:
+            if np.ptp(values) and np.mean(field_changes @ function < 0) > 0.5:
                 break
         calm = (calm + 1) * bool((function == before).all() and 0 < 8 * np.ptp(values) <= 9 * reach)
-        hopeless = not function.any() and np.linalg.matrix_rank(own) == columns
+        hopeless = not function.any() and np.linalg.matrix_rank(field_changes) == columns
         if calm == CALM or hopeless or len(states) == known:
             break
     if not np.ptp(values):
@@ -313,10 +313,10 @@ def find_level(game: Game, roots: Ints, *, seed: int = 0) -> Level | None:
 
 def features(game: Game, states: Ints) -> Ints:
     """int64 (n, columns) of states (n, columns): their numbers, and of a set how many it has."""
-    found, sets = np.array(states, np.int64), [f.is_set for f in game.fields for _ in f.columns]
+    numbers, sets = np.array(states, np.int64), [f.is_set for f in game.fields for _ in f.columns]
     bits = range(int(game.fields.most.max()).bit_length())
-    found[:, sets] = sum(found[:, sets] >> bit & 1 for bit in bits)
-    return found
+    numbers[:, sets] = sum(numbers[:, sets] >> bit & 1 for bit in bits)
+    return numbers
 
 
 def descents(
@@ -325,7 +325,7 @@ def descents(
     """Some steps of descents: of each, the states (m, columns) that are not over, and what their
     edges change of features (k, 2 columns), and would where they fall to 0 from the most."""
     n, columns = min(DESCENTS, 1 + EDGES // game.max_edges), game.field_count
-    most = np.minimum(features(game, game.fields.bounds[1:]), 1 << 56)
+    greatest = np.minimum(features(game, game.fields.bounds[1:]), 1 << 56)
     push = rng.standard_normal((n, columns)) * (rng.random((n, columns)) < rng.random((n, 1)) ** 2)
     push[::2] += 4.0 * function / max(1, np.abs(function).max())
     at = rng.choice(starts, n)
@@ -333,9 +333,9 @@ def descents(
         edges = expansion.expand(game, at)
         owner = np.repeat(np.arange(n), np.diff(edges.first))
         inner = fits(game.strides, edges.children) & ~edges.terminal[owner]
-        own, below = features(game, at)[owner], features(game, edges.children)
-        change = (below - own)[inner]
-        worst = np.where((below[inner] == 0) & (change < 0), -most, change)
+        before, below = features(game, at)[owner], features(game, edges.children)
+        change = (below - before)[inner]
+        worst = np.where((below[inner] == 0) & (change < 0), -greatest, change)
         yield at[~edges.terminal], _distinct(np.hstack([change, worst]))
         liked = (below * push[owner]).sum(axis=1) + 1e-9 * rng.random(len(owner))
         taken = np.lexsort((liked, owner))[edges.first[1:] - 1]
@@ -351,14 +351,15 @@ def _distinct(rows: Ints) -> Ints:
 def _ranked(game: Game, rows: Ints, counted: int) -> Ints:
     """The function (columns,) that no row (k, columns) raises, of simple ones that each lower the
     most of the first rows, of those that the ones before leave as they are; 0 where none does."""
-    own, ends = np.eye(game.field_count, dtype=np.int64), np.cumsum([f.length for f in game.fields])
-    units = [*own, *(part.sum(axis=0) for part in np.split(own, ends[:-1]))]
+    identity = np.eye(game.field_count, dtype=np.int64)
+    ends = np.cumsum([f.length for f in game.fields])
+    units = [*identity, *(part.sum(axis=0) for part in np.split(identity, ends[:-1]))]
     signs = ((1, 0), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1), (2, 1), (1, 2))
     simple = np.array([a * x + b * y for x, y in combinations(units, 2) for a, b in signs])
-    if len(own) <= 3:
-        simple = np.array(list(product(range(4, -5, -1), repeat=len(own))))
+    if len(identity) <= 3:
+        simple = np.array(list(product(range(4, -5, -1), repeat=len(identity))))
     simple = simple[np.argsort(np.abs(simple).sum(axis=1), kind="stable")]
-    function, left = np.zeros(len(own), np.int64), np.arange(len(rows))
+    function, left = np.zeros(len(identity), np.int64), np.arange(len(rows))
     while True:
         kept = simple[(rows[left[:1024]] @ simple.T <= 0).all(axis=0)]
         kept = kept[(rows[left] @ kept.T <= 0).all(axis=0)]

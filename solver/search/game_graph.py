@@ -68,11 +68,11 @@ from luckbase.solver.search.bellman import (
 from luckbase.solver.search.expand import (
     ROOM_TYPE,
     Room,
+    borrowed_room,
     expand,
     expand_one,
     expanding,
     keys_of_roots,
-    lent,
     refuse_beyond,
     refused,
     room_of,
@@ -107,10 +107,10 @@ NODE, POSITION, SIZE, LOW, ACTOR, LOOP, START = 0, 1, 2, 3, 4, 5, 6
 low-link, who acts, whether the state leads to itself, the frames in use once it is done."""
 
 
-MET, EXPANDED, OPEN = (np.uint64((0xFFF8 << 48) + i) for i in range(3))
+REACHED, EXPANDED, OPEN = (np.uint64((0xFFF8 << 48) + i) for i in range(3))
 """In the place of the first payoff of a state that is not solved, a NaN that says what became of
-it: met alone; of one expanded and not visited, plus twice its frame; of one on the path, plus twice
-its place in the order of visits."""
+it: only reached; expanded and not visited, plus twice its frame; on the path, plus twice its place
+in the order of visits."""
 
 
 class Task(NamedTuple):
@@ -129,7 +129,7 @@ class Store(NamedTuple):
     """What is known of every state met, by its number.
 
     slots: the hash table (`solver.search.keys`). keys, rows: one memory as uint64 and as float64
-    (room, 1 + columns): the key, then the payoffs, until the state is solved MET and so on. best:
+    (room, 1 + columns): the key, then the payoffs, until it is solved REACHED and so on. best:
     int64 (room,), the best action, or why there is none. margins, actors: float64, int8 (room,):
     `back_up`'s margin, and who acts, from 1; NaN and 0 until the state is solved.
     """
@@ -182,7 +182,7 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
     room.at break the rules; BEYOND: scratch.out, what the last frame's state is worth, is out of
     the range of payoffs.
     """
-    board, room, tolerance = task.board, lent(task.room), task.tolerance
+    board, room, tolerance = task.board, borrowed_room(task.room), task.tolerance
     strides = borrowed(task.strides)
     below, _, _, paid, about = room.edges
     limits = room.span
@@ -194,12 +194,12 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
     stack, frame_of, at = borrowed(path.stack), borrowed(path.frames), borrowed(path.at)
     depth, count, clock, height = at[DEPTH], at[COUNT], at[CLOCK], at[HEIGHT]
     root, edges, top = at[ROOT], at[EDGES], at[TOP]
-    most, mask, columns = below.shape[0], slots.size - 1, rows.shape[1] - 1
+    max_edges, mask, columns = below.shape[0], slots.size - 1, rows.shape[1] - 1
     players, pays = paid.shape[1], rewards.shape[0] > 0
     state = borrowed(task.state)
-    wanted, there = np.empty(most, np.uint64), np.empty(most, np.uint64)
-    place, number = np.empty(most, np.int64), np.empty(most, np.int64)
-    hashed, number_bits = np.empty(most, np.int64), mask >> 1
+    child_keys, row_keys = np.empty(max_edges, np.uint64), np.empty(max_edges, np.uint64)
+    place, number = np.empty(max_edges, np.int64), np.empty(max_edges, np.int64)
+    hashed, number_bits = np.empty(max_edges, np.int64), mask >> 1
     lotteries = Lotteries(children, weights, actions, rewards)
     out = borrowed(task.scratch.out)
     scratch = Scratch(borrowed(task.scratch.q), borrowed(task.scratch.starts), out)
@@ -207,18 +207,18 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
     while True:
         visit, f, base = -1, 0, 0
         if depth < 0:
-            while root < roots.size and keys[roots[root], 1] < MET:
+            while root < roots.size and keys[roots[root], 1] < REACHED:
                 root += 1
             if root == roots.size:
                 break
             visit = roots[root]
         else:
             f = frame_of[depth]
-            base = f * most
+            base = f * max_edges
             position, stop = base + numbers[f, POSITION], base + numbers[f, SIZE]
             while position < stop:
                 y = children[position]
-                if keys[y, 1] >= MET:
+                if keys[y, 1] >= REACHED:
                     when = np.int64(keys[y, 1] - OPEN)
                     if when < 0 or when & 1:  # not on the path
                         visit = y
@@ -229,8 +229,8 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
                 position += 1
             numbers[f, POSITION] = position - base
         if visit >= 0:
-            full = count + most * (most + 1) > keys.shape[0] or top + most >= numbers.shape[0]
-            if full or depth + 1 == frame_of.size:
+            full = count + max_edges * (max_edges + 1) > keys.shape[0]
+            if full or top + max_edges >= numbers.shape[0] or depth + 1 == frame_of.size:
                 code = GROW
                 break
             if budget <= 0:
@@ -239,23 +239,23 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
             f, position, stop, start = -1, 0, 0, top
             if keys[visit, 1] >= EXPANDED:
                 f = np.int64(keys[visit, 1] - EXPANDED) >> 1  # type: ignore[assignment]
-                position, stop = f * most, f * most + numbers[f, SIZE]
+                position, stop = f * max_edges, f * max_edges + numbers[f, SIZE]
             while True:  # expand the state itself and then those children that are new
                 y = visit
                 if f >= 0:
-                    while position < stop and keys[children[position], 1] != MET:
+                    while position < stop and keys[children[position], 1] != REACHED:
                         position += 1
                     if position == stop:
                         break
                     y = children[position]
-                elif keys[y, 1] != MET:
+                elif keys[y, 1] != REACHED:
                     break
                 budget -= 1
                 unpack(strides, keys[y, 0], state)
-                base = top * most
-                into = Edges(below, weights[base : base + most], actions[base : base + most], paid,
+                base, stop_at = top * max_edges, (top + 1) * max_edges
+                out_edges = Edges(below, weights[base:stop_at], actions[base:stop_at], paid,
                              about)  # fmt: skip
-                n = expand_one(transition, board, state, into, room)
+                n = expand_one(transition, board, state, out_edges, room)
                 if n < 0:
                     code = REFUSED
                     break
@@ -267,8 +267,8 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
                     best[y] = OVER
                     continue
                 for k in range(n):
-                    wanted[k] = pack(strides, below[k])
-                    hashed[k] = hash_of(wanted[k])
+                    child_keys[k] = pack(strides, below[k])
+                    hashed[k] = hash_of(child_keys[k])
                     fetch(slots, hashed[k] & mask)
                 # Three short loops, so that many cache misses are under way at once.
                 for k in range(n):
@@ -277,15 +277,15 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
                     number[k] = entry & number_bits if entry >= 0 else -1
                     fetch(keys, max(number[k], 0))
                 for k in range(n):
-                    there[k] = keys[max(number[k], 0), 0]
+                    row_keys[k] = keys[max(number[k], 0), 0]
                 for k in range(n):
                     z = number[k]
-                    if z < 0 or there[k] != wanted[k]:
-                        slot = find_from(slots, keys, wanted[k], hashed[k], place[k])
+                    if z < 0 or row_keys[k] != child_keys[k]:
+                        slot = find_from(slots, keys, child_keys[k], hashed[k], place[k])
                         if slots[slot] < 0:
                             slots[slot] = hashed[k] & ~number_bits | count
-                            keys[count, 0] = wanted[k]
-                            keys[count, 1] = MET
+                            keys[count, 0] = child_keys[k]
+                            keys[count, 1] = REACHED
                             best[count], margins[count], actors[count] = NEW, np.nan, 0
                             count += 1
                         z = slots[slot] & number_bits
@@ -367,10 +367,10 @@ class Graph:
         self.loops = 0
         self._fault: GameError | None = None
         room = 1 << 14
-        met = self._met = Numbering(self.columns, room)
+        numbering = self._numbering = Numbering(self.columns, room)
         self._store = Store(
-            met.slots, met.rows, met.rows.view(np.float64), np.empty(room, np.int64),
-            np.empty(room), np.empty(room, np.int8),
+            numbering.slots, numbering.rows, numbering.rows.view(np.float64),
+            np.empty(room, np.int64), np.empty(room), np.empty(room, np.int8),
         )  # fmt: skip
         self._frames = self._new_frames(max(256, 2 * game.max_edges))
         self._at = np.array([-1, 0, 0, 0, 0, 0, 0])
@@ -441,11 +441,11 @@ class Graph:
 
     def look_up(self, keys: Keys) -> NDArray[np.int32]:
         """The number of each key (m,), int32; -1 for a state that was not met."""
-        return self._met.look_up(keys)
+        return self._numbering.look_up(keys)
 
     def keys_at(self, numbers: NDArray[np.integer[Any]]) -> Keys:
         """The keys (m,) of numbers (m,)."""
-        return self._met.keys_at(numbers)
+        return self._numbering.keys_at(numbers)
 
     def states(self, numbers: NDArray[np.integer[Any]]) -> Ints:
         """The states (m, fields) of numbers (m,)."""
@@ -531,13 +531,13 @@ class Graph:
         edges = expand(self.game, states)
         children = self.look_up(pack_all(self.game.strides, edges.children))
         edges = replace(edges, children=children.astype(np.int64))
-        found = cycles.solve(self.game, members, states, edges, self.values, self.tolerance)
+        solved = cycles.solve(self.game, members, states, edges, self.values, self.tolerance)
         self.loops += 1
-        if found.gap:
-            self.gaps[int(members[0])] = found.gap
-        refuse_beyond(self.game, states, found.values)
-        store.rows[members, 1:], store.best[members] = found.values, found.best
-        store.margins[members], store.actors[members] = found.margins, found.actors
+        if solved.gap:
+            self.gaps[int(members[0])] = solved.gap
+        refuse_beyond(self.game, states, solved.values)
+        store.rows[members, 1:], store.best[members] = solved.values, solved.best
+        store.margins[members], store.actors[members] = solved.margins, solved.actors
         self._at[HEIGHT] = below
         self._at[DEPTH] -= 1
         self._at[TOP] = frame[START] if self._at[DEPTH] >= 0 else 0
@@ -547,17 +547,17 @@ class Graph:
     def _enter(self, keys: Keys) -> NDArray[np.int32]:
         self._make_room(len(keys))
         before = self.count
-        numbers = self._met.enter(keys)
-        self._at[COUNT] = self._met.count
+        numbers = self._numbering.enter(keys)
+        self._at[COUNT] = self._numbering.count
         store, new = self._store, slice(before, self.count)
         store.best[new], store.margins[new], store.actors[new] = NEW, np.nan, 0
-        store.keys[new, 1] = MET
+        store.keys[new, 1] = REACHED
         return numbers
 
     def _grow(self) -> None:
-        most = self.game.max_edges
-        self._make_room(most * (most + 1))
-        while self._at[TOP] + most >= len(self._frames.numbers):
+        max_edges = self.game.max_edges
+        self._make_room(max_edges * (max_edges + 1))
+        while self._at[TOP] + max_edges >= len(self._frames.numbers):
             old: tuple[NDArray[Any], ...] = self._frames
             new: tuple[NDArray[Any], ...] = self._new_frames(2 * len(old[0]))
             for before, after in zip(old, new, strict=True):
@@ -568,14 +568,14 @@ class Graph:
 
     def _make_room(self, more: int) -> None:
         """For so many more states."""
-        met, old = self._met, self._store
-        met.count = self.count
-        met.reserve(met.count + more)
-        room = len(met.rows)
+        numbering, old = self._numbering, self._store
+        numbering.count = self.count
+        numbering.reserve(numbering.count + more)
+        room = len(numbering.rows)
         if room > len(old.best):
             self._store = Store(
-                met.slots, met.rows, met.rows.view(np.float64), grown(old.best, room),
-                grown(old.margins, room), grown(old.actors, room),
+                numbering.slots, numbering.rows, numbering.rows.view(np.float64),
+                grown(old.best, room), grown(old.margins, room), grown(old.actors, room),
             )  # fmt: skip
             self._path = self._path._replace(stack=grown(self._path.stack, room))
 

@@ -64,9 +64,9 @@ def unpack(strides, key, state):
             state[i] = np.int64(key & ((np.uint64(1) << width) - np.uint64(1)))
             key = key >> width
         else:
-            rest = key // np.uint64(-room)
-            state[i] = np.int64(key - rest * np.uint64(-room))
-            key = rest
+            quotient = key // np.uint64(-room)
+            state[i] = np.int64(key - quotient * np.uint64(-room))
+            key = quotient
 
 
 @njit(_i2(_i2, u1))
@@ -107,8 +107,8 @@ def _fits(strides, states, inside):
         inside[i] = True
         for k in range(strides.shape[1]):
             room, number = strides[1, k], states[i, k]
-            mine = number < -room if room < 0 else number >> min(room, 63) == 0
-            inside[i] &= number >= 0 and mine
+            has_room = number < -room if room < 0 else number >> min(room, 63) == 0
+            inside[i] &= number >= 0 and has_room
 
 
 def fits(strides: Ints, states: Ints) -> NDArray[np.bool_]:
@@ -166,7 +166,7 @@ def order_of(keys):
     The Art of Computer Programming 3, 5.2.5.
     """
     n, differ, shift = keys.size, np.uint64(0), np.uint64(0)
-    order, other = np.arange(n).astype(np.int32), np.empty(n, np.int32)
+    order, scratch = np.arange(n).astype(np.int32), np.empty(n, np.int32)
     counts, last = np.empty(1 << DIGIT, np.int64), np.uint64((1 << DIGIT) - 1)
     for i in range(n):
         differ |= keys[i] ^ keys[0]
@@ -181,9 +181,9 @@ def order_of(keys):
             total, counts[k] = total + counts[k], total
         for i in range(n):
             digit = (keys[order[i]] >> shift) & last
-            other[counts[digit]] = order[i]
+            scratch[counts[digit]] = order[i]
             counts[digit] += 1
-        order, other = other, order
+        order, scratch = scratch, order
         shift += np.uint64(DIGIT)
         if shift >= np.uint64(64):
             break
@@ -191,31 +191,31 @@ def order_of(keys):
 
 
 @njit(_i(n1, u2, _i, u1, n1))
-def enter(slots, rows, count, wanted, numbers):
-    """Give every wanted key (m,) its number, new ones the next; returns how many there are then.
+def enter(slots, rows, count, keys, numbers):
+    """Give every key (m,) its number, new ones the next; returns how many there are then.
 
     There must be room for all. `numbers` int32 (m,) is written.
     """
     mask = slots.size - 1
-    for i in range(wanted.size):
-        hashed = hash_of(wanted[i])
-        slot = find_from(slots, rows, wanted[i], hashed, hashed & mask)
+    for i in range(keys.size):
+        hashed = hash_of(keys[i])
+        slot = find_from(slots, rows, keys[i], hashed, hashed & mask)
         if slots[slot] < 0:
             slots[slot] = hashed & ~(mask >> 1) | count
-            rows[count, 0] = wanted[i]
+            rows[count, 0] = keys[i]
             count += 1
         numbers[i] = slots[slot] & (mask >> 1)
     return count
 
 
 @njit(types.void(n1, u2, u1, n1))
-def look_up(slots, rows, wanted, numbers):
-    """Write the number of every wanted key (m,) into `numbers` int32 (m,); -1 if not entered."""
+def look_up(slots, rows, keys, numbers):
+    """Write the number of every key (m,) into `numbers` int32 (m,); -1 if not entered."""
     mask = slots.size - 1
-    for i in range(wanted.size):
-        hashed = hash_of(wanted[i])
-        found = slots[find_from(slots, rows, wanted[i], hashed, hashed & mask)]
-        numbers[i] = found & (mask >> 1) if found >= 0 else -1
+    for i in range(keys.size):
+        hashed = hash_of(keys[i])
+        entry = slots[find_from(slots, rows, keys[i], hashed, hashed & mask)]
+        numbers[i] = entry & (mask >> 1) if entry >= 0 else -1
 
 
 AHEAD = 1 << 22
@@ -270,8 +270,8 @@ class Numbering:
     def enter(self, keys: Keys) -> NDArray[np.int32]:
         """The number of each key (m,), new ones the next."""
         self.reserve(self.count + len(keys))
-        numbers, wanted = np.empty(len(keys), np.int32), np.ascontiguousarray(keys)
-        self.count = int(enter(self.slots, self.rows, self.count, wanted, numbers))
+        numbers, contiguous = np.empty(len(keys), np.int32), np.ascontiguousarray(keys)
+        self.count = int(enter(self.slots, self.rows, self.count, contiguous, numbers))
         return numbers
 
     def look_up(self, keys: Keys) -> NDArray[np.int32]:
@@ -316,15 +316,15 @@ class Words:
 
     def of(self, keys: Keys) -> NDArray[np.uint64]:
         """The words (n,) of keys (n,)."""
-        found: NDArray[np.uint64] = words_of(self.table, np.ascontiguousarray(keys))
-        return found
+        words: NDArray[np.uint64] = words_of(self.table, np.ascontiguousarray(keys))
+        return words
 
 
 def words(fields: Fields, functions: Sequence[Function]) -> Words:
     """Functions of the fields as words. Raises OptionError where they do not fit in 64 bits, or
     name no column."""
-    columns, most = fields.columns, fields.most.tolist()
-    sets = np.concatenate([[one.is_set] * one.length for one in fields]).astype(bool)
+    columns, greatest = fields.columns, fields.most.tolist()
+    sets = np.concatenate([[field.is_set] * field.length for field in fields]).astype(bool)
     table, low, guards = _table(fields, sets), 0, 0
     lanes = []
     for function in reversed(functions):
@@ -332,9 +332,9 @@ def words(fields: Fields, functions: Sequence[Function]) -> Words:
         for name, factor in function.items():
             if name not in columns:
                 raise OptionError(f"level: unknown column '{name}'; expected {', '.join(columns)}")
-            factors[columns.index(name)] = factor if most[columns.index(name)] else 0
-        counts = [each.bit_length() if is_set else each
-                  for each, is_set in zip(most, sets, strict=True)]  # fmt: skip
+            factors[columns.index(name)] = factor if greatest[columns.index(name)] else 0
+        counts = [bound.bit_length() if is_set else bound
+                  for bound, is_set in zip(greatest, sets, strict=True)]  # fmt: skip
         size = max(1, sum(abs(f) * n for f, n in zip(factors, counts, strict=True)).bit_length())
         if low + size + 1 > 64:
             raise OptionError("level: its functions have too many values for one word of 64 bits")
@@ -363,12 +363,12 @@ def _add(
         table[:-1, 1] += factors[::-1].astype(np.uint64) << np.uint64(low)
         table[-1, 1] += np.uint64(-(np.minimum(factors, 0) * counts).sum()) << np.uint64(low)
         return
-    each, end = np.zeros(64, np.int64), int(fields.strides[1].sum())
+    bit_sums, end = np.zeros(64, np.int64), int(fields.strides[1].sum())
     for factor, width, is_set in zip(factors, fields.strides[1], sets, strict=True):
         end -= int(width)
         for bit in range(width):
-            each[end + bit] = factor if is_set else factor << bit
-    table += _sums(each) << np.uint64(low)
+            bit_sums[end + bit] = factor if is_set else factor << bit
+    table += _sums(bit_sums) << np.uint64(low)
 
 
 def _sums(adds: Ints) -> NDArray[np.uint64]:
@@ -389,19 +389,19 @@ def scatter() -> NDArray[np.uint64]:
 def _word_by_number(table, key):
     """The word of a key of mixed radices."""
     last = table.shape[0] - 1
-    found = table[last, 1]
+    word = table[last, 1]
     for i in range(last):
-        rest = key // table[i, 0]
-        number = key - rest * table[i, 0]
-        key = rest
+        quotient = key // table[i, 0]
+        number = key - quotient * table[i, 0]
+        key = quotient
         if table[i, 2]:
             members = np.uint64(0)
             while number:
                 members += np.uint64(1)
                 number &= number - np.uint64(1)
             number = members
-        found += number * table[i, 1]
-    return found
+        word += number * table[i, 1]
+    return word
 
 
 @njit(_u(u2, _u), inline="always")
@@ -411,23 +411,23 @@ def word_of(table, key):
         return _word_by_number(table, key)
     eight = np.uint64(8)
     low = np.uint64(255)
-    found = table[0, key & low]
+    word = table[0, key & low]
     for byte in range(1, 8):
         key >>= eight
-        found += table[byte, key & low]
-    return found
+        word += table[byte, key & low]
+    return word
 
 
 @njit(u1(u2, u1))
 def words_of(table, keys):
     """The words (n,) of keys (n,)."""
-    found = np.empty(keys.size, np.uint64)
+    words = np.empty(keys.size, np.uint64)
     for i in range(keys.size):
-        found[i] = word_of(table, keys[i])
-    return found
+        words[i] = word_of(table, keys[i])
+    return words
 
 
 @njit(_b(_u, _u, _u), inline="always")
-def rises(one, other, guards):
-    """Whether any function is greater at the other than at the one."""
-    return ((one | guards) - other) & guards != guards
+def rises(parent, child, guards):
+    """Whether any function is greater in the child's word than in the parent's."""
+    return ((parent | guards) - child) & guards != guards

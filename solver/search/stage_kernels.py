@@ -14,30 +14,30 @@ from luckbase.solver.compiled import borrowed, fetch, njit, tuple_type, types
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.rules import NUMBERS_TYPE, SIMULTANEOUS, TERMINAL, TRANSITION
 from luckbase.solver.search.bellman import JOINTLY
-from luckbase.solver.search.expand import ROOM_TYPE, expand_one, inlined, lent
+from luckbase.solver.search.expand import ROOM_TYPE, borrowed_room, expand_one, inlined
 from luckbase.solver.search.keys import find_from, hash_of, may_be, pack, rises, unpack, word_of
 
 FINISHED, GROW, PAUSE, REFUSED, RISES = range(5)
 """Why a pass stops."""
-NEXT, COUNT, STATES, EDGES, PATTERNS, PATTERN_EDGES, WRONG, MINE, UNTIL = range(9)
-"""Where expanding keeps its place: the number of the next state to expand, states met, states
-expanded, edges, patterns and their edges; the state whose edge rises; how many
-of those met are of the stage; the number before which states may be expanded."""
+NEXT, COUNT, STATES, EDGES, PATTERNS, PATTERN_EDGES, WRONG, OWN, UNTIL = range(9)
+"""Where expanding keeps its place: the number of the next state to expand, states reached,
+states expanded, edges, patterns and their edges; the state whose edge rises; how many
+of those reached are of the stage; the number before which states may be expanded."""
 BATCH = 16
 """States that are expanded before their children are looked up, all of them together."""
 LEAF = -3
 """Instead of who acts: nobody, the game is over."""
-GIVEN = -1
+BOUNDARY = -1
 """Instead of a pattern: the state's payoffs are known."""
 AHEAD = 8
-"""States before a state is looked at, its rows are fetched: memory takes as long as these do."""
+"""So many states before it is processed, a state's rows are fetched: memory takes that long."""
 _i, _u, _i1, _f1 = types.int64, types.uint64, types.int64[::1], types.float64[::1]
 _n1, _u1 = types.int32[::1], types.uint64[::1]
 _u2, _f2, _i2 = types.uint64[:, ::1], types.float64[:, ::1], types.int64[:, ::1]
 
 
 class Place(NamedTuple):
-    """Which states are looked for: those of one level, and of a box of it.
+    """Which states are searched: those of one level, and of a box of it.
 
     table: of the words of the level and of `apart`; the first from bit `shift` on, to be divided by
     width. strict: whether every edge lowers the level, 0 or 1. inside, guards: of the words that
@@ -57,7 +57,7 @@ class Place(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """The states met, by number: slots, keys as `solver.search.keys`; outside: uint8 (room,),
+    """The states reached, by number: slots, keys as `solver.search.keys`; outside: uint8 (room,),
     whether each is of another stage."""
 
     slots: NDArray[np.int32]
@@ -66,7 +66,7 @@ class Nodes(NamedTuple):
 
 
 class Records(NamedTuple):
-    """The states expanded, in the order in which they were met: patterns: int32 (states,);
+    """The states expanded, in the order in which they were reached: patterns: int32 (states,);
     children: int32 (edges,), the numbers of their children."""
 
     patterns: NDArray[np.int32]
@@ -123,17 +123,17 @@ def _is_of(place, above, key):
 
 
 @inlined
-def _mix(found, number):
-    return (found ^ number) * np.uint64(0x9E3779B97F4A7C15)
+def _mix(hashed, number):
+    return (hashed ^ number) * np.uint64(0x9E3779B97F4A7C15)
 
 
 @inlined
-def _same(patterns, p, actor, edges, given):
+def _same(patterns, p, actor, edges, pattern_bits):
     """Whether pattern p is that of the edges: (how many, weights, actions, rewards), all as bits,
-    as are the patterns' weights, rewards and payoffs, `given`: 0.0 and -0.0 are not the same. All
-    are looked at, without a branch: that is faster."""
+    as are the patterns' weights, rewards and payoffs, `pattern_bits`: 0.0 and -0.0 differ. All are
+    compared, without a branch: that is faster."""
     n, weights, actions, rewards = edges
-    shared, paid, final = given
+    shared, paid, final = pattern_bits
     first = patterns.first[p]
     if patterns.first[p + 1] - first != n or patterns.actors[p] != actor:
         return False
@@ -163,21 +163,21 @@ def _same(patterns, p, actor, edges, given):
 def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game_graph.search`
     transition, board, room, strides, place, nodes, records, patterns, known, at, budget, limit
 ):
-    """Expand the states met that are of the stage, and enter their children, until none is left
+    """Expand the states reached that are of the stage, and enter their children, until none is left
     before number at[UNTIL] or there is something to do first:
 
     GROW: something may not have room; PAUSE: `budget` states were expanded, or more than `limit` of
-    the stage met; REFUSED: the edges of the state room.at break the rules; RISES: an edge of the
-    state at[WRONG] leads where the level says that none does. Those whose keys are in `known`,
+    the stage reached; REFUSED: the edges of the state room.at break the rules; RISES: an edge of
+    the state at[WRONG] leads where the level says that none does. Those whose keys are in `known`,
     ascending, are not expanded.
     """
-    room, strides = lent(room), borrowed(strides)
+    room, strides = borrowed_room(room), borrowed(strides)
     place = Place(
         borrowed(place.table), borrowed(place.inside), place.shift, place.width, place.level,
         place.guards, place.low, place.high, place.strict, place.cut,
     )  # fmt: skip
-    into = room.edges
-    below, chances, chosen, paid, about = into
+    out = room.edges
+    below, chances, chosen, paid, about = out
     slots, keys, outside = borrowed(nodes.slots), borrowed(nodes.keys), borrowed(nodes.outside)
     pattern_of, children = borrowed(records.patterns), borrowed(records.children)
     heads, hashes = borrowed(patterns.slots), borrowed(patterns.hashes)
@@ -193,24 +193,24 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
     weight_bits, reward_bits = borrowed(chances.view(np.uint64)), borrowed(paid.view(np.uint64))
     paid_bits = borrowed(paid.reshape(-1)).view(np.uint64)
     upcoming, count, states, edges = at[NEXT], at[COUNT], at[STATES], at[EDGES]
-    kinds, kept, mine, until = at[PATTERNS], at[PATTERN_EDGES], at[MINE], at[UNTIL]
-    most, mask, players = below.shape[0], slots.size - 1, paid.shape[1]
+    kinds, kept, own_count, until = at[PATTERNS], at[PATTERN_EDGES], at[OWN], at[UNTIL]
+    max_edges, mask, players = below.shape[0], slots.size - 1, paid.shape[1]
     pays, kind_mask = shared.rewards.shape[0] > 0, heads.size - 1
     state = np.empty(strides.shape[1], np.int64)
-    wanted, there = np.empty(BATCH * most, np.uint64), np.empty(BATCH * most, np.uint64)
-    spot, number = np.empty(BATCH * most, np.int64), np.empty(BATCH * most, np.int64)
-    hashed, number_bits = np.empty(BATCH * most, np.int64), mask >> 1
+    batch_edges = BATCH * max_edges
+    child_keys, row_keys = np.empty(batch_edges, np.uint64), np.empty(batch_edges, np.uint64)
+    spot, number = np.empty(batch_edges, np.int64), np.empty(batch_edges, np.int64)
+    hashed, number_bits = np.empty(batch_edges, np.int64), mask >> 1
     whose, above = np.empty(BATCH, np.int64), np.empty(BATCH, np.uint64)
     last, recent = np.empty(BATCH, np.int64), np.full(64, -1, np.int64)
-    room_for_batch = BATCH * most
     code = FINISHED
     while code == FINISHED and upcoming < min(count, until):
-        full = count + room_for_batch > keys.shape[0] or edges + room_for_batch > children.size
+        full = count + batch_edges > keys.shape[0] or edges + batch_edges > children.size
         full = full or states + BATCH > pattern_of.size or kinds + BATCH >= shared.actors.size
-        if full or 2 * (kinds + BATCH) >= heads.size or kept + room_for_batch > shared.weights.size:
+        if full or 2 * (kinds + BATCH) >= heads.size or kept + batch_edges > shared.weights.size:
             code = GROW
             break
-        if budget <= 0 or mine > limit:
+        if budget <= 0 or own_count > limit:
             code = PAUSE
             break
         members, m = 0, 0
@@ -223,12 +223,12 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
             if known.size:
                 x = np.searchsorted(known, key)
                 if x < known.size and known[x] == key:
-                    pattern_of[states + members] = GIVEN
+                    pattern_of[states + members] = BOUNDARY
                     last[members] = m
                     members, upcoming = members + 1, upcoming + 1
                     continue
             unpack(strides, key, state)
-            n = expand_one(transition, board, state, into, room)
+            n = expand_one(transition, board, state, out, room)
             if n < 0:
                 code = REFUSED
                 break
@@ -238,8 +238,8 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
             elif about[0] == SIMULTANEOUS:
                 actor = JOINTLY
             for k in range(n):
-                wanted[m + k] = pack(strides, below[k])
-                hashed[m + k] = hash_of(wanted[m + k])
+                child_keys[m + k] = pack(strides, below[k])
+                hashed[m + k] = hash_of(child_keys[m + k])
                 fetch(slots, hashed[m + k] & mask)
             these = n, weight_bits, chosen, reward_bits
             guess = recent[(4 * n + actor) & 63]
@@ -287,22 +287,22 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
             number[k] = entry & number_bits if entry >= 0 else -1
             fetch(keys, max(number[k], 0))
         for k in range(m):
-            there[k] = keys[max(number[k], 0), 0]
+            row_keys[k] = keys[max(number[k], 0), 0]
         k = 0
         for j in range(members):
             while k < last[j]:
                 z = number[k]
-                if z < 0 or there[k] != wanted[k]:
-                    slot = find_from(slots, keys, wanted[k], hashed[k], spot[k])
+                if z < 0 or row_keys[k] != child_keys[k]:
+                    slot = find_from(slots, keys, child_keys[k], hashed[k], spot[k])
                     if slots[slot] < 0:
-                        inside = _is_of(place, above[j], wanted[k])
+                        inside = _is_of(place, above[j], child_keys[k])
                         if inside < 0:
                             code, at[WRONG] = RISES, whose[j]
                             break
                         slots[slot] = hashed[k] & ~number_bits | count
-                        keys[count, 0] = wanted[k]
+                        keys[count, 0] = child_keys[k]
                         outside[count] = 1 - inside
-                        count, mine = count + 1, mine + inside
+                        count, own_count = count + 1, own_count + inside
                     z = slots[slot] & number_bits
                 children[edges + k] = z
                 k += 1
@@ -310,13 +310,13 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
                 break
         states, edges, budget = states + members, edges + m, budget - members
     at[NEXT], at[COUNT], at[STATES], at[EDGES] = upcoming, count, states, edges
-    at[PATTERNS], at[PATTERN_EDGES], at[MINE] = kinds, kept, mine
+    at[PATTERNS], at[PATTERN_EDGES], at[OWN] = kinds, kept, own_count
     return code
 
 
 class Expanded(NamedTuple):
-    """States that were met, as they are dealt out to boxes: keys (met, 1); box: int32 (met,), which
-    each is of, -1 for none. numbers, patterns: int32 (n,), of those that were expanded; first:
+    """States that were reached, divided among boxes: keys (reached, 1); box: int32 (reached,), that
+    of each, -1 for none. numbers, patterns: int32 (n,), of those that were expanded; first:
     int64 (n + 1,), children: int32 (edges,), as of an `Order`."""
 
     keys: NDArray[np.uint64]
@@ -331,18 +331,19 @@ _expanded = tuple_type(Expanded, _u2, _n1, _n1, _n1, _i1, _n1)
 
 
 @njit(_i(_expanded, _i, _i1, _i1, _n1, _u2, _records))
-def divide(before, number, mine, rows, numbers, keys, records):
+def divide(before, number, own, rows, numbers, keys, records):
     """Write the states of a box, by its number, as they are numbered by themselves; returns how
-    many there are, or -1 less the number among those met of a state that leads to a box before it.
+    many there are, or -1 less the number among those reached of a state that leads to a box before
+    it.
 
-    mine: int64, its states among those that were met, ascending; rows: int64, its states among
-    those that were expanded. numbers: int32 (met,), -1 everywhere; keys: (met, 1), written: first
-    its states, then the others that they lead to. records: written, with room.
+    own: int64, its states among those that were reached, ascending; rows: int64, its states among
+    those that were expanded. numbers: int32 (reached,), -1 everywhere; keys: (reached, 1), written:
+    first its states, then the others that they lead to. records: written, with room.
     """
-    count = mine.size
+    count = own.size
     for i in range(count):
-        numbers[mine[i]] = i
-        keys[i, 0] = before.keys[mine[i], 0]
+        numbers[own[i]] = i
+        keys[i, 0] = before.keys[own[i], 0]
     at = 0
     for i in range(rows.size):
         x = rows[i]
@@ -374,7 +375,7 @@ def enter_patterns(slots, hashes):
 @njit(types.void(_i1, _n1, _i1))
 def first_edges(sizes, patterns, first):
     """Write where the edges of each state begin: first int64 (n + 1,), from the sizes of patterns,
-    the last of which, 0, is that of GIVEN."""
+    the last of which, 0, is that of BOUNDARY."""
     k = 0
     for x in range(patterns.size):
         first[x] = k
@@ -406,7 +407,7 @@ def order_states(first, children, order, starts, walk):  # noqa: C901, PLR0915  
     first: int64 (n + 1,), the edges of each. order: int32 (n,), written. starts: int32 (2 n,),
     written: of each such component its place in `order` and its members. Those of the greatest keys
     come first: where what is counted rises, most of the children of a state are done when it is
-    looked at, and it is done at once. Source: Tarjan (1972).
+    visited, and it is done at once. Source: Tarjan (1972).
     """
     low, seen, cursor = borrowed(walk.low), borrowed(walk.seen), borrowed(walk.cursor)
     path, stack = borrowed(walk.path), borrowed(walk.stack)
@@ -480,11 +481,11 @@ ORDER_TYPE = tuple_type(Order, _n1, _i1, _n1, _n1)
 
 
 @njit(types.void(_n1, _i1, _records, _n1, _records))
-def renumber(places, first, met, numbers, found):
-    """Write the patterns and children of states, in the order in which they were met, in that of
-    `places` (n,), the children by their new numbers (met,)."""
-    patterns, children = borrowed(met.patterns), borrowed(met.children)
-    into, below = borrowed(found.patterns), borrowed(found.children)
+def renumber(places, first, records, numbers, renumbered):
+    """Write the patterns and children of states, in the order in which they were reached, in that
+    of `places` (n,), the children by their new numbers (reached,)."""
+    patterns, children = borrowed(records.patterns), borrowed(records.children)
+    new_patterns, new_children = borrowed(renumbered.patterns), borrowed(renumbered.children)
     k, n = 0, places.size
     for x in range(n):
         at = places[x]
@@ -495,9 +496,9 @@ def renumber(places, first, met, numbers, found):
         if x + 2 * AHEAD < n:
             fetch(first, places[x + 2 * AHEAD])
             fetch(patterns, places[x + 2 * AHEAD])
-        into[x] = patterns[at]
+        new_patterns[x] = patterns[at]
         for j in range(first[at], first[at + 1]):
-            below[k] = numbers[children[j]]
+            new_children[k] = numbers[children[j]]
             k += 1
 
 
@@ -521,8 +522,8 @@ def _last_alike(rows, key, alike, start, stop):
 @inlined
 def _child_before(children, start, before, same, k):
     """The child that edge k is a difference to."""
-    other = before + k - start if k < same else k - 1
-    return children[other] if other >= 0 else 0
+    edge = before + k - start if k < same else k - 1
+    return children[edge] if edge >= 0 else 0
 
 
 @njit(_i(_u1, _u, _i1, _n1, _s1, _n1))
@@ -535,7 +536,7 @@ def steps_of(keys, alike, first, children, steps, far):
     states that are alike but for what the boxes are cut by neighbours lead to neighbours, all about
     as far on: in Press Your Luck 15.99 of 16.2 fit, and most repeat those of the row before.
     """
-    rows, much = np.zeros((1 << NEIGHBOURS, 2), np.int64), 0
+    rows, far_count = np.zeros((1 << NEIGHBOURS, 2), np.int64), 0
     for x in range(keys.size):
         start, stop = first[x], first[x + 1]
         before, same = _last_alike(rows, keys[x], alike, start, stop)
@@ -543,9 +544,9 @@ def steps_of(keys, alike, first, children, steps, far):
             step = children[k] - _child_before(children, start, before, same, k)
             steps[k] = step
             if step <= FAR or step > 127:
-                steps[k], far[much] = FAR, step
-                much += 1
-    return much
+                steps[k], far[far_count] = FAR, step
+                far_count += 1
+    return far_count
 
 
 _READ = [types.Array(of, 1, "C", readonly=True) for of in (types.int8, types.int32)]
@@ -555,24 +556,24 @@ _READ = [types.Array(of, 1, "C", readonly=True) for of in (types.int8, types.int
 @njit(types.void(_u1, _u, _i1, *_READ, _n1))
 def from_steps(keys, alike, first, steps, far, children):
     """Write the children of states (edges,) from their `steps_of`."""
-    rows, much = np.zeros((1 << NEIGHBOURS, 2), np.int64), 0
+    rows, far_count = np.zeros((1 << NEIGHBOURS, 2), np.int64), 0
     for x in range(keys.size):
         start, stop = first[x], first[x + 1]
         before, same = _last_alike(rows, keys[x], alike, start, stop)
         for k in range(start, stop):
             step = np.int64(steps[k])
             if step == FAR:
-                step = np.int64(far[much])
-                much += 1
+                step = np.int64(far[far_count])
+                far_count += 1
             children[k] = step + _child_before(children, start, before, same, k)
 
 
 @njit(types.void(_u1, _u1, _u1, _u, _n1))
-def boxes_of(words, low, high, guards, found):
+def boxes_of(words, low, high, guards, boxes):
     """Write the first box that each word (n,) lies in: lane by lane between its low and high."""
     for i in range(words.size):
-        found[i] = -1
+        boxes[i] = -1
         for j in range(low.size):
             if not rises(high[j], words[i], guards) and not rises(words[i], low[j], guards):
-                found[i] = j
+                boxes[i] = j
                 break

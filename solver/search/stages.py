@@ -1,4 +1,4 @@
-"""Stages of a search: the states that a game's level puts together, found first and solved later.
+"""Stages of a search: the states of one level of a game, expanded first and solved later.
 
 A **stage** is closed under every cycle (`Level`). It is found from above: `find_stages`
 takes the keys that higher stages ask for, expands them and all that they lead to inside, and says
@@ -11,9 +11,9 @@ them, or else many that the next state has too) and the rows of its children.
 The steps and their order are those of `solver.search.game_graph`, and components are solved by
 `solver.search.cycles`: a state's payoffs have the same bits, whichever finds them.
 
-**How a stage lies** is looked at before it is found (`Looks`): about how many states, and where it
-can be cut. What is asked of a stage says little of it: of those who have just lost all it asks for
-one value of a score, and below these lie all values. So the stage is gone through in **cells**:
+**A stage is estimated** before it is searched (`StageEstimator`): about how many states, and where
+it can be cut. The keys requested of a stage say little of it: of those who have just lost all they
+have one value of a score, and below these lie all values. So a stage is sampled in **cells**:
 what the columns say that its functions `inside` do not look at (the skeleton), and a range of each
 function's values. Of each cell one state is expanded, the first that was met; its children meet
 others. A value at which a function stood at the roots, or stands where all is 0, is a cell of its
@@ -84,8 +84,8 @@ WHOLE = Box()
 
 
 class Stages:
-    """A game's level, ready to be asked: which stage a key is of. A stage's number is its level's,
-    then, in the lower 32 bits, what keeps it apart from others of that level."""
+    """A game's level by key: which stage a key is of. A stage's number is its level's, then, in
+    the lower 32 bits, what keeps it apart from others of that level."""
 
     def __init__(self, game: Game, level: Level) -> None:
         """Raises OptionError where the level names no column, or has too many values."""
@@ -95,18 +95,18 @@ class Stages:
         if self.shift > 32 or (1 << bits) // level.width >> 31:
             raise OptionError("level: its functions have too many values for a stage's number")
         self.inside, self._scatter = words(game.fields, level.inside), scatter()
-        looked_at = {name for one in level.inside for name, factor in one.items() if factor}
-        self.others = np.array([name not in looked_at for name in game.fields.columns])
+        used = {name for function in level.inside for name, factor in function.items() if factor}
+        self.others = np.array([name not in used for name in game.fields.columns])
         room = game.strides[1]
         ones = np.where(self.others, (1 << np.clip(room, 0, 62)) - 1, 0)
-        shifts = looked_at and (room >= 0).all() and room.max(initial=0) < 63
+        shifts = used and (room >= 0).all() and room.max(initial=0) < 63
         self.alike = int(pack_all(game.strides, ones.reshape(1, -1))[0]) if shifts else 0
 
     def of(self, keys: Keys) -> NDArray[np.uint64]:
         """The numbers (n,) of the stages of keys (n,)."""
-        found = self.words.of(keys)
-        level = (found >> np.uint64(self.shift)) // np.uint64(self.level.width)
-        apart = found & np.uint64((1 << self.shift) - 1)
+        words = self.words.of(keys)
+        level = (words >> np.uint64(self.shift)) // np.uint64(self.level.width)
+        apart = words & np.uint64((1 << self.shift) - 1)
         if self.level.strict:  # any cut will do
             apart = words_of(self._scatter, np.ascontiguousarray(keys)) >> np.uint64(64 - CLASSES)
         stages: NDArray[np.uint64] = level << np.uint64(32) | apart
@@ -119,31 +119,31 @@ class Stages:
         same, guards = levels[0] == levels[1], np.uint64(self.inside.guards)
         gone = ((self.inside.of(above) | guards) - self.inside.of(below)) & guards != guards
         inside = (first != second) | gone | self.level.strict
-        found: NDArray[np.bool_] = (levels[1] > levels[0]) | (same & inside)
-        return found
+        forbidden: NDArray[np.bool_] = (levels[1] > levels[0]) | (same & inside)
+        return forbidden
 
     def place(self, level: int, box: Box) -> Place:
-        """What the kernel is told to look for."""
+        """A level and a box of it, for the kernel."""
         return Place(
             self.words.table, self.inside.table, np.uint64(self.shift),
             np.uint64(self.level.width), np.uint64(level), np.uint64(self.inside.guards),
             np.uint64(box.low), np.uint64(box.high), int(self.level.strict), int(not box.whole),
         )  # fmt: skip
 
-    def split(self, box: Box, keys: Keys, most: int) -> list[Box]:
+    def split(self, box: Box, keys: Keys, max_keys: int) -> list[Box]:
         """Boxes of a box, none of which leads to one before it: such that of some of its keys (n,)
-        at most `most` are in each, as far as the level's functions tell them apart."""
+        at most `max_keys` are in each, as far as the level's functions tell them apart."""
         values = self.inside.values(self.inside.of(keys))
         low, high = np.zeros(values.shape[1], np.int64), self.inside.most
         if not box.whole:
             ends = self.inside.values(np.array([box.low, box.high], np.uint64))
             low, high = ends[0], ends[1]
-        found, todo = [], [(low, high, values, np.zeros(len(low), np.int64))]
+        boxes, todo = [], [(low, high, values, np.zeros(len(low), np.int64))]
         while todo:
             low, high, values, cuts = todo.pop()
-            cut = _cut(values, cuts) if len(values) > most else None
+            cut = _cut(values, cuts) if len(values) > max_keys else None
             if cut is None:
-                found.append(Box(self.inside.word(low), self.inside.word(high)))
+                boxes.append(Box(self.inside.word(low), self.inside.word(high)))
                 continue
             lane, bound = cut
             below = values[:, lane] < bound
@@ -151,20 +151,20 @@ class Stages:
             highest[lane], lowest[lane] = bound - 1, bound
             cuts = cuts + (np.arange(len(cuts)) == lane)
             todo += [(low, highest, values[below], cuts), (lowest, high, values[~below], cuts)]
-        return found if len(found) > 1 else [box]
+        return boxes if len(boxes) > 1 else [box]
 
     def boxes_of(self, keys: Keys, boxes: Sequence[Box]) -> NDArray[np.int32]:
         """Which of the boxes each key (n,) lies in; -1 for none."""
-        found = np.zeros(len(keys), np.int32)
+        places = np.zeros(len(keys), np.int32)
         if len(boxes) == 1 and boxes[0].whole:
-            return found
+            return places
         low, high = box_ends(boxes)
         guards = np.uint64(self.inside.guards)
-        kernels.boxes_of(self.inside.of(keys), low, high, guards, found)
-        return found
+        kernels.boxes_of(self.inside.of(keys), low, high, guards, places)
+        return places
 
     def around(self, keys: Keys) -> Box:
-        """The smallest box that all of some keys (n,), n > 0, lie in."""
+        """The smallest box that holds all keys (n,), n > 0."""
         if not self.level.inside:
             return Box()
         values = self.inside.values(self.inside.of(keys))
@@ -174,15 +174,15 @@ class Stages:
         """(above, below) whether an edge inside a stage may lead from the one box to the other."""
         high, low = box_ends(above)[1], box_ends(below)[0]
         guards = np.uint64(self.inside.guards)
-        found: NDArray[np.bool_] = ((high[:, None] | guards) - low[None]) & guards == guards
-        return found
+        possible: NDArray[np.bool_] = ((high[:, None] | guards) - low[None]) & guards == guards
+        return possible
 
     def meeting(self, box: Box, low: Keys, high: Keys) -> NDArray[np.bool_]:
         """(n,) whether a box has a place in common with those of these ends (n,)."""
         guards = np.uint64(self.inside.guards)
         leads = ((np.uint64(box.high) | guards) - low) & ((high | guards) - np.uint64(box.low))
-        found: NDArray[np.bool_] = leads & guards == guards
-        return found
+        overlap: NDArray[np.bool_] = leads & guards == guards
+        return overlap
 
 
 def box_ends(boxes: Sequence[Box]) -> tuple[Keys, Keys]:
@@ -195,21 +195,21 @@ def _cut(values: Ints, cuts: Ints) -> tuple[int, int] | None:
     """(the function, the least value of the upper side) that cuts values (n, functions) best: of
     those whose smaller side has a quarter the one that was cut least, so that the longest chain of
     boxes is short; else that of the largest; None if all are equal. cuts: how often each was."""
-    found, share = None, 0.0
+    best, share = None, 0.0
     for lane in np.argsort(cuts, kind="stable").tolist():
         column = np.sort(values[:, lane])
         middle = int(column[len(column) // 2])
         for bound in (middle, middle + 1):
             below = int(np.searchsorted(column, bound)) / len(column)
             if min(below, 1 - below) > share:
-                found, share = (lane, bound), min(below, 1 - below)
+                best, share = (lane, bound), min(below, 1 - below)
         if share >= 0.25:
             break
-    return found
+    return best
 
 
-class Given(NamedTuple):
-    """What is known of m states: payoffs float64 (m, players); best, margins, actors (m,), as a
+class KnownPayoffs(NamedTuple):
+    """The known payoffs of m states: payoffs float64 (m, players); best, margins, actors (m,), as a
     `SolvedStage` has them, or (0,) where no more is known."""
 
     payoffs: Floats
@@ -218,19 +218,19 @@ class Given(NamedTuple):
     actors: NDArray[np.int8]
 
 
-class Ends(Protocol):
-    """What knows of states whether a search ends there: another table."""
+class EndTable(Protocol):
+    """Another table, at whose states a search ends."""
 
     def holds(self, keys: Keys) -> NDArray[np.bool_]:
-        """(n,) whether each of some keys (n,) is of a state that it knows."""
+        """(n,) whether the table has the state of each key (n,)."""
 
-    def given(self, keys: Keys) -> Given:
-        """What it knows of these."""
+    def known_payoffs(self, keys: Keys) -> KnownPayoffs:
+        """The payoffs of states that it has, by key (n,)."""
 
 
-def only_payoffs(payoffs: Floats) -> Given:
-    """Of states of which no more is known than their payoffs."""
-    return Given(payoffs, np.empty(0, np.int64), np.empty(0), np.empty(0, np.int8))
+def only_payoffs(payoffs: Floats) -> KnownPayoffs:
+    """Known payoffs (m, players) without best actions."""
+    return KnownPayoffs(payoffs, np.empty(0, np.int64), np.empty(0), np.empty(0, np.int8))
 
 
 @dataclass(frozen=True)
@@ -238,30 +238,30 @@ class Stage:
     """A box of a level, as far as it was asked for: n of its states, numbered by ascending key, and
     others that they lead to, numbered on from n by stage and key.
 
-    keys: uint64 (n,), its own. states: as the sweep wants them. patterns: what they share. loops:
-    int64 (k, 2), the place in the order and the members of each component that is a cycle. wanted:
-    the keys that it asks others for, ascending within each stage, (stage, keys, numbers). edges:
-    expanded. given: what is known of those of its states that were. box: where they lie. alike: the
-    bits of keys that the level's functions `inside` do not look at, 0 if there are none or no bits.
+    keys: uint64 (n,), its own. states: in the sweep's order. patterns: what they share. loops:
+    int64 (k, 2), the place in the order and the members of each component that is a cycle.
+    requests: the keys that it needs of other stages, ascending within each, (stage, keys, numbers).
+    edges: expanded. boundary: of its states whose payoffs were known. box: where they lie. alike:
+    the bits of keys that the level's functions `inside` do not read, 0 if there are none.
     """
 
     keys: Keys
     states: Order
     patterns: Patterns
     loops: Ints
-    wanted: list[tuple[int, Keys, NDArray[np.int32]]]
+    requests: list[tuple[int, Keys, NDArray[np.int32]]]
     edges: int
-    given: Given
+    boundary: KnownPayoffs
     box: Box
     alike: int
 
     @property
     def outside(self) -> int:
         """How many keys of other stages it asks for."""
-        return sum(len(keys) for _, keys, _ in self.wanted)
+        return sum(len(keys) for _, keys, _ in self.requests)
 
 
-Known = tuple[Keys, Floats]
+KeyedPayoffs = tuple[Keys, Floats]
 
 
 def first_edges(of_patterns: Ints, pattern_of: NDArray[np.int32]) -> Ints:
@@ -272,12 +272,12 @@ def first_edges(of_patterns: Ints, pattern_of: NDArray[np.int32]) -> Ints:
     return first
 
 
-Knows = Callable[[Keys], NDArray[np.bool_]]
-"""Of keys (n,): which of them are known."""
+IsKnown = Callable[[Keys], NDArray[np.bool_]]
+"""(n,) whether each key (n,) is of a known state."""
 RANGES = 6
-"""Ranges that the values asked for are put into."""
+"""Ranges into which the requested values are put."""
 MAX_CELLS = 1 << 13
-"""Cells of a stage that are looked at, about."""
+"""Cells of a stage that are sampled, about."""
 MAX_ROOTS = 3
 """Where the roots have more values of a function, none of these is a cell of its own."""
 MAX_ROOM = float(1 << 40)
@@ -286,7 +286,7 @@ _MIXERS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 
 
 @dataclass(frozen=True)
-class Spread:
+class StageCells:
     """The cells of a stage. low, high: int64 (cells, functions), the values of each, from the low
     to before the high one. states: float64 (cells,), how many each has, about."""
 
@@ -296,91 +296,91 @@ class Spread:
 
     @property
     def total(self) -> int:
-        """About how many states there are."""
+        """The estimated number of states."""
         return round(_sum(self.states))
 
 
-def among(known: Keys) -> Knows:
-    """What tells which of some keys are among these, which ascend."""
+def among(known: Keys) -> IsKnown:
+    """The test whether a key is one of these, which ascend."""
 
-    def found(keys: Keys) -> NDArray[np.bool_]:
+    def is_member(keys: Keys) -> NDArray[np.bool_]:
         if not len(known):
             return np.zeros(len(keys), bool)
         place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
         same: NDArray[np.bool_] = known[place] == keys
         return same
 
-    return found
+    return is_member
 
 
-NOTHING = among(NO_KEYS)
-"""Nothing is known."""
+NONE_KNOWN = among(NO_KEYS)
+"""No state is known."""
 
 
-class Looks:
-    """Looks at stages of one search. roots: the keys that it began with. known: which states it
-    does not expand."""
+class StageEstimator:
+    """Estimates the sizes of one search's stages. roots: its keys. known: which states it does not
+    expand."""
 
-    def __init__(self, stages: Stages, roots: Keys, known: Knows = NOTHING) -> None:
+    def __init__(self, stages: Stages, roots: Keys, known: IsKnown = NONE_KNOWN) -> None:
         self.stages, self._known = stages, known
         nothing = self._values(np.zeros(1, np.uint64))
         at_roots = [np.unique(column, return_index=True) for column in self._values(roots).T]
         self._single = [
-            np.union1d(zero, some if len(some) <= MAX_ROOTS else zero)
-            for zero, (some, _) in zip(nothing.T, at_roots, strict=True)
+            np.union1d(zero, at_root if len(at_root) <= MAX_ROOTS else zero)
+            for zero, (at_root, _) in zip(nothing.T, at_roots, strict=True)
         ]
         few = [at[: MAX_ROOTS + 1] for _, at in at_roots]
         self.roots = roots[np.unique(np.concatenate([np.empty(0, np.int64), *few]))]
-        """Few of the roots, which tell as much."""
+        """A few of the roots that give the same estimates."""
 
     def _values(self, keys: Keys) -> Ints:
         """The values (n, functions) of keys (n,)."""
         return self.stages.inside.values(self.stages.inside.of(keys))
 
     def widths(self, keys: Keys) -> Ints:
-        """How wide the ranges (functions,) are where such keys (n,), n > 0, are asked for."""
-        wide: Ints = np.maximum(1, -(-np.ptp(self._values(keys), axis=0) // RANGES))
-        return wide
+        """The widths of the ranges (functions,) for a sample of requested keys (n,), n > 0."""
+        widths: Ints = np.maximum(1, -(-np.ptp(self._values(keys), axis=0) // RANGES))
+        return widths
 
-    def at(self, stage: int, sample: Keys, each: int, widths: Ints) -> Spread:
-        """How a stage lies. sample: keys (n,), n > 0, of it that are asked for, each of which
-        stands for so many; widths: of the ranges."""
+    def estimate(self, stage: int, sample: Keys, weight: int, widths: Ints) -> StageCells:
+        """The cells of a stage. sample: requested keys of it (n,), n > 0, each of which stands for
+        `weight` states; widths: of the ranges."""
         cells, first = np.unique(self._cells(sample, widths), return_index=True)
         front, count = sample[first], len(cells)
-        met = [front]
+        reached = [front]
         while len(front) and count < MAX_CELLS:
             children = self._children(stage, front)
-            found, at = np.unique(self._cells(children, widths), return_index=True)
-            new = ~among(cells)(found)
+            numbers, at = np.unique(self._cells(children, widths), return_index=True)
+            new = ~among(cells)(numbers)
             front = children[at[new]]
-            cells = np.sort(np.concatenate([cells, found[new]]))
-            met.append(front)
+            cells = np.sort(np.concatenate([cells, numbers[new]]))
+            reached.append(front)
             count += len(front)
-        low, high = self._ranges(np.concatenate(met), widths)
+        low, high = self._ranges(np.concatenate(reached), widths)
         room = np.minimum((high - low).astype(np.float64).prod(axis=1), MAX_ROOM)
-        asked = len(met[0])
-        full = each * len(sample) / float(room[:asked].sum())
+        requested = len(reached[0])
+        full = weight * len(sample) / float(room[:requested].sum())
         share = np.full(len(room), full if full > 1 else math.sqrt(math.sqrt(full)))
-        share[:asked] = full
-        return Spread(low, high, room * share)
+        share[:requested] = full
+        return StageCells(low, high, room * share)
 
     def _children(self, stage: int, keys: Keys) -> Keys:
         """The children (m,) of states that are of their stage."""
         game = self.stages.game
         keys = keys[~self._known(keys)]
-        found = expand(game, unpack_all(game.strides, np.ascontiguousarray(keys)))
-        goes_on = np.repeat(~found.terminal, np.diff(found.first))
-        children = pack_all(game.strides, found.children[goes_on])
-        mine: Keys = children[self.stages.of(children) == np.uint64(stage)]
-        return mine
+        edges = expand(game, unpack_all(game.strides, np.ascontiguousarray(keys)))
+        goes_on = np.repeat(~edges.terminal, np.diff(edges.first))
+        children = pack_all(game.strides, edges.children[goes_on])
+        inside: Keys = children[self.stages.of(children) == np.uint64(stage)]
+        return inside
 
     def _ranges(self, keys: Keys, widths: Ints) -> tuple[Ints, Ints]:
         """The ranges (n, functions) that keys (n,) lie in: from, and to before."""
         values = self._values(keys)
         single = np.stack(
             [
-                (column[:, None] == some).any(1)
-                for column, some in zip(values.T, self._single, strict=True)
+                (column[:, None] == at_root).any(1)
+                for column, at_root in zip(values.T, self._single, strict=True)
             ],
             axis=1,
         )
@@ -399,12 +399,12 @@ class Looks:
         return mixed
 
 
-def grid(stages: Stages, spread: Spread, count: int) -> list[tuple[Box, int]]:
+def grid(stages: Stages, spread: StageCells, count: int) -> list[tuple[Box, int]]:
     """A stage cut into about so many boxes, none of which leads to one before it, and how many
     states each has, about."""
     bounds: list[list[int]] = [[] for _ in range(spread.low.shape[1])]
     below, whole = [_below(spread, lane) for lane in range(len(bounds))], set[int]()
-    while np.prod([1 + len(some) for some in bounds]) < count and len(whole) < len(bounds):
+    while np.prod([1 + len(cuts) for cuts in bounds]) < count and len(whole) < len(bounds):
         left = [lane for lane in range(len(bounds)) if lane not in whole]
         lane = min(left, key=lambda lane: len(bounds[lane]))
         finer = _bounds(*below[lane], 2 + len(bounds[lane]))
@@ -412,25 +412,25 @@ def grid(stages: Stages, spread: Spread, count: int) -> list[tuple[Box, int]]:
             bounds[lane] = finer
         else:
             whole.add(lane)
-    most = stages.inside.most.tolist()
+    tops = stages.inside.most.tolist()
     spans = [
-        list(zip([0, *some], [*some, top + 1], strict=True))[::-1]
-        for some, top in zip(bounds, most, strict=True)
+        list(zip([0, *cuts], [*cuts, top + 1], strict=True))[::-1]
+        for cuts, top in zip(bounds, tops, strict=True)
     ]
-    parts: list[tuple[tuple[tuple[int, int], ...], Spread]] = [((), spread)]
-    for lane, some in enumerate(spans):
+    parts: list[tuple[tuple[tuple[int, int], ...], StageCells]] = [((), spread)]
+    for lane, spans_of in enumerate(spans):
         parts = [
-            ((*span, ends), _inside(part, lane, *ends)) for span, part in parts for ends in some
+            ((*span, ends), _inside(part, lane, *ends)) for span, part in parts for ends in spans_of
         ]
-    found = []
+    boxes = []
     for span, part in parts:
         low, high = np.array(span, np.int64).reshape(-1, 2).T
         box = Box(stages.inside.word(low), stages.inside.word(high - 1))
-        found.append((box, part.total))
-    return found
+        boxes.append((box, part.total))
+    return boxes
 
 
-def _below(spread: Spread, lane: int) -> tuple[list[int], list[float]]:
+def _below(spread: StageCells, lane: int) -> tuple[list[int], list[float]]:
     """The values of a function at which cells end, and how many states lie below each."""
     ends = np.unique(np.stack([spread.low[:, lane], spread.high[:, lane]])).tolist()
     return ends, [_sum(_inside(spread, lane, ends[0], end).states) for end in ends]
@@ -439,19 +439,19 @@ def _below(spread: Spread, lane: int) -> tuple[list[int], list[float]]:
 def _bounds(ends: list[int], before: list[float], parts: int) -> list[int]:
     """Values of a function that cut the states into so many parts, as evenly as it goes; fewer
     where it has not so many. ends, before: as `_below` has them."""
-    wanted = [before[-1] * i / parts for i in range(1, parts)]
-    found = {round(float(at)) for at in np.interp(wanted, before, ends)}
-    return sorted(at for at in found if ends[0] < at < ends[-1])
+    targets = [before[-1] * i / parts for i in range(1, parts)]
+    cuts = {round(float(at)) for at in np.interp(targets, before, ends)}
+    return sorted(at for at in cuts if ends[0] < at < ends[-1])
 
 
-def _inside(spread: Spread, lane: int, start: int, stop: int) -> Spread:
+def _inside(spread: StageCells, lane: int, start: int, stop: int) -> StageCells:
     """The cells that have a function's values from start to before stop, and how many of their
     states do, if they lie evenly in their cells."""
     low, high = spread.low[:, lane], spread.high[:, lane]
-    mine = np.flatnonzero((low < stop) & (high > start))
-    low, high = low[mine], high[mine]
+    rows = np.flatnonzero((low < stop) & (high > start))
+    low, high = low[rows], high[rows]
     share = (np.minimum(high, stop) - np.maximum(low, start)) / (high - low)
-    return Spread(spread.low[mine], spread.high[mine], spread.states[mine] * share)
+    return StageCells(spread.low[rows], spread.high[rows], spread.states[rows] * share)
 
 
 def _sum(states: Floats) -> float:

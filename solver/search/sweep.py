@@ -1,4 +1,4 @@
-"""A stage is solved (`solver.search.stages`), children first, once what it asks for is known."""
+"""A stage is solved (`solver.search.stages`), children first, once its requests are answered."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from luckbase.solver.search.expand import expand, refuse_beyond
 from luckbase.solver.search.keys import unpack_all
 from luckbase.solver.search.stage_kernels import (
     AHEAD,
-    GIVEN,
+    BOUNDARY,
     LEAF,
     ORDER_TYPE,
     PATTERNS_TYPE,
@@ -41,8 +41,8 @@ _n1, _u1, _f2 = types.int32[::1], types.uint64[::1], types.float64[:, ::1]
 
 
 class Sweep(NamedTuple):
-    """Where payoffs are written: values: float64 (met, 1 + players), by number, the keys of the n
-    states in the first column; best: int64, margins: float64, actors: int8 (n,)."""
+    """Where payoffs are written: values: float64 (numbers, 1 + players), keys of the n states in
+    the first column; best: int64, margins: float64, actors: int8 (n,)."""
 
     values: Floats
     best: Ints
@@ -70,10 +70,10 @@ def sweep_on(  # noqa: PLR0913  # arrays
     actors, children = borrowed(out.actors), borrowed(states.children)
     order, begin = borrowed(states.order), borrowed(states.first)
     pattern_of = borrowed(states.patterns)
-    lent = borrowed(local)
-    lotteries = Lotteries(lent, shared.weights, shared.actions, shared.rewards)
-    given = borrowed(scratch.out)
-    step = Scratch(borrowed(scratch.q), borrowed(scratch.starts), given)
+    child_rows = borrowed(local)
+    lotteries = Lotteries(child_rows, shared.weights, shared.actions, shared.rewards)
+    payoffs = borrowed(scratch.out)
+    step = Scratch(borrowed(scratch.q), borrowed(scratch.starts), payoffs)
     players = values.shape[1] - 1
     for s in range(start, end):
         x = order[s]
@@ -82,7 +82,7 @@ def sweep_on(  # noqa: PLR0913  # arrays
             coming = order[s + AHEAD]
             for j in range(begin[coming], begin[coming + 1]):
                 fetch(values, children[j])
-        if p == GIVEN:
+        if p == BOUNDARY:
             best[x], margins[x], actors[x] = KNOWN, np.nan, 0
             continue
         first, last = shared.first[p], shared.first[p + 1]
@@ -94,34 +94,34 @@ def sweep_on(  # noqa: PLR0913  # arrays
             continue
         k = begin[x] - first
         for j in range(first, last):
-            lent[j] = children[k + j]
+            child_rows[j] = children[k + j]
         span = first, last
         best[x], margins[x] = back_up(solve_game, lotteries, span, actor, values, tolerance, step)
         actors[x] = max(actor, -1) + 1
         for i in range(players):
-            values[x, 1 + i] = given[i]
+            values[x, 1 + i] = payoffs[i]
 
 
 @njit(_i(_u1, _f2, _n1, _f2))
-def join(wanted, rows, numbers, out):
-    """Copy the payoffs of the keys `wanted` (k,), ascending, from rows (m, 1 + players), by
+def join(requested, rows, numbers, out):
+    """Copy the payoffs of the keys `requested` (k,), ascending, from rows (m, 1 + players), by
     ascending key, the first column, to those of their numbers in `out`; returns how many there are.
     """
     keys = rows.view(np.uint64)
-    j, found, count = 0, 0, rows.shape[0]
-    for i in range(wanted.size):
+    j, copied, count = 0, 0, rows.shape[0]
+    for i in range(requested.size):
         step = 1
-        while j + step < count and keys[j + step, 0] <= wanted[i]:
+        while j + step < count and keys[j + step, 0] <= requested[i]:
             j, step = j + step, 2 * step  # ever longer steps, then ever shorter ones
         while step > 0:
-            if j + step < count and keys[j + step, 0] <= wanted[i]:
+            if j + step < count and keys[j + step, 0] <= requested[i]:
                 j += step
             step //= 2
-        if j < count and keys[j, 0] == wanted[i]:
+        if j < count and keys[j, 0] == requested[i]:
             for c in range(1, rows.shape[1]):
                 out[numbers[i], c] = rows[j, c]
-            found += 1
-    return found
+            copied += 1
+    return copied
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class SolvedStage:
 
     values: float64 (n, 1 + players), the first column the keys. best, margins, actors: (n,), as
     `Graph` has them. gap: float64 (n,), of a cycle that was solved between bounds, at its first.
-    given: (n,) whether all of this was given.
+    on_boundary: (n,) whether all of this was known before.
     """
 
     values: Floats
@@ -138,11 +138,11 @@ class SolvedStage:
     margins: Floats
     actors: NDArray[np.int8]
     gap: Floats
-    given: NDArray[np.bool_]
+    on_boundary: NDArray[np.bool_]
 
 
 class Sweeping:
-    """A stage that is being solved: `give` it the payoffs that it asks for, then `solve`."""
+    """A stage that is being solved: `fill` in the payoffs that it requests, then `solve`."""
 
     def __init__(self, game: Game, stage: Stage) -> None:
         self.game, self.stage = game, stage
@@ -151,17 +151,17 @@ class Sweeping:
         self._values[:n, 0] = stage.keys.view(np.float64)
         self._out = Sweep(self._values, np.empty(n, np.int64), np.empty(n), np.empty(n, np.int8))
         self._gap = np.zeros(n)
-        self._given = stage.states.patterns == GIVEN
-        self._values[:n][self._given, 1:] = stage.given.payoffs
+        self._on_boundary = stage.states.patterns == BOUNDARY
+        self._values[:n][self._on_boundary, 1:] = stage.boundary.payoffs
 
-    def give(self, wanted: int, rows: Floats, some: NDArray[np.bool_] | None = None) -> int:
-        """Take the payoffs of the keys number `wanted` of the stage's list, or of some of them,
-        from rows (m, 1 + players) by key; returns how many of them are there."""
-        _, keys, numbers = self.stage.wanted[wanted]
-        if some is not None:
-            keys, numbers = keys[some], numbers[some]
-        found: int = join(keys, rows, numbers, self._values)
-        return found
+    def fill(self, request: int, rows: Floats, subset: NDArray[np.bool_] | None = None) -> int:
+        """Copy the payoffs of the keys of the stage's request of this number, or of a subset (k,)
+        of them, from rows (m, 1 + players) by key; returns how many of them are there."""
+        _, keys, numbers = self.stage.requests[request]
+        if subset is not None:
+            keys, numbers = keys[subset], numbers[subset]
+        copied: int = join(keys, rows, numbers, self._values)
+        return copied
 
     def solve(self, tolerance: float, stop: Callable[[], bool] = lambda: False) -> SolvedStage:
         """Solve the states.
@@ -188,25 +188,25 @@ class Sweeping:
                 place += members
         rows = self._values[:n]
         refuse_beyond(game, stage.keys, rows[:, 1:])
-        out, given = self._out, np.zeros(n, bool)
-        if len(stage.given.best):
-            given = self._given
-            out.best[given], out.margins[given] = stage.given.best, stage.given.margins
-            out.actors[given] = stage.given.actors
-        return SolvedStage(rows, out.best, out.margins, out.actors, self._gap, given)
+        out, known, on_boundary = self._out, stage.boundary, np.zeros(n, bool)
+        if len(known.best):
+            on_boundary = self._on_boundary
+            out.best[on_boundary], out.margins[on_boundary] = known.best, known.margins
+            out.actors[on_boundary] = known.actors
+        return SolvedStage(rows, out.best, out.margins, out.actors, self._gap, on_boundary)
 
     def _solve_component(self, start: int, members: int, tolerance: float) -> None:
         """Solve the component of so many members that begins at a place of the order."""
         states, out = self.stage.states, self._out
-        # By key: the same bits whoever comes first.
+        # By key: the same bits in whatever order they were reached.
         at = np.sort(states.order[start : start + members])
-        found_states = unpack_all(self.game.strides, self.stage.keys[at])
+        member_states = unpack_all(self.game.strides, self.stage.keys[at])
         children = np.concatenate(
             [states.children[states.first[x] : states.first[x + 1]] for x in at]
         )
-        edges = replace(expand(self.game, found_states), children=children)
+        edges = replace(expand(self.game, member_states), children=children)
         values = self._values[:, 1:]
-        found = cycles.solve(self.game, at, found_states, edges, values, tolerance)
-        self._values[at, 1:], out.best[at] = found.values, found.best
-        out.margins[at], out.actors[at] = found.margins, found.actors
-        self._gap[at[0]] = found.gap
+        solved = cycles.solve(self.game, at, member_states, edges, values, tolerance)
+        self._values[at, 1:], out.best[at] = solved.values, solved.best
+        out.margins[at], out.actors[at] = solved.margins, solved.actors
+        self._gap[at[0]] = solved.gap

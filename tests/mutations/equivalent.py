@@ -14,9 +14,9 @@ PLACES: dict[tuple[str, str, str], str] = {
     ("jobs/solve.py", "say()", "pass"): "a blank line",
     ("solver/matrix_game/eight_games.py", "store(f, _OVER, over) store(f, _CHOSEN, p)",
      "store(f, _CHOSEN, p) store(f, _OVER, over)"): "two places of one record",
-    ("solver/search/stage_kernels.py",
-     "while j + step < count and keys[j + step, 0] <= wanted[i]:",
-     "while j + step < count and keys[j + step, 0] < wanted[i]:"): "the second loop finds it",
+    ("solver/search/sweep.py",
+     "while j + step < count and keys[j + step, 0] <= requested[i]:",
+     "while j + step < count and keys[j + step, 0] < requested[i]:"): "the second loop finds it",
     ("cluster/search/solve.py",
      "known = boundary.known_payoffs(self.starts(), self._ends.table, most) "
      "self._take_table(self._ends.table)",
@@ -24,8 +24,9 @@ PLACES: dict[tuple[str, str, str], str] = {
      "known = boundary.known_payoffs(self.starts(), self._ends.table, most)",
      ): "one reads the table, the other its ledger",
     ("solver/matrix_game/eight_games.py",
-     "if abs(f[d + i * MOST + j]) > abs(f[d + p * MOST + q]):",
-     "if abs(f[d + i * MOST + j]) >= abs(f[d + p * MOST + q]):"): "of equal pivots the last",
+     "if abs(f[d + i * MAX_SIDE + j]) > abs(f[d + p * MAX_SIDE + q]):",
+     "if abs(f[d + i * MAX_SIDE + j]) >= abs(f[d + p * MAX_SIDE + q]):",
+     ): "of equal pivots the last",
     ("solver/games/press_your_luck/scene.py",
      "shapes += _desk(i, (WIDE + gap + i * (wide + gap), top, wide), role, desk, most) "
      "said.append(_said(i, desk, inside[i]))",
@@ -52,8 +53,8 @@ PLACES: dict[tuple[str, str, str], str] = {
     ("solver/games/skunk/kernel.py", "s, best = np.zeros((goal + 1, goal + 1)), np.empty(0)",
      "s, best = np.zeros((goal + 1, goal + 2)), np.empty(0)"): "a column that nothing reads",
     ("solver/search/bellman.py",
-     "found: Floats = 2 * np.maximum(error, (game.max_edges + 2) * 2.0**-53 * largest)",
-     "found: Floats = 2 * np.maximum(error, (game.max_edges + 3) * 2.0**-53 * largest)",
+     "residual: Floats = 2 * np.maximum(error, (game.max_edges + 2) * 2.0**-53 * largest)",
+     "residual: Floats = 2 * np.maximum(error, (game.max_edges + 3) * 2.0**-53 * largest)",
      ): "a bound of roundings, one wider",
     ("solver/game/game.py",
      "registry.enter(replace(entry, stamp=stamp(file.text), file=file)) "
@@ -68,18 +69,18 @@ PLACES: dict[tuple[str, str, str], str] = {
      ): "of no rows the width is read by nobody",
     ("solver/games/goofspiel/game.py", "weights[n], actions[n] = 1.0 / size, 0",
      "weights[n], actions[n] = 1.0 / size, 1"): "chance has one action, whatever its number",
-    ("solver/games/jackpot/game.py", "chances = np.zeros(most + 1 + options.sides + 1)",
-     "chances = np.zeros(most + 2 + options.sides + 1)"): "a place that nothing reads",
+    ("solver/games/jackpot/game.py", "chances = np.zeros(largest + 1 + options.sides + 1)",
+     "chances = np.zeros(largest + 2 + options.sides + 1)"): "a place that nothing reads",
     ("solver/games/pig/agents.py",
      "stationary(game, two) whole, behind, best = ( payoffs(game, one, two, last)[1] for last in "
      "(None, NOT_BEHIND, BEST_RESPONSE) )",
      "whole, behind, best = ( payoffs(game, one, two, last)[1] for last in (None, NOT_BEHIND, "
      "BEST_RESPONSE) ) stationary(game, two)"): "the same refusal, later",
     ("solver/search/explore.py",
-     "met.append(pack_all(game.strides, np.ascontiguousarray(states))) "
+     "visited.append(pack_all(game.strides, np.ascontiguousarray(states))) "
      "edges = expansion.expand(game, states)",
      "edges = expansion.expand(game, states) "
-     "met.append(pack_all(game.strides, np.ascontiguousarray(states)))",
+     "visited.append(pack_all(game.strides, np.ascontiguousarray(states)))",
      ): "both only read the states",
     ("cluster/table/export.py",
      'book.use_zip64() sheet, bold, done = book.add_worksheet("table"), '

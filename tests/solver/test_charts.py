@@ -56,7 +56,7 @@ def test_a_small_region_gets_no_word_and_what_follows_a_space_is_not_written() -
     xs = 100 * np.arange(10)
     (word,) = words_in({"pass ahead": inside}, xs, xs)
     assert (word.text, word.x, word.y) == ("pass", 300.0, 300.0)
-    assert words_in({"pass": inside}, xs, xs, least=0.1) == ()
+    assert words_in({"pass": inside}, xs, xs, min_share=0.1) == ()
 
 
 def test_rows_of_curves_are_blank_where_there_is_no_number() -> None:

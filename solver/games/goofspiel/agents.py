@@ -50,8 +50,8 @@ from luckbase.solver.sentences import setting
 def match(game: Game, player: int, state: Ints, actions: list[int]) -> int:
     """The upcard's equal, else the lowest card above it, else the lowest card."""
     check(game, "match")
-    enough = [k for k, action in enumerate(actions) if action + 1 >= state[UPCARD]]
-    return enough[0] if enough else 0
+    high_enough = [k for k, action in enumerate(actions) if action + 1 >= state[UPCARD]]
+    return high_enough[0] if high_enough else 0
 
 
 def high(game: Game, player: int, state: Ints, actions: list[int]) -> int:
@@ -78,8 +78,8 @@ def _decide(
     options = options_of(game)
     _check_lead(options, objective)
     table = solved(options.cards, objective)
-    mine = as_seen_by(options, player, states)
-    seen = np.ascontiguousarray(mine[:, : table.game.field_count])  # points: no lead
+    own_view = as_seen_by(options, player, states)
+    seen = np.ascontiguousarray(own_view[:, : table.game.field_count])  # points: no lead
     make_all_canonical(table.game.numbers.ints, seen)
     different, which = np.unique(seen, axis=0, return_inverse=True)
     strategies = strategies_at(table, different)

@@ -96,10 +96,10 @@ class MoveCharts(Charts):
         self.game, self.options = game, options_of(game)
         self.win = self.options.objective == "win"
         self.kinds = (*KINDS, OVER_LEAD) if self.win else KINDS
-        found = Search("ahead by more than three points to come", "payoff_1>3")
+        search = Search("ahead by more than three points to come", "payoff_1>3")
         if self.win:
-            found = Search("behind, and likely to finish ahead", "lead<0 payoff_1>0.5")
-        self.searches = found, Search("four cards left, none turned up", "cards=4 upcard=0")
+            search = Search("behind, and likely to finish ahead", "lead<0 payoff_1>0.5")
+        self.searches = search, Search("four cards left, none turned up", "cards=4 upcard=0")
 
     def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:
         request.refuse_reachable("charts of Goofspiel are of one move")
@@ -146,16 +146,16 @@ class MoveCharts(Charts):
                 raise StateError(f"{name}: the picture is before a card is turned, over every lead")
         words = [fields] if fields else self._stages()
         self.game.parse(words[0])  # or its sentence
-        stages = [self.game.fields.read(each) for each in words]
+        stages = [self.game.fields.read(written) for written in words]
         gone = [self.options.points - sum(members(int(stage[DECK]))) for stage in stages]
         leads = np.arange(-max(gone), max(gone) + 1)
         curves = []
-        for stage, most in zip(stages, gone, strict=True):
-            there = np.abs(leads) <= most
-            values = np.tile(stage, (there.sum(), 1))
-            values[:, LEAD] = leads[there]
+        for stage, limit in zip(stages, gone, strict=True):
+            possible = np.abs(leads) <= limit
+            values = np.tile(stage, (possible.sum(), 1))
+            values[:, LEAD] = leads[possible]
             chances = np.full(len(leads), np.nan)
-            chances[there] = lookup(self.game.canonical_states(values))[:, 0]
+            chances[possible] = lookup(self.game.canonical_states(values))[:, 0]
             cards = members(int(stage[DECK]))
             label = f"{many(len(cards), 'card')} left: {','.join(map(str, cards))}"
             curves.append(Curve(label, f"cards_{len(cards)}", chances))
@@ -224,8 +224,8 @@ def first_bids(game: Game, lookup: Lookup, words: Mapping[str, object] | None = 
 
     Raises StateError for no position, for one with an upcard and for one without any card.
     """
-    own = detailed(game)  # in the cards that were named
-    values = own.fields.read(words or game.describe(game.needed_start()))
+    plain = detailed(game)  # in the cards that were named
+    values = plain.fields.read(words or game.describe(game.needed_start()))
     if values[UPCARD]:
         raise StateError("upcard: a chart is of every card of the deck; leave it out")
     if words:
@@ -233,16 +233,16 @@ def first_bids(game: Game, lookup: Lookup, words: Mapping[str, object] | None = 
     hand, deck = (members(int(values[at])) for at in (MINE, DECK))
     if not deck:
         raise StateError("deck: no card is left to turn up")
-    states = np.repeat(own.fields.numbers(values), len(deck), axis=0)
+    states = np.repeat(plain.fields.numbers(values), len(deck), axis=0)
     states[:, UPCARD] = deck
-    edges = expand(own, states)
+    edges = expand(plain, states)
     q = evaluate(edges, lookup(simplify(game, edges.children)))
     ((_, solved),) = solved_games(q, np.arange(len(deck)))  # all of one shape
     games = q.values[:, 0].reshape(len(deck), len(hand), -1)
-    least, most = matrix_game.all_ranges(games).T
+    lower, upper = matrix_game.all_ranges(games).T
     return FirstBids(
-        tuple(hand), tuple(deck), solved.row_strategies.T, least, most, solved.values, solved.gaps,
-        unique=np.max(most - least, axis=0) < UNIQUE,
+        tuple(hand), tuple(deck), solved.row_strategies.T, lower, upper, solved.values, solved.gaps,
+        unique=np.max(upper - lower, axis=0) < UNIQUE,
     )  # fmt: skip
 
 
@@ -293,9 +293,9 @@ def drawing(game: Game) -> Drawing:
 def draw(options: Options, values: Ints) -> Scene:
     """The other's hand on top, mine below; values (fields,)."""
     mine, theirs, deck = (members(int(values[i])) for i in range(UPCARD))
-    upcard, most = int(values[UPCARD]), options.cards
-    wide = max(most, MIN_CARDS) * (CARD + GAP) + GAP
-    left = (wide - most * (CARD + GAP) + GAP) / 2
+    upcard, card_count = int(values[UPCARD]), options.cards
+    width = max(card_count, MIN_CARDS) * (CARD + GAP) + GAP
+    left = (width - card_count * (CARD + GAP) + GAP) / 2
     shapes: list[Shape] = []
     rows = (("player 2", "theirs", theirs), ("the deck", "deck", deck), ("player 1", "mine", mine))
     for i, (name, field, cards) in enumerate(rows):
@@ -303,7 +303,7 @@ def draw(options: Options, values: Ints) -> Scene:
         role = UP if upcard and field != "deck" else ""
         head = f"{name}: {many(sum(cards), 'point')} left" if field == "deck" else name
         shapes.append(Words(head, GAP, y + 11, 16, "start", bold=role == UP))
-        shapes += _cards(field, cards, most, left, y + HEAD, upcard if field == "deck" else 0)
+        shapes += _cards(field, cards, card_count, left, y + HEAD, upcard if field == "deck" else 0)
     about = [
         f"{who} {listed(list(map(str, cards)))}."
         for who, cards in (
@@ -317,19 +317,19 @@ def draw(options: Options, values: Ints) -> Scene:
     if options.objective == "win":
         lead = int(values[LEAD])
         leads = f"player {1 if lead > 0 else 2} leads by {abs(lead)}"
-        shapes.append(Words(leads if lead else "level", wide - GAP, 15 + ROW, 16, "end"))
+        shapes.append(Words(leads if lead else "level", width - GAP, 15 + ROW, 16, "end"))
         about.append(f"{leads.capitalize()}." if lead else "Both are level.")
-    return Scene(title, " ".join(about), wide, 3 * ROW - 12, tuple(shapes))
+    return Scene(title, " ".join(about), width, 3 * ROW - 12, tuple(shapes))
 
 
 def _cards(
-    field: str, cards: Sequence[int], most: int, left: float, y: float, upcard: int
+    field: str, cards: Sequence[int], count: int, left: float, y: float, upcard: int
 ) -> Iterator[Shape]:
     """The cards 1 to `most`, the one that is turned up raised."""
-    for k in range(1, most + 1):
-        there, up = k in cards, k == upcard
-        role = UP if up else CHANCE if there and field == "deck" else "" if there else GONE
-        about = f"the {k} {'is turned up' if up else 'is there' if there else 'is gone'}"
+    for k in range(1, count + 1):
+        is_in, up = k in cards, k == upcard
+        role = UP if up else CHANCE if is_in and field == "deck" else "" if is_in else GONE
+        about = f"the {k} {'is turned up' if up else 'is there' if is_in else 'is gone'}"
         yield Box("card", left + (k - 1) * (CARD + GAP), y - 9 * up, CARD, HIGH, (str(k),), role,
                   24, about, field, str(k))  # fmt: skip
     if not cards:

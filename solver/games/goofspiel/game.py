@@ -271,7 +271,7 @@ def goofspiel(board: GoofspielBoard) -> Rules:
             Field("lead", low=-points, high=points, bits=9, help=HELP["lead"], sample="1")
         )
     ints = np.array([cards, win, points, options.keep_cards], np.int64)
-    every = tuple(range(1, cards + 1))
+    hand = tuple(range(1, cards + 1))
     return Rules(
         fields=fields,
         players=2,
@@ -279,7 +279,7 @@ def goofspiel(board: GoofspielBoard) -> Rules:
         numbers=Numbers(ints, np.zeros(1)),
         max_edges=cards**2,
         actions=action_name,
-        start=dict.fromkeys(HANDS, every),
+        start=dict.fromkeys(HANDS, hand),
         canonical=partial(canonical, options, ints),
         tie_tolerance=1e-9,
         payoff_range=(0.0, 1.0) if win else (-float(points), float(points)),
@@ -378,7 +378,7 @@ def canonical(options: Options, ints: Ints, states: Ints, refuse: Refuse) -> Int
         ),
     )
     if options.objective == "win":
-        gone = options.points - np.array([points_of(each) for each in deck], np.int64)
+        gone = options.points - np.array([points_of(cards) for cards in deck], np.int64)
         lead = states[:, LEAD] - options.points
         over = sizes[:, 0] == 0
         refuse(

@@ -133,24 +133,24 @@ def rank_pattern(d, cards, size, mine, theirs):
 @njit(_pair(_i3, _n, _n, _n))
 def unrank_pattern(d, cards, size, index):
     """(mine, theirs): the lowest ranks that have the canonical pattern `index`."""
-    every = (1 << size) - 1
+    full = (1 << size) - 1
     if index == 0:
-        return every, every
+        return full, full
     mine = theirs = 0
     a = b = size
-    left, rest, bit, tied = cards, index - 1, 1, True
+    left, left_over, bit, tied = cards, index - 1, 1, True
     while a or b:
         left -= 1
         ties, alone = d[a - 1, b - 1, left], d[a - 1, b, left]
         if tied:
-            is_mine, is_theirs = True, rest >= alone
+            is_mine, is_theirs = True, left_over >= alone
             tied = is_theirs
-            rest -= alone if is_theirs else 0
-        elif rest < ties:
+            left_over -= alone if is_theirs else 0
+        elif left_over < ties:
             is_mine = is_theirs = True
         else:
-            is_mine, is_theirs = rest < ties + alone, rest >= ties + alone
-            rest -= ties if is_mine else ties + alone
+            is_mine, is_theirs = left_over < ties + alone, left_over >= ties + alone
+            left_over -= ties if is_mine else ties + alone
         if is_mine:
             mine, a = mine | bit, a - 1
         if is_theirs:
@@ -160,15 +160,15 @@ def unrank_pattern(d, cards, size, index):
 
 
 @njit(_n(_n, _n, _i1))
-def classes(own, other, bits):
+def classes(own, rival, bits):
     """Write the lowest bit of each class of `own` cards into `bits`; returns how many."""
     count, joins = 0, False
-    both = own | other
+    both = own | rival
     while both:
         bit = both & -both
         both ^= bit
         if own & bit:
-            tie = other & bit != 0
+            tie = rival & bit != 0
             if tie or not joins:
                 bits[count] = bit
                 count += 1
@@ -212,10 +212,10 @@ def pattern_numbers(d, cards, states):
 @njit(_i2(_i3, _n, _n, _i1))
 def hands_of(d, cards, size, numbers):
     """int64 (n, 2): my hand and theirs of canonical patterns (n,)."""
-    found = np.empty((numbers.size, 2), np.int64)
+    hands = np.empty((numbers.size, 2), np.int64)
     for i in range(numbers.size):
-        found[i, 0], found[i, 1] = unrank_pattern(d, cards, size, numbers[i])
-    return found
+        hands[i, 0], hands[i, 1] = unrank_pattern(d, cards, size, numbers[i])
+    return hands
 
 
 # --- the games that wait -------------------------------------------------------------------------
@@ -296,10 +296,10 @@ def solve_eight(alone, f, z, rows, columns, place, missing, slot, tolerance):  #
     known = _FIRST + place * _PLACE + 1
     for guess in range(z[known - 1]):
         f[_STATS + TRIES] += 1
-        found = try_support(f, z, GAMES, rows, columns, known + _SUPPORT, missing, tolerance)
-        missing ^= found
-        store_where(f, slot, load(f, slot) + load(f, VALUE), found)
-        hits = lanes_in(found)
+        solved = try_support(f, z, GAMES, rows, columns, known + _SUPPORT, missing, tolerance)
+        missing ^= solved
+        store_where(f, slot, load(f, slot) + load(f, VALUE), solved)
+        hits = lanes_in(solved)
         z[known + _HITS] = hits
         if guess and hits > z[known - _RECORD + _HITS]:
             for i in range(known, known + _RECORD):
@@ -435,14 +435,14 @@ def solve_for_winning(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays 
                     leads[cell, half + lead] = v
             for i in range(places):
                 k, deck = int(upcards[i, q]), targets[i, q]
-                most, column = layer[deck, 1], layer[deck, 0] + layer[deck, 1]
-                for lead in range(-most, most + 1, 8):
+                max_lead, column = layer[deck, 1], layer[deck, 0] + layer[deck, 1]
+                for lead in range(-max_lead, max_lead + 1, 8):
                     for cell in range(cells):
                         at = cell * length + half + lead + k * shift[cell]
                         store(f, GAMES + cell * 8, load(flat_leads, at))
                     solve_eight(
                         alone, f, z, rows, columns, i * 32 + ((lead + 128) >> 3),
-                        (1 << min(8, most - lead + 1)) - 1, SUMS + column + lead, tolerance,
+                        (1 << min(8, max_lead - lead + 1)) - 1, SUMS + column + lead, tolerance,
                     )  # fmt: skip
         finish(alone, f, z, rows, columns, tolerance)
         for at in range(out.shape[1]):

@@ -100,8 +100,8 @@ class Layers(Layout[int]):
 
     def tiers(self) -> Sequence[int]:
         groups = range(1 << self.top)
-        every = (size + GROUP * g for size in range(1, self.cards + 1) for g in groups)
-        return [tier for tier in every if self.layer(tier).width]
+        numbers = (size + GROUP * g for size in range(1, self.cards + 1) for g in groups)
+        return [tier for tier in numbers if self.layer(tier).width]
 
     def children(self, tier: int) -> Sequence[int]:
         return self._below(tier) if tier % GROUP > 1 else []
@@ -179,11 +179,11 @@ class Layers(Layout[int]):
                 solve_for_winning(*pattern, upcards, slots, *columns, piece, CLOSED_WINNING, stats)
             else:
                 solve_for_points(*pattern, under.width, upcards, slots, piece, CLOSED_POINTS, stats)
-        worst, most = float(stats[GAP]), self.layer_error
-        if not worst <= most:
+        worst, bound = float(stats[GAP]), self.layer_error
+        if not worst <= bound:
             raise ArithmeticError(f"layer {size}: a game could not be solved: its gap is {worst:g}")
         self.tallies[tier, part] = dict(zip(COUNTS, stats.tolist(), strict=True))
-        return worst + (size - 1) * most
+        return worst + (size - 1) * bound
 
     def _rows_of(self, tier: int, payoffs: Floats | Pieces) -> tuple[Floats, Ints]:
         """An array (any,) of the payoffs of a layer, and where in it, or behind it in memory, the
@@ -204,8 +204,8 @@ class Layers(Layout[int]):
     def payoff_rows(
         self, tier: int, payoffs: Floats, start: int, stop: int
     ) -> list[NDArray[np.floating[Any]]]:
-        mine = payoffs[start:stop]
-        return [mine, 1.0 - mine if self.win else -mine]
+        first = payoffs[start:stop]
+        return [first, 1.0 - first if self.win else -first]
 
     def state_rows(self, tier: int, start: int, stop: int) -> dict[str, NDArray[np.int32] | Coded]:
         layer = self.layer(tier)
@@ -240,8 +240,8 @@ class Layers(Layout[int]):
         tier = np.where(sizes == 0, -1, np.where(upcard > 0, 0, number))
         row = np.full(len(states), -1, np.int64)
         ranks = deck_ranks(self.cards, self.top)
-        for each in np.unique(tier[tier > 0]).tolist():
-            layer, at = self.layer(each), np.flatnonzero(tier == each)
+        for tier_number in np.unique(tier[tier > 0]).tolist():
+            layer, at = self.layer(tier_number), np.flatnonzero(tier == tier_number)
             of = ranks[deck[at]]
             column = layer.first[of] + layer.reach[of]
             if self.win:
@@ -281,9 +281,9 @@ class Layers(Layout[int]):
         return "not a row of the table, which keeps no upcards; luckbase query works it out"
 
     def opening_questions(self) -> Iterator[tuple[str, dict[str, object]]]:
-        every = tuple(range(1, self.cards + 1))
+        hand = tuple(range(1, self.cards + 1))
         for card in {self.cards, max(1, self.cards - 2), 1}:
-            words = {"mine": every, "theirs": every, "deck": every, "upcard": card}
+            words = {"mine": hand, "theirs": hand, "deck": hand, "upcard": card}
             yield f"the first bid on the {card}", words
 
 
@@ -350,12 +350,12 @@ class Layer:
     @cached_property
     def parts(self) -> tuple[tuple[int, int], ...]:
         """Rows [start, stop) of each part: whole patterns, as equal as they can be."""
-        least = max(
+        fewest = max(
             -(-self.games // GAMES_A_PART),
             -(-self.rows // ROWS_A_PART),
             math.ceil(self.work / PART_NS),
         )
-        count = min(self.patterns, least)
+        count = min(self.patterns, fewest)
         return tuple(pairwise(self.patterns * i // count * self.width for i in range(count + 1)))
 
 
@@ -413,5 +413,5 @@ def upcards_of(cards: int, top: int, tier: int, child: int) -> tuple[Floats, Int
 
 def slots_of(targets: Ints, decks: int) -> Ints:
     """Where so many decks stand among flat `targets`, ascending: int64 (decks, cards of each)."""
-    found: Ints = np.argsort(targets, axis=None, kind="stable")
-    return np.ascontiguousarray(found[np.count_nonzero(targets < 0) :].reshape(decks, -1))
+    order: Ints = np.argsort(targets, axis=None, kind="stable")
+    return np.ascontiguousarray(order[np.count_nonzero(targets < 0) :].reshape(decks, -1))

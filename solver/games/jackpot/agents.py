@@ -95,8 +95,8 @@ def hilo(game: Game, player: int, state: Ints, actions: list[int]) -> int:
 @agent
 def hilo2(game: Game, player: int, state: Ints, actions: list[int]) -> int:
     """The highest tile if no single die shows it (7 or more), else the lowest."""
-    high = max(actions) >> options_of(game).sides
-    return (max_ if high else min_)(game, player, state, actions)
+    above_die = max(actions) >> options_of(game).sides
+    return (max_ if above_die else min_)(game, player, state, actions)
 
 
 MAX_STATES = 200_000
@@ -159,7 +159,7 @@ class Exact:
         ):
             if x not in self.payoffs:
                 self.lotteries[x].setdefault(action, []).append((chances[weight], child))
-        assert all(sum(w for w, _ in each) == 1 for x in self.lotteries for each in x.values())
+        assert all(sum(w for w, _ in rolls) == 1 for x in self.lotteries for rolls in x.values())
 
     @cached_property
     def best(self) -> Play:

@@ -100,16 +100,16 @@ class TileCharts(Charts):
         tolerance = self.game.tie_tolerance + 2 * request.error
         chances: dict[Row, float] = {}  # rolls that differ in the order of the dice alone are one
         for x, state in enumerate(rolls.children):
-            here = slice(int(q.first[x]), int(q.first[x + 1]))
-            named = [] if edges.terminal[x] else [_tiles(a, "+") for a in q.actions[here]]
+            span = slice(int(q.first[x]), int(q.first[x + 1]))
+            named = [] if edges.terminal[x] else [_tiles(a, "+") for a in q.actions[span]]
             roll = (_tiles(state[OPEN], " "), self._faces(state, int(rolls.actions[x])))
-            row = (*roll, *_best(named, q.values[here, 0], tolerance))
+            row = (*roll, *_best(named, q.values[span, 0], tolerance))
             chances[row] = chances.get(row, 0.0) + float(rolls.weights[x])
         rows = [(*row[:2], round(chance, DECIMALS), *row[2:]) for row, chance in chances.items()]
         cells = [["roll", "chance", "flip", "worth", "next best", "costs"]]
-        for _, dice, chance, best, value, other, cost in rows:
+        for _, dice, chance, best, value, next_, cost in rows:
             costs = f"{cost:.6f}" if isinstance(cost, float) else ""
-            cells.append([str(dice), f"{chance:.4f}", str(best), f"{value:.6f}", str(other), costs])
+            cells.append([str(dice), f"{chance:.4f}", str(best), f"{value:.6f}", str(next_), costs])
         return Listing(aligned(cells), COLUMNS, tuple(rows), NOTE)
 
     def _faces(self, state: Ints, action: int) -> str:
@@ -131,7 +131,7 @@ class TileCharts(Charts):
         sizes = np.unique(count)
         sorted_by = [np.sort(values[count == size]) for size in sizes]
         best, middle, worst = (
-            np.array([each[round(share * (len(each) - 1))] for each in sorted_by])
+            np.array([row[round(share * (len(row) - 1))] for row in sorted_by])
             for share in (1.0, 0.5, 0.0)
         )
         what = "chance to shut all" if self.shuts else "minus the tiles left in the end"
@@ -152,14 +152,14 @@ class TileCharts(Charts):
         """The sets of tiles, as bits, that some play comes to before a roll, whatever is flipped;
         none of them empty."""
         start = int(self.game.needed_start()[OPEN])
-        found, left = {start}, [start]
+        reached, left = {start}, [start]
         while left:
             rolled = expand(self.game, before_roll(self.game, left))
             flipped = expand(self.game, np.unique(rolled.children, axis=0))
             after = flipped.children[flipped.actions >= 0, OPEN]
-            left = sorted(set(after.tolist()) - found - {0})
-            found |= set(left)
-        return sorted(found)
+            left = sorted(set(after.tolist()) - reached - {0})
+            reached |= set(left)
+        return sorted(reached)
 
 
 def _tiles(bits: int, between: str) -> str:
@@ -198,27 +198,27 @@ def draw(options: Options, values: Ints) -> Scene:
     open_tiles = members(int(values[OPEN]))
     faces = [face for face in values[FACES:].tolist() if face]
     n = options.tiles
-    wide = max(n, MIN_TILES) * (TILE + GAP) + GAP
-    left = (wide - n * (TILE + GAP) + GAP) / 2
+    width = max(n, MIN_TILES) * (TILE + GAP) + GAP
+    left = (width - n * (TILE + GAP) + GAP) / 2
     shapes: list[Shape] = []
     for k in range(1, n + 1):
-        there = k in open_tiles
-        high = HIGH if there else SHUT
+        is_open = k in open_tiles
+        height = HIGH if is_open else SHUT
         shapes.append(Box(
-            "tile", left + (k - 1) * (TILE + GAP), GAP + HIGH - high, TILE, high, (str(k),),
-            "" if there else GONE, 30 if there else 18,
-            f"tile {k} is {'open' if there else 'shut'}", "open", str(k),
+            "tile", left + (k - 1) * (TILE + GAP), GAP + HIGH - height, TILE, height, (str(k),),
+            "" if is_open else GONE, 30 if is_open else 18,
+            f"tile {k} is {'open' if is_open else 'shut'}", "open", str(k),
         ))  # fmt: skip
-    shapes.append(Box("plate", GAP, GAP + HIGH + 3, wide - 2 * GAP, 7))
+    shapes.append(Box("plate", GAP, GAP + HIGH + 3, width - 2 * GAP, 7))
     y, shown = HIGH + 40.0, faces or ([None] * options.dice if open_tiles else [])
     y -= 0 if shown else DIE
-    x = (wide - len(shown) * (DIE + 2 * GAP)) / 2 + GAP
+    x = (width - len(shown) * (DIE + 2 * GAP)) / 2 + GAP
     for i, face in enumerate(shown):
         role = CHANCE if face is None else ""
         shapes.append(Die(x + i * (DIE + 2 * GAP), y, DIE, face, options.sides, role))
     title, about = _said(options, open_tiles, faces)
-    shapes.append(Words(title, wide / 2, y + DIE + 22, 17))
-    return Scene(title, about, wide, y + DIE + 38, tuple(shapes))
+    shapes.append(Words(title, width / 2, y + DIE + 22, 17))
+    return Scene(title, about, width, y + DIE + 38, tuple(shapes))
 
 
 def _said(options: Options, open_tiles: list[int], faces: list[int]) -> tuple[str, str]:

@@ -116,11 +116,11 @@ class Options(Section):
 
     def _never_flipped(self) -> int | None:
         """The lowest tile that no roll allows, even with all tiles down; None if there is none."""
-        tiles, most = range(1, self.tiles + 1), self.dice * self.sides
+        tiles, largest = range(1, self.tiles + 1), self.dice * self.sides
         if self.allowed == "jackpot":
-            flipped = {*range(1, self.sides + 1), *range(self.dice, most + 1)}
+            flipped = {*range(1, self.sides + 1), *range(self.dice, largest + 1)}
         else:  # alone, or a lower one with others that lift it to the least roll
-            flipped = {*range(1, most + 1)} if sum(tiles) >= self.dice else set()
+            flipped = {*range(1, largest + 1)} if sum(tiles) >= self.dice else set()
         return min({*tiles} - flipped, default=None)
 
 
@@ -191,10 +191,10 @@ def roll(ints, reals, state, dice, children, weights, actions, edge):
         return edge
     for number in range(sides**dice):  # the rolls in order, the first die slowest
         children[edge, OPEN] = state[OPEN]
-        rest = number
+        digits = number
         for i in range(dice - 1, -1, -1):
-            children[edge, FACES + i] = rest % sides + 1
-            rest //= sides
+            children[edge, FACES + i] = digits % sides + 1
+            digits //= sides
         weights[edge], actions[edge] = 1.0 / sides**dice, dice * ROLL
         edge += 1
     return edge
@@ -212,10 +212,10 @@ def transition(board, state, edges):  # noqa: C901  # the rules, in the order in
     about[0], about[1] = rules.CHANCE, 0
     n = 0
     if open_tiles and roll_sum(state) == 0:
-        one = one_die_here(ints, open_tiles)
-        if not one or ints[ONE_DIE] == MAY:
+        one_die = one_die_here(ints, open_tiles)
+        if not one_die or ints[ONE_DIE] == MAY:
             n = roll(ints, reals, state, ints[DICE], children, weights, actions, n)
-        if one:
+        if one_die:
             n = roll(ints, reals, state, 1, children, weights, actions, n)
             if ints[ONE_DIE] == MAY:
                 about[0] = rules.DECISION
@@ -253,22 +253,22 @@ def merge_sums(ints, states):
 
 def numbers(options: Options) -> Numbers:
     """The board as `transition` reads it."""
-    add_up, most = options.allowed == "sum", options.dice * options.sides
+    add_up, largest = options.allowed == "sum", options.dice * options.sides
     one_die = ("never", "may", "must").index(options.one_die)
     ints = [options.tiles, options.dice, options.sides, add_up, one_die, options.objective == "sum"]
     if not add_up:
         return Numbers(np.array(ints, np.int64), np.zeros(1))
-    every = range((1 << options.tiles) - 1, 0, -1)  # the highest tile first
-    sums = np.array([sum(members(tiles)) for tiles in every])
+    sets = range((1 << options.tiles) - 1, 0, -1)  # the highest tile first
+    sums = np.array([sum(members(tiles)) for tiles in sets])
     order = np.argsort(sums, kind="stable")
-    begins = np.searchsorted(sums[order], range(most + 2))
-    ints += [FIRST + most + 2 + int(at) for at in begins]
-    ints += [every[k] for k in order[: begins[-1]]]
-    chances = np.zeros(most + 1 + options.sides + 1)
+    begins = np.searchsorted(sums[order], range(largest + 2))
+    ints += [FIRST + largest + 2 + int(at) for at in begins]
+    ints += [sets[k] for k in order[: begins[-1]]]
+    chances = np.zeros(largest + 1 + options.sides + 1)
     for faces in product(range(1, options.sides + 1), repeat=options.dice):
         chances[sum(faces)] += 1
-    chances[: most + 1] /= options.rolls
-    chances[most + 2 :] = 1 / options.sides
+    chances[: largest + 1] /= options.rolls
+    chances[largest + 2 :] = 1 / options.sides
     return Numbers(np.array(ints, np.int64), chances)
 
 
@@ -276,9 +276,9 @@ def most_edges(options: Options, ints: Ints) -> int:
     """The most edges that a state has on this board, or choices listed for one."""
     if options.allowed == "jackpot":
         return max(options.rolls, options.dice + 1)
-    most = options.dice * options.sides
-    sums = most - options.dice + 1 + (options.sides if options.one_die == "may" else 0)
-    sets = np.diff(ints[FIRST : FIRST + most + 2])
+    largest = options.dice * options.sides
+    sums = largest - options.dice + 1 + (options.sides if options.one_die == "may" else 0)
+    sets = np.diff(ints[FIRST : FIRST + largest + 2])
     return max(sums, int(sets.max()))
 
 
@@ -360,8 +360,8 @@ def choices(game: Game, state: Ints) -> list[int]:
     where the game is over.
     """
     if not state[FACES:].any():
-        found = expand(game, state.reshape(1, -1)).actions.tolist()
-        return [action for action in dict.fromkeys(found) if action >= 0]
+        actions = expand(game, state.reshape(1, -1)).actions.tolist()
+        return [action for action in dict.fromkeys(actions) if action >= 0]
     listed = np.empty(game.max_edges, np.int64)
     count = list_flips(game.numbers.ints, np.ascontiguousarray(state), listed)
     return [int(tiles) for tiles in listed[:count]]
@@ -394,12 +394,12 @@ def canonical(options: Options, ints: Ints, states: Ints, refuse: Refuse) -> Int
 
 def _wrong_count(options: Options, rolled: int, tiles: int) -> str:
     """Why so many dice can not have been rolled with these tiles open, one sentence."""
-    sides, high = options.sides, members(tiles >> options.sides << options.sides)
-    if options.one_die == "must" and not high:
+    sides, above = options.sides, members(tiles >> options.sides << options.sides)
+    if options.one_die == "must" and not above:
         return f"dice: no tile above {sides} is open, so one die is rolled; write one face"
     if options.one_die != "never" and rolled == 1:
         rule = f"one die is rolled only when no tile above {sides} is open"
-        return f"dice: {rule}, and {high[-1]} is; write {options.dice} faces"
+        return f"dice: {rule}, and {above[-1]} is; write {options.dice} faces"
     return f"dice: {_dice(rolled)} given; expected {_dice(options.dice)}"
 
 

@@ -198,13 +198,13 @@ class Graph:
     def number(self, state: Any) -> int:
         """The number of a position, a new one of a new one."""
         key = self.key(state)
-        found = self.numbers.setdefault(key, len(self.numbers))
-        if found == len(self.names):
+        number = self.numbers.setdefault(key, len(self.numbers))
+        if number == len(self.names):
             name, twin = word(key[0]) or "-", 1
             while (name if twin == 1 else f"{name}~{twin}") in self.names:
                 twin += 1
-            self.names[name if twin == 1 else f"{name}~{twin}"] = found
-        return found
+            self.names[name if twin == 1 else f"{name}~{twin}"] = number
+        return number
 
     def key(self, state: Any) -> tuple[str, int]:
         """What makes a position the same as another: its string, and a number for the rest."""
@@ -254,8 +254,8 @@ class Graph:
                 child.apply_actions([row, column])
                 yield row * JOINT + column, 1.0, child
             return
-        for own in legal:
-            for name, action in zip(self.called(state, movers[0]), own, strict=True):
+        for actions in legal:
+            for name, action in zip(self.called(state, movers[0]), actions, strict=True):
                 child = state.clone()
                 if state.is_simultaneous_node():  # of a game for one
                     child.apply_actions([action])
@@ -308,7 +308,7 @@ class Graph:
     def rules(self) -> Rules:
         """The rules that look it up. Raises OptionError for what no rules say."""
         first, kinds, below, chosen = (
-            np.array(each, np.int64) for each in (self.first, self.kinds, self.below, self.chosen)
+            np.array(array, np.int64) for array in (self.first, self.kinds, self.below, self.chosen)
         )
         n, chances = len(kinds), np.array(self.chances)
         chosen[chosen == UNNAMED] = len(self.actions)

@@ -76,42 +76,42 @@ def chances(game: Game, one: str, two: str, last_turn: str | None = None) -> Flo
     # player 1. After the last turn player 1 would act.
     real, ideal = np.array([leads > 0, leads == 0], float), rounds.turn_starts(None)
     for turn, player in enumerate((2, 1) * rounds.rounds):  # the last one first
-        own = np.array([1 - real[0] - real[1], real[1]])  # theirs, by the next one's lead
+        won, drawn = 1 - real[0] - real[1], real[1]  # by the lead of who is next
         payoffs = reals[:3] if player == 1 else reals[:2:-1]  # of a win, a draw, a loss
-        expected = payoffs[0] * own[0] + payoffs[1] * own[1] + payoffs[2] * (1 - own[0] - own[1])
+        expected = payoffs[0] * won + payoffs[1] * drawn + payoffs[2] * (1 - won - drawn)
         guide = ideal if player == 1 else total - ideal
         name = names[player - 1] if turn else last_turn or two
-        starts = np.vstack([expected if name == BEST_RESPONSE else guide, own])
+        starts = np.vstack([expected if name == BEST_RESPONSE else guide, won, drawn])
         tolerance = game.tie_tolerance if name == OPTIMAL else 0.0
         real = follow(ints, starts, policies[name], payoffs[0], tolerance)[1:]
         if OPTIMAL in names:
-            found = follow(ints, np.vstack([guide, own]), by_guide, payoffs[0], 0.0)[0]
-            ideal = found if player == 1 else total - found
+            by_rules = follow(ints, np.vstack([guide, won, drawn]), by_guide, payoffs[0], 0.0)[0]
+            ideal = by_rules if player == 1 else total - by_rules
     win, draw = real[:, cut - 1]
     return np.array([win, draw, 1 - win - draw])
 
 
 def _rounds(game: Game) -> Rounds:
-    found = game.need(Layout)
-    assert isinstance(found, Rounds)
-    return found
+    layout = game.need(Layout)
+    assert isinstance(layout, Rounds)
+    return layout
 
 
 def _policy(rounds: Rounds, name: str, two: str) -> Floats:
     """The chance to stick, as `follow` takes it; two: player 2."""
     if name in (OPTIMAL, BEST_RESPONSE):
         return np.empty((0, 0))
-    rules, most = rounds.options.race(), 2 * rounds.cut - 1
+    rules, leads = rounds.options.race(), 2 * rounds.cut - 1
     sticks = stationary(rounds.game, two if name == NOT_BEHIND else name).sticks
-    policy = holds_by_turn(sticks, rules, most)[None]
+    policy = holds_by_turn(sticks, rules, leads)[None]
     if name == NOT_BEHIND:
 
         def mended(behind: int, turn: int, rolls: int) -> float:
             return sticks(turn, rolls) if turn >= behind else 0.0
 
-        policy = np.repeat(policy, most, axis=0)
+        policy = np.repeat(policy, leads, axis=0)
         for behind in range(1, min(MAX_BEHIND, rounds.cut - 1) + 1):
-            policy[rounds.cut - 1 - behind] = holds_by_turn(partial(mended, behind), rules, most)
+            policy[rounds.cut - 1 - behind] = holds_by_turn(partial(mended, behind), rules, leads)
     return policy
 
 
@@ -122,18 +122,18 @@ class RoundsForms(TurnForms):
         return payoffs(self.game, one, two)
 
     def facts(self, agents: Sequence[str]) -> list[tuple[str, str, float]]:
-        game, own = self.game, agents_of(self.game)
+        game, named = self.game, agents_of(self.game)
         one, two = agents
         does = ("wins", "draws", "loses")
         three = zip(does, chances(game, one, two).tolist(), strict=True)
-        found = [(one, f"{what} as player 1", number) for what, number in three]
+        facts = [(one, f"{what} as player 1", number) for what, number in three]
         for name in dict.fromkeys(agents):
-            if name in own:
+            if name in named:
                 points = points_of_turns(game, name)
-                found.append((name, "points a turn", float(points @ np.arange(len(points)))))
-                found.append((name, "chance of a turn worth nothing", float(points[0])))
-        if two in own:
+                facts.append((name, "points a turn", float(points @ np.arange(len(points)))))
+                facts.append((name, "chance of a turn worth nothing", float(points[0])))
+        if two in named:
             behind, best = last_turn_cost(game, one, two)
-            found.append((two, "loses by sticking while behind in the last turn", behind))
-            found.append((two, "loses against the best last turn", best))
-        return found
+            facts.append((two, "loses by sticking while behind in the last turn", behind))
+            facts.append((two, "loses against the best last turn", best))
+        return facts

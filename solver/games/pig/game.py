@@ -148,11 +148,11 @@ class RoundsRules(Section):
     def payoffs(self) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
         """What each player gets where player 1 has won, nobody, player 2."""
         drawn = {"half": 0.5, "first": 1.0, "second": 0.0}[self.draw]
-        one = (1.0, drawn, 0.0)
+        first = (1.0, drawn, 0.0)
         if self.objective == "difference":
-            one = (1.0, 2 * drawn - 1, -1.0)
-            return one, (-one[0], -one[1], -one[2])
-        return one, (0.0, 1 - drawn, 1.0)
+            first = (1.0, 2 * drawn - 1, -1.0)
+            return first, (-first[0], -first[1], -first[2])
+        return first, (0.0, 1 - drawn, 1.0)
 
     @model_validator(mode="after")
     def _can_be_played(self) -> Self:
@@ -179,9 +179,9 @@ class PigRoundsBoard(Board):
 
     @model_validator(mode="after")
     def _cut_is_above_a_roll(self) -> Self:
-        most = self.rules.dice * self.rules.sides
-        if self.solve.cut <= most:
-            said = f"{self.solve.cut} is too small; expected more than {most}, the most of a roll"
+        top = self.rules.dice * self.rules.sides
+        if self.solve.cut <= top:
+            said = f"{self.solve.cut} is too small; expected more than {top}, the most of a roll"
             raise mistake(said, "solve", "cut")
         return self
 
@@ -226,9 +226,9 @@ def transition(board, state, edges):
         _pass_on(ints, lead + turn, round_, player, children[0])
         weights[0], actions[0] = 1.0, HOLD
         n = 1
-    most = ints[MAX_POINTS]
-    table = TABLES + (most + 2 if turn > 0 else 0)
-    for k in range(most + 2):
+    max_points = ints[MAX_POINTS]
+    table = TABLES + (max_points + 2 if turn > 0 else 0)
+    for k in range(max_points + 2):
         ways = ints[table + k]
         if ways == 0:
             continue
@@ -253,18 +253,18 @@ def transition(board, state, edges):
 @njit(types.float64[::1](_i1, _i, _i))
 def chance_to_gain(ints, turns, most_points):
     """q_turns(x) for x = 0 .. most_points: the largest chance to make x points in so many turns."""
-    most, total = ints[MAX_POINTS], ints[TOTAL]
+    max_points, total = ints[MAX_POINTS], ints[TOTAL]
     q = np.zeros(most_points + 1)
     q[0] = 1.0
-    v = np.empty(most_points + most + 2)
+    v = np.empty(most_points + max_points + 2)
     for _ in range(turns):
         before = q.copy()
         for x in range(1, most_points + 1):
-            v[x : x + most + 1] = 1.0
+            v[x : x + max_points + 1] = 1.0
             for t in range(x - 1, -1, -1):
-                table = TABLES + (most + 2 if t > 0 else 0)
+                table = TABLES + (max_points + 2 if t > 0 else 0)
                 roll = ints[table] * before[x]
-                for s in range(1, most + 1):
+                for s in range(1, max_points + 1):
                     roll += ints[table + 1 + s] * v[t + s]
                 v[t] = max(before[x - t], roll / total)
             q[x] = v[0]
@@ -364,8 +364,8 @@ def outcome_names(
 ) -> list[str | None]:
     """What each state (n, fields) is called that an action leads to; None near the cut, where a
     state that is over does not say whether the turn was lost."""
-    most = names.options.dice * names.options.sides
-    if action != ROLL or state[MINE] - state[YOURS] + state[TURN] + most >= cut:
+    largest = names.options.dice * names.options.sides
+    if action != ROLL or state[MINE] - state[YOURS] + state[TURN] + largest >= cut:
         return [None] * len(children)
     first, whose = bool(state[TURN] == 0), [ROUND, PLAYER]
     lost = (children[:, whose] != state[whose]).any(axis=1)

@@ -56,18 +56,18 @@ def solve(ints, starts, player, won, out, tolerance, best, margin):
     """
     noted, priced = best.size > 0, margin.size > 0
     sign = 1.0 if player == 1 else -1.0
-    cut, most, total = ints[CUT], ints[MAX_POINTS], ints[TOTAL]
-    v = np.empty(2 * cut + most)
+    cut, max_points, total = ints[CUT], ints[MAX_POINTS], ints[TOTAL]
+    v = np.empty(2 * cut + max_points)
     for lead in range(1 - cut, cut):
         left, at = cut - lead, row_of(cut, lead, 0)
-        v[left : left + most + 1] = won
+        v[left : left + max_points + 1] = won
         nothing = starts[-lead + cut - 1]
-        table = TABLES + most + 2
+        table = TABLES + max_points + 2
         for t in range(left - 1, -1, -1):
             if t == 0:
                 table = TABLES
             q = ints[table] * nothing
-            for s in range(1, most + 1):
+            for s in range(1, max_points + 1):
                 q += ints[table + 1 + s] * v[t + s]
             q /= total
             if t > 0 or not ints[FORCED]:
@@ -96,13 +96,13 @@ def follow(ints, starts, policy, won, tolerance):
 
     Returns the same as starts, at this turn's start by their lead.
     """
-    cut, most, total = ints[CUT], ints[MAX_POINTS], ints[TOTAL]
-    v, out = np.zeros((2 * cut + most, 3)), np.empty_like(starts)
+    cut, max_points, total = ints[CUT], ints[MAX_POINTS], ints[TOTAL]
+    v, out = np.zeros((2 * cut + max_points, 3)), np.empty_like(starts)
     for i in range(2 * cut - 1):  # their lead is i + 1 - cut
         left, nothing = 2 * cut - 1 - i, 2 * cut - 2 - i
-        for t in range(left, left + most + 1):
+        for t in range(left, left + max_points + 1):
             v[t, 0], v[t, 1], v[t, 2] = won, 1.0, 0.0
-        table = TABLES + most + 2
+        table = TABLES + max_points + 2
         for t in range(left - 1, -1, -1):
             if t == 0:
                 table = TABLES
@@ -112,7 +112,7 @@ def follow(ints, starts, policy, won, tolerance):
                 lost = ints[table]
                 guide, win = lost * starts[0, nothing], lost * starts[1, nothing]
                 draw = lost * starts[2, nothing]
-                for s in range(1, most + 1):
+                for s in range(1, max_points + 1):
                     ways = ints[table + 1 + s]
                     guide += ways * v[t + s, 0]
                     win += ways * v[t + s, 1]
@@ -173,9 +173,9 @@ class Rounds(Layout[Tier]):
     def rounding(self) -> float:
         """What float64 sums lose from the start of the game to its end: for each of its turns the
         rolls of the longest one, on average, times the terms of a roll and 2 for the quotient."""
-        most = int(self.ints[MAX_POINTS])
-        rolls = 2 + self.ints[TOTAL] / self.ints[TABLES + most + 2]
-        return float(2 * self.rounds * rolls * (most + 4) * 2.0**-53)
+        max_points = int(self.ints[MAX_POINTS])
+        rolls = 2 + self.ints[TOTAL] / self.ints[TABLES + max_points + 2]
+        return float(2 * self.rounds * rolls * (max_points + 4) * 2.0**-53)
 
     def turn_starts(self, payoffs: Floats | None) -> Floats:
         """Player 1's payoffs (2 cut - 1,) at the starts of a turn by the lead of who acts, 1 - cut

@@ -78,42 +78,42 @@ class Computer:
         return [stick if action == HOLD else 1.0 - stick for action in actions]
 
 
-def visits(sticks: Sticks, rules: Options, most: int) -> tuple[Floats, Floats]:
+def visits(sticks: Sticks, rules: Options, limit: int) -> tuple[Floats, Floats]:
     """float64 (most + 1,) each: the chance that a turn without end of the game comes to so many
     points, and to hold there. `most` is as far as it is followed."""
-    here = np.zeros((most + 1, most + 2))  # turn, rolls: each roll is worth a point or more
-    here[0, 0] = 1.0
-    reached, holds = np.zeros(most + 1), np.zeros(most + 1)
+    chances = np.zeros((limit + 1, limit + 2))  # turn, rolls: each roll is worth a point or more
+    chances[0, 0] = 1.0
+    reached, holds = np.zeros(limit + 1), np.zeros(limit + 1)
     tables = rules.rolls(False), rules.rolls(True)
-    for turn in range(most + 1):
-        counts = np.flatnonzero(here[turn])
+    for turn in range(limit + 1):
+        counts = np.flatnonzero(chances[turn])
         if not len(counts):
             continue
         low, high = int(counts[0]), int(counts[-1]) + 1
         stick = np.array([sticks(turn, count) for count in range(low, high)])
-        chance = here[turn, low:high]
+        chance = chances[turn, low:high]
         reached[turn], holds[turn] = chance.sum(), chance @ stick
         rolls = tables[turn == 0]
         going = chance * (1 - stick) / rolls.total
         for points, ways in enumerate(rolls.points):
-            if ways and turn + points <= most:
-                here[turn + points, low + 1 : high + 1] += ways * going
+            if ways and turn + points <= limit:
+                chances[turn + points, low + 1 : high + 1] += ways * going
     return reached, holds
 
 
-def holds_by_turn(sticks: Sticks, rules: Options, most: int) -> Floats:
+def holds_by_turn(sticks: Sticks, rules: Options, limit: int) -> Floats:
     """float64 (most + 1,): the chance to hold at each turn's points, averaged over the rolls; 1
     where they never come."""
-    reached, holds = visits(sticks, rules, most)
-    return np.divide(holds, reached, out=np.ones(most + 1), where=reached > 0)
+    reached, holds = visits(sticks, rules, limit)
+    return np.divide(holds, reached, out=np.ones(limit + 1), where=reached > 0)
 
 
-def turn_points(sticks: Sticks, rules: Options, most: int) -> Floats:
+def turn_points(sticks: Sticks, rules: Options, limit: int) -> Floats:
     """float64 (most + 1,): the chance that a turn brings so many points, 0 when a roll takes them.
 
     Turns are followed up to `most` points; what goes on above counts as 0.
     """
-    points = visits(sticks, rules, most)[1]
+    points = visits(sticks, rules, limit)[1]
     points[0] = 1.0 - points[1:].sum()
     return points
 
@@ -127,10 +127,10 @@ class TurnAgents(Mapping[str, Agent]):
     def __getitem__(self, name: str) -> Agent:
         if name == "computer":
             return Computer(self.sides)
-        found = re.fullmatch(r"hold-at-([1-9][0-9]{0,5})", name)
-        if found is None:
+        match = re.fullmatch(r"hold-at-([1-9][0-9]{0,5})", name)
+        if match is None:
             raise KeyError(name)
-        return HoldAt(int(found[1]))
+        return HoldAt(int(match[1]))
 
     def __iter__(self) -> Iterator[str]:
         yield "computer"
@@ -191,8 +191,8 @@ class TurnForms(ClosedForms):
         self.game = plain(game)
 
     def value(self, agents: Sequence[str]) -> tuple[float, ...] | None:
-        own = agents_of(self.game)
-        if not all(name in (OPTIMAL, BEST_RESPONSE) or name in own for name in agents):
+        named = agents_of(self.game)
+        if not all(name in (OPTIMAL, BEST_RESPONSE) or name in named for name in agents):
             return None
         return self.payoffs(*agents)
 

@@ -213,10 +213,10 @@ class Strategy:
         rolls, uncertain = roll > hold + self.tolerance, np.abs(roll - hold) <= self.tolerance
         turns = np.flatnonzero(np.diff(rolls)) + 1  # where a stretch of equal choices begins
         if reachable:
-            met = self._met(rolls)
-            uncertain &= met
+            reached = self._met(rolls)
+            uncertain &= reached
             # Of the stretches, those whose choice differs from that of the turns met before.
-            begins, turns = np.concatenate([[0], turns]), np.flatnonzero(met)
+            begins, turns = np.concatenate([[0], turns]), np.flatnonzero(reached)
             changed = turns[1:][np.diff(rolls[turns])]
             turns = begins[np.searchsorted(begins, changed, side="right") - 1]
         toggles = turns.tolist()
@@ -228,14 +228,14 @@ class Strategy:
     def _met(self, rolls: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """(goal - mine,) the turns that one who rolls where `rolls` says so can come to."""
         ints, left = self.race.ints, len(rolls)
-        most = int(ints[MAX_POINTS])
-        met = np.zeros(left + most + 1, bool)
-        met[0] = True
+        max_points = int(ints[MAX_POINTS])
+        reached = np.zeros(left + max_points + 1, bool)
+        reached[0] = True
         for t in np.flatnonzero(rolls):
-            if met[t]:
-                table = TABLES + (most + 3 if t else 0)
-                met[t : t + most + 1] |= ints[table + 2 : table + most + 3] > 0
-        return met[:left]
+            if reached[t]:
+                table = TABLES + (max_points + 3 if t else 0)
+                reached[t : t + max_points + 1] |= ints[table + 2 : table + max_points + 3] > 0
+        return reached[:left]
 
 
 def hold_points(strategy: Strategy) -> tuple[Floats, Floats]:
@@ -253,8 +253,8 @@ def hold_points(strategy: Strategy) -> tuple[Floats, Floats]:
 # --- lists ---------------------------------------------------------------------------------------
 
 
-def _listing(found: Sequence[Entry], tolerance: float) -> Listing:
-    marked = sum(len(line.uncertain) for line in found)
+def _listing(entries: Sequence[Entry], tolerance: float) -> Listing:
+    marked = sum(len(line.uncertain) for line in entries)
     note = NOTE + (
         f"; {many(marked, 'turn')} after a ?: rolling and holding are closer than {tolerance:.1e}, "
         "and the chart says hold"
@@ -264,21 +264,21 @@ def _listing(found: Sequence[Entry], tolerance: float) -> Listing:
     rows = tuple(
         (line.mine, line.yours, round(line.value, DECIMALS), _spaced(line.toggles),
          _spaced(line.uncertain))
-        for line in found
+        for line in entries
     )  # fmt: skip
     columns = (*SCORES, "value", "toggles", "uncertain")
-    return Listing(tuple(map(str, found)), columns, rows, note)
+    return Listing(tuple(map(str, entries)), columns, rows, note)
 
 
 def card(strategy: Strategy, mine: Sequence[int], yours: Sequence[int]) -> Listing:
     """The hold points for my scores (lines) and the other's (columns)."""
-    goal, found = strategy.race.goal, strategy.entries(mine, yours)
-    said = ["all" if each.hold >= goal - each.mine else str(each.hold) for each in found]
+    goal, entries = strategy.race.goal, strategy.entries(mine, yours)
+    said = ["all" if entry.hold >= goal - entry.mine else str(entry.hold) for entry in entries]
     rows = [["mine", *map(str, yours)]]
     rows += [[str(m), *said[i * len(yours) : (i + 1) * len(yours)]] for i, m in enumerate(mine)]
-    wide = max(len(cell) for row in rows for cell in row) + 1
-    lines = tuple("".join(cell.rjust(wide) for cell in row) for row in rows)
-    table = tuple((each.mine, each.yours, each.hold) for each in found)
+    width = max(len(cell) for row in rows for cell in row) + 1
+    lines = tuple("".join(cell.rjust(width) for cell in row) for row in rows)
+    table = tuple((entry.mine, entry.yours, entry.hold) for entry in entries)
     note = (
         "hold at so many points in the turn: my score by line, the opponent's by column; all: roll "
         f"to {goal}"

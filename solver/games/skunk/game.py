@@ -170,9 +170,9 @@ def transition(board, state, edges):
         children[0, PLAYER] = 3 - player
         weights[0], actions[0] = 1.0, HOLD
         n = 1
-    most = ints[MAX_POINTS]
-    table = TABLES + (most + 3 if turn > 0 else 0)
-    for k in range(most + 3):
+    max_points = ints[MAX_POINTS]
+    table = TABLES + (max_points + 3 if turn > 0 else 0)
+    for k in range(max_points + 3):
         ways = ints[table + k]
         if ways == 0:
             continue
@@ -332,14 +332,14 @@ def group(board, state, actor, out, rest):
     return side * (TURNS + 1) + span
 
 
-def groups_of_scores(goal: int, high: int, hold: str, name: str, doing: str) -> Groups:
+def groups_of_scores(goal: int, max_score: int, hold: str, name: str, doing: str) -> Groups:
     """Groups of a game to about `goal` points, with scores up to `high` and the action `hold`,
     which a sentence calls `name` or `doing`."""
     points = max(1, goal // 10)
     ahead, turns = spans(points, STEPS), ["before the first roll", *spans(points, TURNS)]
     leads = [f"behind by {x}" for x in reversed(ahead)] + ["level"]
     leads += [f"ahead by {x}" for x in ahead]
-    score = {"low": 0, "step": 1, "cells": high + 1}
+    score = {"low": 0, "step": 1, "cells": max_score + 1}
     return Groups(
         columns=(Grouped("scores", leads), Grouped("points of the turn", turns)),
         group=group,

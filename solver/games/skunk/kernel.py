@@ -85,19 +85,19 @@ def turn(ints, holding, policy, x, z, cost, v, slope):
     `BEST`. cost: what each roll adds to v: 0 for a chance to win, 1 to count rolls. v and slope
     have MAX_POINTS more places, which become what v is once the game is won.
     """
-    left, most, total = holding.size, ints[MAX_POINTS], ints[TOTAL]
+    left, max_points, total = holding.size, ints[MAX_POINTS], ints[TOTAL]
     z_slope = 0.0
     if left == ints[GOAL]:  # the lost score was 0
         z, z_slope = x, 1.0
-    v[left : left + most + 1] = 1.0 - cost
-    slope[left : left + most + 1] = 0.0
-    table = TABLES + most + 3
+    v[left : left + max_points + 1] = 1.0 - cost
+    slope[left : left + max_points + 1] = 0.0
+    table = TABLES + max_points + 3
     for t in range(left - 1, -1, -1):
         if t == 0:
             table = TABLES
         roll = ints[table] * x + ints[table + 1] * z
         roll_slope = ints[table] + ints[table + 1] * z_slope
-        for s in range(1, most + 1):
+        for s in range(1, max_points + 1):
             ways = ints[table + 2 + s]
             roll += ways * v[t + s]
             roll_slope += ways * slope[t + s]
@@ -174,11 +174,11 @@ def roll_value(ints, out, m, y, t):
     Products are exact (14 bits of ways, 39 of the value, the rest apart), their sum is compensated
     (Knuth's TwoSum).
     """
-    goal, most = ints[GOAL], ints[MAX_POINTS]
-    table = TABLES + (most + 3 if t > 0 else 0)
+    goal, max_points = ints[GOAL], ints[MAX_POINTS]
+    table = TABLES + (max_points + 3 if t > 0 else 0)
     at = row_of(goal, m, y, t)
     q, lost = 0.0, 0.0
-    for k in range(most + 3):
+    for k in range(max_points + 3):
         ways = ints[table + k]
         if ways == 0:
             continue
@@ -189,11 +189,11 @@ def roll_value(ints, out, m, y, t):
         else:
             value = out[at + k - 2]
         split = value * 16385.0
-        high = split - (split - value)
-        term = ways * high
+        rounded = split - (split - value)
+        term = ways * rounded
         partial = q + term
         back = partial - q
-        lost += (q - (partial - back)) + (term - back) + ways * (value - high)
+        lost += (q - (partial - back)) + (term - back) + ways * (value - rounded)
         q = partial
     return (q + lost) / ints[TOTAL]
 
@@ -268,8 +268,8 @@ def residual(ints, out):
 def most_actions(ints):  # noqa: C901  # one check, step by step
     """A checked bound on w over all states: the actions of both players, however they play; inf if
     none was found."""
-    goal, most, total = ints[GOAL], ints[MAX_POINTS], ints[TOTAL]
-    w, slope = np.empty(goal + most + 1), np.empty(goal + most + 1)
+    goal, max_points, total = ints[GOAL], ints[MAX_POINTS], ints[TOTAL]
+    w, slope = np.empty(goal + max_points + 1), np.empty(goal + max_points + 1)
     s, best = np.zeros((goal + 1, goal + 1)), np.empty(0)
     z, last_z, last_f = 0.0, 0.0, 0.0
     for step in range(200):
@@ -298,9 +298,9 @@ def most_actions(ints):  # noqa: C901  # one check, step by step
     slack, largest = np.inf, 0.0
     for m in range(goal):
         for t in range(goal - m):
-            table = TABLES + (most + 3 if t > 0 else 0)
+            table = TABLES + (max_points + 3 if t > 0 else 0)
             mean = ints[table] * s[m, 0] + ints[table + 1] * s[0, 0]
-            for k in range(1, most + 1):
+            for k in range(1, max_points + 1):
                 if m + t + k < goal:
                     mean += ints[table + 2 + k] * s[m, t + k]
             mean /= total
@@ -400,9 +400,9 @@ class Race(Layout[int]):
         return np.where(over, -1, 0), np.where(over, -1, rows)
 
     def states_at(self, tier: int, rows: Ints) -> Ints:
-        player, rest = np.divmod(np.asarray(rows, np.int64), self.rows(0) // 2)
-        mine = np.searchsorted(self._starts, rest, side="right") - 1
-        yours, turn = np.divmod(rest - self._starts[mine], self.goal - mine)
+        player, row = np.divmod(np.asarray(rows, np.int64), self.rows(0) // 2)
+        mine = np.searchsorted(self._starts, row, side="right") - 1
+        yours, turn = np.divmod(row - self._starts[mine], self.goal - mine)
         return np.column_stack([mine, yours, turn, player + 1])
 
     @cached_property
@@ -419,6 +419,6 @@ class Race(Layout[int]):
 
 def race_of(game: Game) -> Race:
     """The layout of a game's race. Raises OptionError for a board whose plays may not end."""
-    found = game.need(Layout)
-    assert isinstance(found, Race)
-    return found
+    layout = game.need(Layout)
+    assert isinstance(layout, Race)
+    return layout

@@ -79,29 +79,29 @@ def draw(
 
 def _track(race: RaceScene, player: int, y: float) -> Iterator[Shape]:
     acts, banked = player == race.player and not race.over, race.banked[player]
-    wide = WIDE - LEFT - RIGHT
+    width = WIDE - LEFT - RIGHT
     field = "mine" if player == race.player else "yours"
     name = f"player {player + 1}"
     role = UP if acts else GOOD if player == race.winner else ""
     does = "has won" if player == race.winner else "acts" if acts else "waits"
     yield Box("desk", 4, y, LEFT - 12, TRACK, (name,), role, 17, f"{name} {does}")
-    about = f"{name} has {banked}", field, str(banked)
-    yield Box("track", LEFT, y, wide, TRACK, (), QUIET, 16, *about)
-    reach, shown = wide * min(banked / race.end, 1.0), f"{banked}"
+    labels = f"{name} has {banked}", field, str(banked)
+    yield Box("track", LEFT, y, width, TRACK, (), QUIET, 16, *labels)
+    reach, shown = width * min(banked / race.end, 1.0), f"{banked}"
     if banked:
-        yield Box("bar", LEFT, y, reach, TRACK, (), "", 16, *about)
+        yield Box("bar", LEFT, y, reach, TRACK, (), "", 16, *labels)
     if player == race.player and race.turn:
-        more = wide * min((banked + race.turn) / race.end, 1.0) - reach
-        about = f"{many(race.turn, 'point')} of the turn, not banked", "turn", str(race.turn)
-        yield Box("bar", LEFT + reach, y, more, TRACK, (), CHANCE, 16, *about)
+        more = width * min((banked + race.turn) / race.end, 1.0) - reach
+        labels = f"{many(race.turn, 'point')} of the turn, not banked", "turn", str(race.turn)
+        yield Box("bar", LEFT + reach, y, more, TRACK, (), CHANCE, 16, *labels)
         shown += f" + {race.turn} = {banked + race.turn}"
     yield Words(shown, LEFT + 8, y + TRACK / 2, 20, "start", bold=True)
     for k in range(TICKS + 1):
         if race.end * k % TICKS == 0:
-            x = LEFT + wide * k / TICKS
+            x = LEFT + width * k / TICKS
             yield Words(str(race.end * k // TICKS), x, y + TRACK + 11, 12, role=QUIET)
     if race.goal:
-        yield Words("wins", LEFT + wide + 8, y + TRACK / 2, 15, "start")
+        yield Words("wins", LEFT + width + 8, y + TRACK / 2, 15, "start")
 
 
 def _said(race: RaceScene) -> tuple[str, str]:
@@ -120,13 +120,13 @@ def _said(race: RaceScene) -> tuple[str, str]:
 
 def rounds(count: int, now: int) -> tuple[tuple[Shape, ...], float]:
     """The rounds of a game of `count`, the `now`-th being played, and how high that is."""
-    wide = min(40.0, (WIDE - LEFT - 8) / count)
+    width = min(40.0, (WIDE - LEFT - 8) / count)
     shapes: list[Shape] = [Words("round", 8, 22, 17, "start")]
     for k in range(1, count + 1):
         role = UP if k == now else GONE if k < now else ""
         about = f"round {k}{' is played' if k == now else ' is over' if k < now else ''}"
-        shapes.append(Box("plate", LEFT + (k - 1) * wide, 6, wide - 4, 32, (str(k),), role,
-                          min(16.0, wide * 0.5), about, "round", str(k)))  # fmt: skip
+        shapes.append(Box("plate", LEFT + (k - 1) * width, 6, width - 4, 32, (str(k),), role,
+                          min(16.0, width * 0.5), about, "round", str(k)))  # fmt: skip
     return tuple(shapes), 48.0
 
 
@@ -164,8 +164,8 @@ class RollNames:
 
     def lost(self, first: bool, score: bool, both: bool = False) -> str:
         """What a roll is called that loses the turn, or the score too; both: either."""
-        wanted = ("turn", "score") if both else ("score",) if score else ("turn",)
-        rolls = [self.rolls.get((first, penalty, 0), ()) for penalty in wanted]
+        penalties = ("turn", "score") if both else ("score",) if score else ("turn",)
+        rolls = [self.rolls.get((first, penalty, 0), ()) for penalty in penalties]
         fewest = min(faces.count(1) for same in rolls for faces in same)
         ones = "a 1" if fewest == 1 else f"{NUMBERS[self.options.dice]} 1s"
         return f"{ones}: the {'score' if score else 'turn'} is lost"
@@ -180,9 +180,9 @@ class RollNames:
 
     def at_least(self, first: bool, points: int) -> str:
         """What the rolls are called that are worth so many points or more."""
-        found = [p for f, penalty, p in self.rolls if (f, penalty) == (first, "points")]
-        enough = [p for p in found if p >= points]
-        return self._short(min(enough)) + " or more" * (len(enough) > 1)
+        points_of_rolls = [p for f, penalty, p in self.rolls if (f, penalty) == (first, "points")]
+        reaching = [p for p in points_of_rolls if p >= points]
+        return self._short(min(reaching)) + " or more" * (len(reaching) > 1)
 
     def _short(self, points: int) -> str:
         if self.options.dice == 1 and self.options.count == "faces":

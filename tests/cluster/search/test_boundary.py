@@ -187,7 +187,7 @@ def test_this_process_goes_on_with_what_it_found_and_others_say_that_they_see_an
     again = used_ends(used)
     assert again is not None and again.holds(keys).all()
     table, file = first.table, first.table.parts[0].groups
-    first.given(keys)
+    first.known_payoffs(keys)
     assert file._files
     let_go(used)
     assert not file._files and used_ends(used) is None and table

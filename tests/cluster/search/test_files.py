@@ -27,18 +27,18 @@ from luckbase.cluster.table.ledger import stage_name
 from luckbase.cluster.table.storage import Memory
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.search.find_stages import expand_level
-from luckbase.solver.search.stages import Known, Stage, Stages
+from luckbase.solver.search.stages import KeyedPayoffs, Stage, Stages
 from luckbase.solver.search.sweep import Sweeping
 from tests.solver.search.laid_out import Laid, Shape, shapes
 
 
-def boxes_of(laid: Laid, most: int, known: Known | None) -> list[Stage]:
+def boxes_of(laid: Laid, most: int, known: KeyedPayoffs | None) -> list[Stage]:
     """The boxes of the highest level."""
     stages, keys = Stages(laid.game, laid.shape.true_level), laid.keys(laid.spots[-6:])
     numbers = stages.of(keys)
     level = int(numbers.max()) >> 32
     mine = keys[numbers >> np.uint64(32) == level]
-    return list(expand_level(stages, level, [mine], known=known, most=most))
+    return list(expand_level(stages, level, [mine], known=known, max_states=most))
 
 
 def same(one: object, other: object) -> None:
@@ -58,11 +58,11 @@ def same(one: object, other: object) -> None:
 def solved(laid: Laid, stage: Stage) -> bytes:
     """What comes of a stage that is given made-up payoffs."""
     sweeping = Sweeping(laid.game, stage)
-    for i, (_, keys, _) in enumerate(stage.wanted):
+    for i, (_, keys, _) in enumerate(stage.requests):
         rows = np.empty((len(keys), 1 + laid.game.players))
         rows[:, 0] = keys.view(np.float64)
         rows[:, 1:] = np.sin(keys.astype(float))[:, None] * [1.0, -1.0, 0.5][: laid.game.players]
-        assert sweeping.give(i, rows) == len(keys)
+        assert sweeping.fill(i, rows) == len(keys)
     found = sweeping.solve(1e-12)
     return b"".join(np.ascontiguousarray(part).tobytes() for part in vars(found).values())
 

@@ -25,7 +25,7 @@ from luckbase.solver.search.bellman import KNOWN
 from luckbase.solver.search.find_stages import RisingError, expand_level
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.keys import Keys, pack_all
-from luckbase.solver.search.stages import Box, Ends, Given, Known, Stage, Stages
+from luckbase.solver.search.stages import Box, EndTable, KeyedPayoffs, KnownPayoffs, Stage, Stages
 from luckbase.solver.search.sweep import SolvedStage, Sweeping
 from tests.solver.search.laid_out import NAMES, Laid, Shape, Spot, shapes
 from tests.solver.search.three_in_a_ring import ring
@@ -44,7 +44,7 @@ def found_from(
     roots: Keys,
     *,
     alone: bool = True,
-    known: Known | Ends | None = None,
+    known: KeyedPayoffs | EndTable | None = None,
     most: int = find_stages.CACHED,
     expected: int = 0,
 ) -> list[list[Stage]]:
@@ -61,11 +61,11 @@ def found_from(
         for together in [[number] for number in here] if alone else [here]:
             lists = [keys for number in together for keys in wanted.pop(number)]
             boxes = list(
-                expand_level(stages, level, lists, known=known, expected=expected, most=most)
+                expand_level(stages, level, lists, known=known, expected=expected, max_states=most)
             )
             found.append(boxes)
             for box in boxes:
-                for number, keys, _ in box.wanted:
+                for number, keys, _ in box.requests:
                     if number >> 32 != level:
                         wanted.setdefault(number, []).append(keys)
     return found
@@ -77,9 +77,9 @@ def solved_from(game: Game, found: list[list[Stage]]) -> list[SolvedStage]:
     rows = np.empty((0, 1 + game.players))
     for stage in [box for boxes in found for box in boxes][::-1]:
         sweeping = Sweeping(game, stage)
-        for i, (_, keys, _) in enumerate(stage.wanted):
+        for i, (_, keys, _) in enumerate(stage.requests):
             assert (np.diff(keys.astype(np.int64)) > 0).all()
-            assert sweeping.give(i, rows) == len(keys)
+            assert sweeping.fill(i, rows) == len(keys)
         solved.append(sweeping.solve(game.tie_tolerance))
         rows = np.concatenate([rows, solved[-1].values])
         rows = np.ascontiguousarray(rows[np.argsort(rows[:, 0].view(np.uint64))])
@@ -174,10 +174,10 @@ class Asked:
         self.asked.append(keys)
         return np.isin(keys, self.keys)
 
-    def given(self, keys: Keys) -> Given:
+    def known_payoffs(self, keys: Keys) -> KnownPayoffs:
         at = np.searchsorted(self.keys, keys)
         assert (self.keys[at] == keys).all()
-        return Given(self.payoffs[at], 1000 + at, at / 8, (at % 3).astype(np.int8))
+        return KnownPayoffs(self.payoffs[at], 1000 + at, at / 8, (at % 3).astype(np.int8))
 
 
 @settings(max_examples=30)
@@ -203,12 +203,12 @@ def test_what_is_asked_for_as_it_is_met_is_as_what_was_known_before(
     assert values[order[0]].tobytes() == others[order[1]].tobytes()
     for one in rows[1]:
         mine = keys_in(one)
-        assert one.given.tolist() == np.isin(mine, keys).tolist()
-        at = np.searchsorted(keys, mine[one.given])
-        assert one.best[one.given].tolist() == (1000 + at).tolist()
-        assert one.margins[one.given].tolist() == (at / 8).tolist()
-        assert one.actors[one.given].tolist() == (at % 3).tolist()
-    assert not any(one.given.any() for one in rows[0])
+        assert one.on_boundary.tolist() == np.isin(mine, keys).tolist()
+        at = np.searchsorted(keys, mine[one.on_boundary])
+        assert one.best[one.on_boundary].tolist() == (1000 + at).tolist()
+        assert one.margins[one.on_boundary].tolist() == (at / 8).tolist()
+        assert one.actors[one.on_boundary].tolist() == (at % 3).tolist()
+    assert not any(one.on_boundary.any() for one in rows[0])
 
 
 def edges_of(found: list[list[Stage]]) -> int:
@@ -255,7 +255,7 @@ def test_boxes_are_small_and_none_leads_to_one_before_it() -> None:
         ])).all()  # fmt: skip
         for i, box in enumerate(boxes):
             level = level_of(stages, own)
-            for keys in [keys for number, keys, _ in box.wanted if number >> 32 == level]:
+            for keys in [keys for number, keys, _ in box.requests if number >> 32 == level]:
                 assert (stages.boxes_of(keys, every) > i).all()
 
 
@@ -404,8 +404,8 @@ def test_stop_ends_both_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     solved = solved_from(laid.game, found)
     sweeping = Sweeping(laid.game, found[0][0])
     rows = np.concatenate([one.values for one in solved[:-1]])
-    for i in range(len(found[0][0].wanted)):
-        sweeping.give(i, rows)
+    for i in range(len(found[0][0].requests)):
+        sweeping.fill(i, rows)
     calls.clear()
     with pytest.raises(Stopped):
         sweeping.solve(1e-12, third)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from luckbase.solver.search import stages as module
 from luckbase.solver.search.find_stages import expand_level
 from luckbase.solver.search.keys import NO_KEYS, Keys
-from luckbase.solver.search.stages import Looks, Spread, Stages, among, grid
+from luckbase.solver.search.stages import StageCells, StageEstimator, Stages, among, grid
 from tests.solver.search.laid_out import Laid, Shape, shapes
 from tests.solver.search.stages_below import found_of, tiny
 
@@ -21,14 +21,14 @@ from tests.solver.search.stages_below import found_of, tiny
 def test_it_says_about_how_many_states_there_are(down: int) -> None:
     """Of those who lost all one score is asked for; the others come in the stage itself."""
     stages, root = tiny({"scores": "0,1000,500", "earned": "2,1,2"})
-    looks = Looks(stages, root)
+    looks = StageEstimator(stages, root)
     asked, found = found_of(stages, root, down)
     widths = looks.widths(np.concatenate(list(asked.values())))
     grown = 0
     for stage, keys in asked.items():
         states = len(found.get(stage, NO_KEYS))
         if states > 200:
-            total = looks.at(stage, keys, 1, widths).total
+            total = looks.estimate(stage, keys, 1, widths).total
             assert states / 2 < total < 2.5 * states
             grown += states > 2 * len(keys)
     assert grown  # else it would do to count what is asked for
@@ -49,8 +49,8 @@ def test_every_state_lies_in_a_cell_and_in_one_box(
     stage = int(numbers[seed % len(keys)])
     (mine,) = np.nonzero(numbers == stage)
     some = np.ascontiguousarray(keys[mine[: 1 + seed % len(mine)]])
-    looks = Looks(stages, keys[-1:])
-    lies = looks.at(stage, some, each, np.array([width]))
+    looks = StageEstimator(stages, keys[-1:])
+    lies = looks.estimate(stage, some, each, np.array([width]))
     met = np.unique(np.concatenate([some, *_below(stages, stage, some)]))
     if width == 1:
         values = stages.inside.values(stages.inside.of(met))
@@ -73,12 +73,12 @@ def _below(stages: Stages, stage: int, some: Keys) -> list[Keys]:
     return [box.keys for box in expand_level(stages, stage >> 32, [some])]
 
 
-def _even(values: tuple[int, int], parts: int = 1) -> Spread:
+def _even(values: tuple[int, int], parts: int = 1) -> StageCells:
     """So many cells side by side in each of two functions, with one state for each place."""
     edges = [np.linspace(0, top, parts + 1).astype(np.int64) for top in values]
     low = np.stack(np.meshgrid(*(one[:-1] for one in edges)), axis=-1).reshape(-1, 2)
     high = np.stack(np.meshgrid(*(one[1:] for one in edges)), axis=-1).reshape(-1, 2)
-    return Spread(low, high, (high - low).prod(axis=1).astype(float))
+    return StageCells(low, high, (high - low).prod(axis=1).astype(float))
 
 
 @pytest.mark.parametrize("parts", [1, 4])
@@ -117,27 +117,28 @@ def looked_at(down: int = 1) -> tuple[Stages, Keys, int, Keys]:
 
 def test_looking_ends_where_there_are_many_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     stages, root, stage, asked = looked_at()
-    looks, narrow = Looks(stages, root), np.ones(3, np.int64)
-    whole = looks.at(stage, asked, 1, narrow)
+    looks, narrow = StageEstimator(stages, root), np.ones(3, np.int64)
+    whole = looks.estimate(stage, asked, 1, narrow)
     monkeypatch.setattr(module, "MAX_CELLS", len(whole.states) // 4)
-    assert len(looks.at(stage, asked, 1, narrow).states) < len(whole.states)
+    assert len(looks.estimate(stage, asked, 1, narrow).states) < len(whole.states)
     sizes = []
     monkeypatch.setattr(module, "MAX_CELLS", 0)
-    sizes.append(len(looks.at(stage, asked, 1, narrow).states))  # those that are asked for alone
+    sizes.append(len(looks.estimate(stage, asked, 1, narrow).states))  # the requested alone
     for more in (0, 1):
         monkeypatch.setattr(module, "MAX_CELLS", sizes[0] + more)
-        sizes.append(len(looks.at(stage, asked, 1, narrow).states))
+        sizes.append(len(looks.estimate(stage, asked, 1, narrow).states))
     assert sizes[0] == sizes[1] < sizes[2]
 
 
 def test_below_what_is_known_nothing_is_looked_at() -> None:
     stages, root, stage, asked = looked_at()
-    widths = Looks(stages, root).widths(asked)
-    whole = Looks(stages, root).at(stage, asked, 1, widths)
-    known = Looks(stages, root, among(np.sort(asked))).at(stage, asked, 1, widths)
+    widths = StageEstimator(stages, root).widths(asked)
+    whole = StageEstimator(stages, root).estimate(stage, asked, 1, widths)
+    known = StageEstimator(stages, root, among(np.sort(asked))).estimate(stage, asked, 1, widths)
     assert len(known.states) < len(whole.states)
     assert known.total == pytest.approx(len(asked), rel=0.01)
-    at_ends = Looks(stages, root, lambda keys: np.isin(keys, asked)).at(stage, asked, 1, widths)
+    by_table = StageEstimator(stages, root, lambda keys: np.isin(keys, asked))
+    at_ends = by_table.estimate(stage, asked, 1, widths)
     assert at_ends.total == known.total
 
 
@@ -145,9 +146,9 @@ def test_a_value_of_the_roots_is_a_cell_of_its_own(monkeypatch: pytest.MonkeyPat
     """One of few; of many roots none is."""
     stages, root, stage, asked = looked_at(3)
     wide = np.full(3, 64)
-    single = [Looks(stages, root).at(stage, asked, 1, wide)]
+    single = [StageEstimator(stages, root).estimate(stage, asked, 1, wide)]
     monkeypatch.setattr(module, "MAX_ROOTS", 0)
-    single.append(Looks(stages, root).at(stage, asked, 1, wide))
+    single.append(StageEstimator(stages, root).estimate(stage, asked, 1, wide))
     narrow = [int((one.high - one.low == 1).any(axis=1).sum()) for one in single]
     assert narrow[0] > narrow[1] > 0  # where nothing was won yet it is one value still
 
@@ -156,8 +157,8 @@ def test_a_value_of_the_roots_is_a_cell_of_its_own(monkeypatch: pytest.MonkeyPat
 def test_few_of_the_roots_tell_as_much_as_all(count: int, seed: int) -> None:
     stages, _, _, asked = looked_at(2)
     roots = np.random.default_rng(seed).choice(asked, count)
-    looks = Looks(stages, roots)
-    few = Looks(stages, looks.roots)
+    looks = StageEstimator(stages, roots)
+    few = StageEstimator(stages, looks.roots)
     assert np.isin(looks.roots, roots).all() and len(looks.roots) <= 3 * (module.MAX_ROOTS + 1)
     for one, other in zip(looks._single, few._single, strict=True):
         assert (one == other).all()
@@ -166,5 +167,5 @@ def test_few_of_the_roots_tell_as_much_as_all(count: int, seed: int) -> None:
 def test_more_states_than_places_are_believed() -> None:
     """Of sets many states have the same number of elements."""
     stages, root, stage, asked = looked_at()
-    lies = Looks(stages, root).at(stage, asked, 1000, np.ones(3, np.int64))
+    lies = StageEstimator(stages, root).estimate(stage, asked, 1000, np.ones(3, np.int64))
     assert lies.total >= 999 * len(asked)
