@@ -182,8 +182,9 @@ def prove(typingctx, f, z, games, rows, columns, support, wanted):
 def try_support(f, z, games, rows, columns, support, games_left, tolerance):
     """Solve eight games by a support; returns a bit a lane: whether its gap is closed.
 
-    f, z: the workspace. games: where the games begin in f. support: where it begins in z. wanted:
-    bits, the games to look at. Writes VALUE and GAP, unless no game has weights not below 0.
+    f, z: the workspace. games: where the games begin in f. support: where it begins in z.
+    games_left: bits, the games to solve. Writes VALUE and GAP, unless no game has weights not
+    below 0.
     """
     games_left = prove(f, z, games, rows, columns, support, games_left)
     if games_left:

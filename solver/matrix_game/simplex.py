@@ -85,7 +85,7 @@ def eliminate(t, n, columns, min_pivot, reciprocal):
     become the answers; modified in place. In one order, whatever a linear algebra library does, so
     that the bits depend on the equations alone.
 
-    Returns False, unfinished, at a pivot whose size is below `least`; 0 lets all pass, and a
+    Returns False, unfinished, at a pivot whose size is below `min_pivot`; 0 lets all pass, and a
     singular matrix leave infinities. reciprocal: whether a row is scaled by the pivot's inverse
     before it is taken from the others (one division a pivot) or divided by the pivot (one a row,
     a rounding less): tables of each kind were solved so, and their bits stay.

@@ -93,24 +93,24 @@ def events_of(counted: Counted, chain: Chain, below: Ints) -> list[NDArray[np.bo
 
 
 @njit(types.float64(_i1, _i4, _f1, _b1, _i4, _f1, _f1))
-def _flow_on(first, children, chances, event, order, mass_now, after):
-    """Let what is in each state flow on until the event: `here` (n,) is emptied, what comes to each
+def _flow_on(first, children, chances, event, order, now, after):
+    """Let what is in each state flow on until the event: `now` (n,) is emptied, what comes to each
     state by an edge with it is added to `after`. Returns what ends without one. order: what edges
     without the event lead to stands first."""
     ended = 0.0
     for place in range(order.size - 1, -1, -1):
         x = order[place]
-        part = mass_now[x]
+        part = now[x]
         if part == 0.0:
             continue
-        mass_now[x] = 0.0
+        now[x] = 0.0
         if first[x] == first[x + 1]:
             ended += part
         for k in range(first[x], first[x + 1]):
             if event[k]:
                 after[children[k]] += part * chances[k]
             else:
-                mass_now[children[k]] += part * chances[k]
+                now[children[k]] += part * chances[k]
     return ended
 
 

@@ -247,7 +247,7 @@ def _draw_starts(cumulated, seed, start, at):
 @njit(types.void(_EDGES, types.uint64, types.int64, _i1, _i1, _f2, types.int64))
 def _advance(edges, seed, start, at, steps, returns, max_steps):
     """Let each game, numbered from `start`, go on until it comes to a state that is not expanded,
-    is over (no edges) or has made `most` steps. at, steps, returns: in place."""
+    is over (no edges) or has made `max_steps` steps. at, steps, returns: in place."""
     first, size, children, cumulated, rewards = edges
     for i in range(at.size):
         stream = mix(seed + np.uint64(start + i) * np.uint64(0x9E3779B97F4A7C15))

@@ -325,7 +325,7 @@ def draw(options: Options, values: Ints) -> Scene:
 def _cards(
     field: str, cards: Sequence[int], count: int, left: float, y: float, upcard: int
 ) -> Iterator[Shape]:
-    """The cards 1 to `most`, the one that is turned up raised."""
+    """The cards 1 to `count`, the one that is turned up raised."""
     for k in range(1, count + 1):
         is_in, up = k in cards, k == upcard
         role = UP if up else CHANCE if is_in and field == "deck" else "" if is_in else GONE

@@ -287,17 +287,17 @@ class PressYourLuckBoard(Board):
         """The chance of every list of slides that a spin comes to, from which the player up takes
         one; with `choices = "random"` each is one slide. Chances sum to 1."""
         if self.rules.choices == "random" or self.squares is None:
-            found: dict[tuple[Slide, ...], Fraction] = {}
+            chances: dict[tuple[Slide, ...], Fraction] = {}
             for leaf in self.leaves():
-                found[leaf.slide,] = found.get((leaf.slide,), Fraction(0)) + leaf.chance
-            return found
+                chances[leaf.slide,] = chances.get((leaf.slide,), Fraction(0)) + leaf.chance
+            return chances
         return _landings(self.squares, self.places)
 
     def starts(self) -> Iterator[tuple[Fraction, dict[str, tuple[int, ...]]]]:
         """(chance, state in words), whose scores are on the grid: where the questions lead to."""
         unit, cap = self.solve.score_unit, self.solve.score_cap
         for chance, state in () if self.start is None else self.start.states():
-            scores = (min(round_half_up(each, unit) * unit, cap) for each in state["scores"])
+            scores = (min(round_half_up(score, unit) * unit, cap) for score in state["scores"])
             yield chance, {**state, "scores": tuple(scores)}
 
     def dollars(self, slide: Slide) -> int:
@@ -309,7 +309,7 @@ class PressYourLuckBoard(Board):
         one back."""
         paying = [leaf for leaf in leaves if leaf.slide.kind in ("money", "prize")]
         return [
-            [(self.dollars(each.slide), each.chance) for each in paying if each.slide.spins == back]
+            [(self.dollars(hit.slide), hit.chance) for hit in paying if hit.slide.spins == back]
             for back in (0, 1)
         ]
 
@@ -380,15 +380,15 @@ class PressYourLuckBoard(Board):
     def _outcomes_are_enough(self, leaves: tuple[Leaf, ...], count: int) -> None:
         """Refuse fewer outcomes than keep the mean of the money and of the money plus a spin."""
         unit, paid = self.solve.score_unit, self.paid(leaves)
-        least = fewest(*(in_units(each, unit, self.cap_units) for each in paid))
-        if least is None:
+        smallest = fewest(*(in_units(amounts, unit, self.cap_units) for amounts in paid))
+        if smallest is None:
             mean, _ = mean_amount(paid[True])
             said = f"the mean amount plus a spin is {float(mean):,.2f}, below score_unit {unit}"
             raise mistake(f"{said}, and no whole units keep it", "solve", "outcomes")
-        least += any(leaf.slide.kind == "whammy" for leaf in leaves)
-        if count < least:
+        smallest += any(leaf.slide.kind == "whammy" for leaf in leaves)
+        if count < smallest:
             said = f"{count} are too few to keep the mean amounts on a grid of ${unit}"
-            raise mistake(f"{said}; expected at least {least}", "solve", "outcomes")
+            raise mistake(f"{said}; expected at least {smallest}", "solve", "outcomes")
 
 
 @lru_cache(maxsize=256)
@@ -424,29 +424,29 @@ def _landings(squares: Squares, places: Places) -> Mapping[tuple[Slide, ...], Fr
 
     Raises a mistake where there are too many.
     """
-    found: dict[tuple[Slide, ...], Fraction] = {}
+    chances: dict[tuple[Slide, ...], Fraction] = {}
     todo: list[tuple[tuple[int, ...], dict[int, Slide], tuple[Slide, ...], Fraction]] = [
         ((square,), {}, (), Fraction(1, len(squares))) for square in range(1, len(squares) + 1)
     ]
     while todo:
         waiting, shown, slides, chance = todo.pop()
         if not waiting:
-            found[slides] = found.get(slides, Fraction(0)) + chance
-            if len(found) > MAX_LANDINGS:
+            chances[slides] = chances.get(slides, Fraction(0)) + chance
+            if len(chances) > MAX_LANDINGS:
                 said = f"'best' gives more than {MAX_LANDINGS} lists of slides to choose from"
                 raise mistake(f"{said}; write 'random', or fewer slides", "rules", "choices")
             continue
-        square, *rest = waiting
-        each = squares[square - 1]
-        for i, slide in enumerate(each) if square not in shown else [(0, shown[square])]:
-            weight = chance if square in shown else chance / len(each)
+        square, *later = waiting
+        choices = squares[square - 1]
+        for i, slide in enumerate(choices) if square not in shown else [(0, shown[square])]:
+            weight = chance if square in shown else chance / len(choices)
             seen = {**shown, square: slide}
             if not slide.moves:
-                todo.append((tuple(rest), seen, (*slides, slide), weight))
+                todo.append((tuple(later), seen, (*slides, slide), weight))
                 continue
             offered = _offered(("squares", str(square), i), square, slide, squares, places)
-            todo.append(((*offered, *rest), seen, slides, weight))
-    return found
+            todo.append(((*offered, *later), seen, slides, weight))
+    return chances
 
 
 def _offered(
@@ -496,7 +496,7 @@ def outcome_distribution(board: PressYourLuckBoard) -> Outcomes:
     plain: dict[Effect, Fraction] = {}
     others: dict[tuple[Effect, ...], Fraction] = {}
     for slides, chance in board.landings().items():
-        effects = tuple(dict.fromkeys(each for slide in slides for each in _effects(board, slide)))
+        effects = tuple(dict.fromkeys(item for slide in slides for item in _effects(board, slide)))
         if len(effects) == 1 and effects[0].is_plain:
             plain[effects[0]] = plain.get(effects[0], Fraction(0)) + chance
         else:
@@ -504,17 +504,17 @@ def outcome_distribution(board: PressYourLuckBoard) -> Outcomes:
     whammy = plain.pop(Effect(WHAMMY), Fraction(0))
     if board.solve.outcomes == "all":
         money, spin = (
-            tuple(sorted((each.units, p) for each, p in plain.items() if each.spins == back))
+            tuple(sorted((item.units, p) for item, p in plain.items() if item.spins == back))
             for back in (0, 1)
         )
         return Outcomes(whammy, money, spin, tuple(sorted(others.items())))
     paid = board.paid(board.leaves())
     if isinstance(board.solve.outcomes, int):
-        amounts = [in_units(each, *grid) for each in paid]
+        amounts = [in_units(item, *grid) for item in paid]
         coarse = coarsened(amounts[0], amounts[1], board.solve.outcomes - (whammy > 0))
         assert coarse is not None, "the model has checked it"
         return Outcomes(whammy, coarse[0].kept, coarse[1].kept)
-    means = [[mean_amount(each)] if each else [] for each in paid]
+    means = [[mean_amount(item)] if item else [] for item in paid]
     return Outcomes(whammy, rounded(means[0], *grid), rounded(means[1], *grid))
 
 

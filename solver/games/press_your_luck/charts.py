@@ -79,35 +79,35 @@ def kinds_of(players: int) -> tuple[Kind, ...]:
         "whammies",
         f"Whammies of each player, as {','.join('0' * (players - 1))},3. None if you do not say.",
     )
-    rest = (*others, whammies)
+    common = (*others, whammies)
     return (
         Kind(
             "lead", "at what lead to pass, by spins left", decisions=True,
-            takes=(up, SPINS, RIVAL, *rest),
+            takes=(up, SPINS, RIVAL, *common),
             reading="A lead is one's own score less the rival's: pass from +3,000 means, pass when "
             "$3,000 or more ahead.",
         ),
         Kind(
             "leads", "at what lead to pass, over the rival's score", picture=True, decisions=True,
-            takes=(up, SPINS, *rest),
+            takes=(up, SPINS, *common),
             reading="One curve for each number of spins left: pass on the curve and above it, play "
             "below.",
         ),
         Kind(
             "decide", "play or pass over both scores, and the chance to win", picture=True,
-            decisions=True, takes=(up, SPIN, *rest),
+            decisions=True, takes=(up, SPIN, *common),
             reading="The colour is the chance to win; on one side of the line one plays, on the "
             "other one passes.",
         ),
         Kind(
             "by-lead", "the chance to win by playing and by passing, over the lead", picture=True,
-            takes=(up, SPIN, RIVAL, *rest),
+            takes=(up, SPIN, RIVAL, *common),
             reading="The higher curve is the better choice; where the curves cross the decision "
             "turns.",
         ),
         Kind(
             "by-spins", "the same over the spins left", picture=True, needs=STATES,
-            takes=(up, OWN, RIVAL, *rest),
+            takes=(up, OWN, RIVAL, *common),
             reading="The higher curve is the better choice with so many spins, at $8,000 against "
             "$3,000 unless other scores are set.",
         ),
@@ -192,24 +192,24 @@ class LuckCharts(Charts):
     def _leads(self, choose: Choose, request: ChartRequest) -> Curves:
         chosen = self._settings(request, "own", "rival", spins=self.every, several="all")
         scores = self.scores
-        by_score = [each.over_rival(scores) for each in chosen]
+        by_score = [setting.over_rival(scores) for setting in chosen]
         leads = leads_of(self.game, choose, [x for line in by_score for x in line])
         ends = np.array([np.nan if x.pass_from is None else x.pass_from for x in leads])
         ends = ends.reshape(len(chosen), -1)
-        outdone = np.array([[each.outdone for each in line] for line in by_score])
+        outdone = np.array([[setting.outdone for setting in line] for line in by_score])
         ends[outdone] = np.nan
         curves = tuple(
-            Curve(difference(each, chosen), difference(each, chosen, column=True), line)
-            for each, line in zip(chosen, ends, strict=True)
+            Curve(difference(setting, chosen), difference(setting, chosen, column=True), line)
+            for setting, line in zip(chosen, ends, strict=True)
         )
         # The title is of the usual score of the rival, or the least above that is not blank: blank
         # are the lowest scores.
         usual = min(share_of_cap(self.game, RIVAL_SHARE), int(scores[-1]))
         titled = []
-        for each, line, blank in zip(chosen, ends, outdone.sum(axis=1), strict=True):
+        for setting, line, blank in zip(chosen, ends, outdone.sum(axis=1), strict=True):
             at = max(int(np.searchsorted(scores, usual)), blank)
             if at < len(scores):
-                titled.append((each.spins, float(line[at])))
+                titled.append((setting.spins, float(line[at])))
         return Curves(
             pass_from_title(titled, f"Here {who_has_less(chosen)} everywhere"),
             f"{self.board}; {setting_words(chosen[0], rival=False)}; scores count up to "
@@ -237,8 +237,8 @@ class LuckCharts(Charts):
                 f"{len(xs)}: score_cap={self.solve.score_cap}, score_unit={self.solve.score_unit}"
             )
         over = where.over_rival(ys)
-        outdone = np.array([each.outdone for each in over])
-        values = np.concatenate([each.with_scores(where.up, xs) for each in over])
+        outdone = np.array([setting.outdone for setting in over])
+        values = np.concatenate([setting.with_scores(where.up, xs) for setting in over])
         choice = choose(values)
         best, passing = (
             np.ascontiguousarray(part.reshape(len(ys), len(xs)).T)
@@ -247,9 +247,9 @@ class LuckCharts(Charts):
         colour, limits = self.payoff, self.game.payoff_range
         if request.best is not None:  # decisions alone
             best, colour, limits = passing.astype(np.float64), "1: pass, 0: play", (0.0, 1.0)
-        there = ys[~outdone]
-        middle = there[(there >= 0.15 * ys[-1]) & (there <= 0.6 * ys[-1])]
-        middle = where.over_rival(middle if len(middle) else there)
+        shown = ys[~outdone]
+        middle = shown[(shown >= 0.15 * ys[-1]) & (shown <= 0.6 * ys[-1])]
+        middle = where.over_rival(middle if len(middle) else shown)
         leads = [x.pass_from for x in leads_of(self.game, choose, middle)]
         blank = np.tile(outdone, (len(xs), 1))
         line = outline("play or pass", passing, xs, ys, ~blank)
@@ -287,50 +287,50 @@ class LuckCharts(Charts):
         )  # fmt: skip
 
     def _by_spins(self, choose: Choose, request: ChartRequest) -> Curves:
-        every = tuple(range(1, EXPERIMENT + 1))
+        all_spins = tuple(range(1, EXPERIMENT + 1))
         chosen = self._settings(
-            request, spins=every, several="spins", own=0.4, rival=0.15, beyond=True
+            request, spins=all_spins, several="spins", own=0.4, rival=0.15, beyond=True
         )
-        choice, there = self._choices_there(choose, chosen)
-        spins = np.array([each.spins for each in chosen])
-        last = int(np.flatnonzero(there)[-1]) + 1
-        known, where = spins[there], chosen[0]
-        gaps = "" if there.all() else f"; {runs(spins[~there])} spins: not in this table"
+        choice, in_table = self._choices_there(choose, chosen)
+        spins = np.array([setting.spins for setting in chosen])
+        last = int(np.flatnonzero(in_table)[-1]) + 1
+        known, where = spins[in_table], chosen[0]
+        gaps = "" if in_table.all() else f"; {runs(spins[~in_table])} spins: not in this table"
         free = ~np.isnan(choice.play) & ~np.isnan(choice.passed)
         return Curves(
-            by_spins_title(known, choice.passing[there], bool(free.any())),
+            by_spins_title(known, choice.passing[in_table], bool(free.any())),
             f"{self.board}; {setting_words(where)}, I have {where.scores[where.up]:,}{gaps}",
             "spins", spins[:last], both(choice.play[:last], choice.passed[:last]),
             "spins left, all of them mine", self.payoff, self._beyond(known, spins[last:]),
         )  # fmt: skip
 
     def _choices_there(
-        self, choose: Choose, every: list[Setting]
+        self, choose: Choose, cases: list[Setting]
     ) -> tuple[Choice, NDArray[np.bool_]]:
         """The choice in each setting, and of which the table holds what it takes: the others are
         NaN. Raises MissingTableError where it holds none."""
-        found: list[Choice] = []
+        results: list[Choice] = []
         missing: list[MissingTableError] = []
-        there = np.ones(len(every), bool)
-        for i, each in enumerate(every):
-            own = each.with_scores(each.up, np.array([each.scores[each.up]]))
+        in_table = np.ones(len(cases), bool)
+        for i, setting in enumerate(cases):
+            alone = setting.with_scores(setting.up, np.array([setting.scores[setting.up]]))
             try:
-                found.append(choose(own))
+                results.append(choose(alone))
             except MissingTableError as why:
                 missing.append(why)
-                there[i] = False
-                found.append(Choice(*np.full((2, 1), np.nan), *np.zeros((2, 1), bool)))
-        if not there.any():
+                in_table[i] = False
+                results.append(Choice(*np.full((2, 1), np.nan), *np.zeros((2, 1), bool)))
+        if not in_table.any():
             raise missing[0]
-        return Choice(*map(np.concatenate, zip(*found, strict=True))), there
+        return Choice(*map(np.concatenate, zip(*results, strict=True))), in_table
 
     def _beyond(self, known: Ints, left: Ints) -> tuple[Band, ...]:
         """The first number of spins that a full table does not reach, and how it would."""
-        there = self.solve.frontier
-        if there + 1 not in left or known[-1] != there:
+        frontier = self.solve.frontier
+        if frontier + 1 not in left or known[-1] != frontier:
             return ()
-        text = f"beyond this\ntable: set\nfrontier={there + 1}"
-        return (Band(there + 0.5, there + 1.5, text),)
+        text = f"beyond this\ntable: set\nfrontier={frontier + 1}"
+        return (Band(frontier + 0.5, frontier + 1.5, text),)
 
 
 def _from_zero(numbers: Floats) -> tuple[float, float] | None:
@@ -387,9 +387,9 @@ def decide_title(where: Setting, leads: Sequence[int | None]) -> str:
     left = f"{spin_count(where.spins).capitalize()} left"
     if not known:
         return f"{left}: play"
-    low, high = min(known), max(known)
-    to = "" if low == high else f" to {high:,}"
-    return f"{left}: pass from ${low:,}{to} ahead"
+    least_lead, most_lead = min(known), max(known)
+    to = "" if least_lead == most_lead else f" to {most_lead:,}"
+    return f"{left}: pass from ${least_lead:,}{to} ahead"
 
 
 def by_lead_title(lead: Lead) -> str:
@@ -435,15 +435,15 @@ def setting_words(where: Setting, *, rival: bool = True) -> str:
     return ", ".join(said)
 
 
-def why_blank(every: Sequence[Setting], there: NDArray[np.bool_]) -> str:
-    """Why a chart over the rival's score is blank where another opponent has more; there: bool
+def why_blank(cases: Sequence[Setting], blank: NDArray[np.bool_]) -> str:
+    """Why a chart over the rival's score is blank where another opponent has more; blank: bool
     (settings, scores)."""
-    return f"; blank where {who_has_less(every)}, who then gets the spins" if there.any() else ""
+    return f"; blank where {who_has_less(cases)}, who then gets the spins" if blank.any() else ""
 
 
-def who_has_less(every: Sequence[Setting]) -> str:
+def who_has_less(cases: Sequence[Setting]) -> str:
     """``player 3 has less than player 1``: of the opponents, who gets no spins."""
-    who = {(each.last, each.beside) for each in every}
+    who = {(case.last, case.beside) for case in cases}
     if len(who) > 1:
         return "the rival has less than the third"
     ((last, others),) = who
@@ -467,10 +467,10 @@ def _parts(where: Setting) -> dict[str, tuple[str, str]]:
     }
 
 
-def difference(where: Setting, every: Sequence[Setting], column: bool = False) -> str:
+def difference(where: Setting, cases: Sequence[Setting], column: bool = False) -> str:
     """What of a setting differs among several, or the spins left; column: as a column's name."""
-    parts, all_parts = _parts(where), [_parts(each) for each in every]
-    apart = [name for name in parts if len({each[name] for each in all_parts}) > 1] or ["spins"]
+    parts, all_parts = _parts(where), [_parts(case) for case in cases]
+    apart = [name for name in parts if len({case[name] for case in all_parts}) > 1] or ["spins"]
     return ("_" if column else ", ").join(parts[name][column] for name in apart)
 
 
@@ -490,14 +490,14 @@ def _lead_row(lead: Lead) -> tuple[int | float | str, ...]:
     )  # fmt: skip
 
 
-def lead_lines(found: Sequence[Lead]) -> tuple[str, ...]:
+def lead_lines(leads: Sequence[Lead]) -> tuple[str, ...]:
     """A head and a line for each setting, in columns."""
-    whammies = any(any(lead.setting.whammies) for lead in found)
-    words = OTHERS[: len(found[0].setting.behind)] if found else ()
+    whammies = any(any(lead.setting.whammies) for lead in leads)
+    words = OTHERS[: len(leads[0].setting.behind)] if leads else ()
     heads = ["up", "spins left", "rival has", *(f"{word} has" for word in words),
              "pass from a lead of", "play from", "pass below, from .. to"]  # fmt: skip
     rows = [heads + ["whammies"] * whammies]
-    for lead in found:
+    for lead in leads:
         where, end = lead.setting, lead.pass_from
         below = [(a, b) for a, b in lead.passes if end is None or b < end]
         behind = [f"{where.scores[i]:,}" if where.is_in(i) else "out" for i in where.behind]

@@ -82,15 +82,15 @@ class Choosing(NamedTuple):
 @lru_cache(maxsize=16)
 def make_choosing(outcomes: Outcomes, cap: int) -> Choosing:
     """The lists of an outcome distribution, whose effects bring at most one spin."""
-    effects = sorted({effect for each, _ in outcomes.others for effect in each})
+    effects = sorted({effect for listed, _ in outcomes.others for effect in listed})
     scores = np.arange(cap + 1)
     to = np.array([np.minimum(_after(effect, scores), cap) for effect in effects], np.int64)
-    rows = len(effects) + 1 + sum(len(each) for each, _ in outcomes.others)
+    rows = len(effects) + 1 + sum(len(listed) for listed, _ in outcomes.others)
     folds = []
     for has_whammy in (False, True):
         chances: dict[tuple[int, ...], Fraction] = {}
-        for each, chance in outcomes.others:
-            options = [e for e in each if has_whammy or e.kind != MAY_LOSE]
+        for listed, chance in outcomes.others:
+            options = [e for e in listed if has_whammy or e.kind != MAY_LOSE]
             key = tuple(effects.index(e) for e in options)
             key = key if len(key) > 1 else key * 2  # the best of one, folded from it and itself
             chances[key] = chances.get(key, Fraction(0)) + chance
@@ -110,16 +110,16 @@ def _make_folds(chances: dict[tuple[int, ...], Fraction], effects: int, spare: i
     groups: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
     for each in sorted({*chances, *begun}, key=lambda each: (len(each), each)):
         groups.setdefault(each[:-1], []).append(each)
-    found = []
+    folds = []
     for start, lists in groups.items():
         last = [each for each in lists if each not in begun]
         alone = [each for each in lists if each in begun] + last[: len(last) % 2]
         for each in alone + last[len(last) % 2 :]:
             p = float(chances.get(each, 0))
-            found.append((of[start], each[-1], of.get(each, spare), each in alone, p))
-    columns = np.array(found).reshape(-1, 5).T
-    first, second, into = columns[:3].astype(np.uint64)
-    return Folds(first, second, into, columns[3] > 0, columns[4].copy())
+            folds.append((of[start], each[-1], of.get(each, spare), each in alone, p))
+    columns = np.array(folds).reshape(-1, 5).T
+    first, second, targets = columns[:3].astype(np.uint64)
+    return Folds(first, second, targets, columns[3] > 0, columns[4].copy())
 
 
 def _after(effect: Effect, scores: Ints) -> Ints:
@@ -195,16 +195,16 @@ def choose_streams(up, first, last, spend, gain, b, a, arrays, start_b, choices)
         for e in range(choosing.sources.size):
             source, row = choosing.sources[e], origin + choosing.to[e, own] * step
             for p in range(2):
-                mine, place = values[p if up == 0 else 1 - p], np.uint64(e * BLOCK)
+                chosen, place = values[p if up == 0 else 1 - p], np.uint64(e * BLOCK)
                 if source == LOST:
                     at = p * (face.size // 2) + face_start + x
-                    copy(face, np.uint64(at), mine, place, n)
+                    copy(face, np.uint64(at), chosen, place, n)
                 elif source == BACK:
                     at = p * (v.size // 2) + row * v.shape[3] + gain * n_c + x - start
-                    copy(back, np.uint64(at), mine, place, n)
+                    copy(back, np.uint64(at), chosen, place, n)
                 else:
                     at = p * (d.size // 2) + row * d.shape[3] + spend * n_c + x - start
-                    copy(spent if source == SPENT else fewer, np.uint64(at), mine, place, n)
+                    copy(spent if source == SPENT else fewer, np.uint64(at), chosen, place, n)
         add_best(values[0], values[1], n, folds, v0, v1, np.uint64(x))
 
 
@@ -215,7 +215,7 @@ def choose_row(v0, v1, d0, d1, lost, c, moves, choices):
     n_c = choosing.to.shape[1]
     size, folds = choosing.rows * BLOCK, choosing.folds[has_whammy]
     own, other, best, beside = np.empty(size), np.empty(size), np.empty(BLOCK), np.empty(BLOCK)
-    spend, gain, here = moves.spend[c] * n_c, moves.gain[c] * n_c, c * n_c
+    spend, gain, base = moves.spend[c] * n_c, moves.gain[c] * n_c, c * n_c
     for s in range(0, n_c, BLOCK):
         n = min(BLOCK, n_c - s)
         best[:n], beside[:n] = 0.0, 0.0
@@ -231,8 +231,8 @@ def choose_row(v0, v1, d0, d1, lost, c, moves, choices):
                 own[x + k], other[x + k] = -(p0 + p1), p0
         add_best(own, other, np.uint64(n), folds, best, beside, np.uint64(0))
         for k in range(n):
-            v0[here + s + k] += beside[k]
-            v1[here + s + k] -= best[k] + beside[k]
+            v0[base + s + k] += beside[k]
+            v1[base + s + k] -= best[k] + beside[k]
 
 
 @njit()

@@ -51,8 +51,8 @@ class PlaneDecisions(DecisionLayout[Tier]):
         return tiers.by_whammies(self.layout.frontier, self.whammies)
 
     def below(self, tier: Tier) -> Tier | None:
-        found = self.whammies.tier(tier.spins - 1, tier.whammies)
-        return found if found.spins else None
+        tier_below = self.whammies.tier(tier.spins - 1, tier.whammies)
+        return tier_below if tier_below.spins else None
 
     def faces_read(self, tier: Tier) -> Sequence[Tier]:
         below = self.below(tier)
@@ -81,29 +81,29 @@ class PlaneDecisions(DecisionLayout[Tier]):
 
     def _pieces(self, tier: Tier, face: Floats) -> dict[int, Floats]:
         shapes, at = self._face_shapes(tier), 0
-        found = {}
+        pieces = {}
         for slot, shape in shapes.items():
             stop = at + int(np.prod(shape))
-            found[slot], at = face[at:stop].reshape(shape), stop
-        return found
+            pieces[slot], at = face[at:stop].reshape(shape), stop
+        return pieces
 
     def solve_tier(
         self, tier: Tier, out: Floats, below: Floats | None, faces: Mapping[Tier, Floats],
         stop: Callable[[], bool], decisions: Decisions | None,
     ) -> float:  # fmt: skip
-        own = self.below(tier)
+        tier_below = self.below(tier)
 
-        def child(wanted: Tier) -> Floats:
+        def child(lower: Tier) -> Floats:
             if below is None:
-                return tiers.terminal(self._three(wanted), self.size).astype(out.dtype, copy=False)
+                return tiers.terminal(self._three(lower), self.size).astype(out.dtype, copy=False)
             return below
 
-        def face(wanted: Tier, slot: int) -> Floats:
-            if wanted.spins and wanted != own:
-                return self._pieces(wanted, faces[wanted])[slot]
-            three = self._three(wanted)
-            payoffs = child(wanted) if wanted.spins else tiers.terminal(three, self.size)
-            return tiers.face_of(slot, payoffs, wanted.spins, three, self.size)
+        def face(lower: Tier, slot: int) -> Floats:
+            if lower.spins and lower != tier_below:
+                return self._pieces(lower, faces[lower])[slot]
+            three = self._three(lower)
+            payoffs = child(lower) if lower.spins else tiers.terminal(three, self.size)
+            return tiers.face_of(slot, payoffs, lower.spins, three, self.size)
 
         return self.layout.fill_tier(tier, out, child, face, stop, decisions)
 
@@ -144,15 +144,15 @@ class PlaneDecisions(DecisionLayout[Tier]):
 
     def unpack(self, tier: Tier, packed: NDArray[np.uint8], block: int) -> NDArray[np.uint8]:
         n_b, n_a, _, n_c = self._shape(tier)
-        found: NDArray[np.uint8] = np.bitwise_xor.accumulate(
+        codes: NDArray[np.uint8] = np.bitwise_xor.accumulate(
             packed.reshape(-1, n_b, n_a, n_c), axis=2
         )
-        return found.reshape(-1)
+        return codes.reshape(-1)
 
     def place(self, tier: Tier, rows: Ints) -> Ints:
         n_b, n_a, count, n_c = self._shape(tier)
-        rest, score_c = np.divmod(np.asarray(rows, np.int64), n_c)
-        scores, configuration = np.divmod(rest, count)
+        block, score_c = np.divmod(np.asarray(rows, np.int64), n_c)
+        scores, configuration = np.divmod(block, count)
         number = np.full(count, -1)
         decided = self._decided(tier)
         number[decided] = np.arange(len(decided))
@@ -185,9 +185,9 @@ class PlaneDecisions(DecisionLayout[Tier]):
         shape = np.array(self._shape(tier))
         axes = np.array([*span, *OWN_LAST[slot]])
         count = cut_runs(codes, shape, axes, np.empty((5, 0), np.int32), np.empty(0, np.uint8))
-        found, code = np.empty((5, count), np.int32), np.empty(count, np.uint8)
-        cut_runs(codes, shape, axes, found, code)
-        configuration, x, y, start, stop = found
+        runs, code = np.empty((5, count), np.int32), np.empty(count, np.uint8)
+        cut_runs(codes, shape, axes, runs, code)
+        configuration, x, y, start, stop = runs
         spins = tiers.moves_of(tier.spins, self._three(tier)).configurations.astype(np.int32).T
         unit, slots = np.int32(self.layout.unit), tier.slots(self.layout.most)
         others = dict(zip([s for s in (B, A, C) if s != slot], (x, y), strict=True))
@@ -209,8 +209,8 @@ class PlaneDecisions(DecisionLayout[Tier]):
         types.uint8[::1], types.int64[::1], types.int64[::1], types.int32[:, ::1], types.uint8[::1]
     )
 )
-def cut_runs(codes, shape, axes, found, code):  # type: ignore[no-untyped-def]
-    """How many runs there are; where there is room, they: found (5, n) configuration, x, y, first,
+def cut_runs(codes, shape, axes, runs, code):  # type: ignore[no-untyped-def]
+    """How many runs there are; where there is room, they: runs (5, n) configuration, x, y, first,
     last, and code (n,). shape: of codes; axes: the first and the last + 1 of the configurations,
     and which of the axes are these, x, y and the score of who decides, along which runs go."""
     steps = np.ones(4, np.int64)
@@ -224,14 +224,14 @@ def cut_runs(codes, shape, axes, found, code):  # type: ignore[no-untyped-def]
                 start = configuration * steps[2] + x * steps[at_x] + y * steps[at_y]
                 before = -1
                 for own in range(shape[at_own]):
-                    here = codes[start + own * steps[at_own]]
-                    if here != before:
+                    value = codes[start + own * steps[at_own]]
+                    if value != before:
                         if room:
-                            found[0, n], found[1, n], found[2, n] = configuration, x, y
-                            found[3, n], code[n] = own, here
+                            runs[0, n], runs[1, n], runs[2, n] = configuration, x, y
+                            runs[3, n], code[n] = own, value
                             if own:
-                                found[4, n - 1] = own - 1
-                        n, before = n + 1, here
+                                runs[4, n - 1] = own - 1
+                        n, before = n + 1, value
                 if room:
-                    found[4, n - 1] = shape[at_own] - 1
+                    runs[4, n - 1] = shape[at_own] - 1
     return n

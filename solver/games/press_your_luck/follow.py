@@ -68,7 +68,7 @@ class LuckWords(Follow):
         self.exact = Game(game.board, replace(game.rules, numbers=numbers))
         self._stop = int(self.ints[STOP]) or -1  # the action of stopping against the house
         self.outcomes = outcome_distribution(game.board)
-        self.effects = sorted({each for effects, _ in self.outcomes.others for each in effects})
+        self.effects = sorted({effect for effects, _ in self.outcomes.others for effect in effects})
         self.slides = sorted({leaf.slide for leaf in game.board.leaves()})
 
     @property
@@ -93,7 +93,7 @@ class LuckWords(Follow):
         desks = list(map(self._desk, parts))
         names = tuple(name for name, _ in desks)
         for i, name in enumerate(names):
-            if name.lower() in [other.lower() for other in names[:i]]:
+            if name.lower() in [earlier.lower() for earlier in names[:i]]:
                 raise StateError(f"'{name}' is there twice; expected a name for each player")
         values = np.zeros(self.game.field_count, np.int64)
         for i, (_, numbers) in enumerate(desks):
@@ -104,20 +104,20 @@ class LuckWords(Follow):
     def _desk(self, part: str) -> tuple[str, list[int]]:
         """A player's name, and their dollars, earned spins, passed spins and whammies."""
         clean = re.sub(r"(?<=\d),(?=\d{3}\b)", "", part.replace("$", ""))
-        head, *rest = [word.strip() for word in clean.split(",")]
-        found = re.fullmatch(r"(.*\S)\s+(\d+)", head)
-        if found is None or len(found[2]) > 9:
+        head, *parts = [word.strip() for word in clean.split(",")]
+        match = re.fullmatch(r"(.*\S)\s+(\d+)", head)
+        if match is None or len(match[2]) > 9:
             raise StateError(f"'{shorten(part, 60)}': expected a name, their dollars and their "
                              "spins, as in Ed 0, 4 spins")  # fmt: skip
         counts = [0, 0, 0]
-        for word in rest:
+        for word in parts:
             said = re.fullmatch(r"(\d{1,3})(?: (.*))?", word.lower())
             kind = said and _KINDS.get(said[2] or "")
             if said is None or kind is None:
                 raise StateError(f"'{shorten(word, 40)}': expected so many spins, passed or "
                                  "whammies, as in 2 spins, 1 passed, 1 whammy")  # fmt: skip
             counts[kind] += int(said[1])
-        return found[1], [int(found[2]), *counts]
+        return match[1], [int(match[2]), *counts]
 
     def _at(self, names: Sequence[str], values: Ints) -> Position:
         """The position of values (fields,) in exact dollars. Raises StateError."""
@@ -137,7 +137,7 @@ class LuckWords(Follow):
         return self._at(names, self.game.fields.values(state.reshape(1, -1))[0])
 
     def desk(self, at: Position, player: int) -> str:
-        score, earned, passed, whammies = (int(each[player]) for each in by_field(at.values))
+        score, earned, passed, whammies = (int(column[player]) for column in by_field(at.values))
         said = [f"${score:,}"]
         said += [many(earned, "spin")] * bool(earned) + [f"{passed} passed"] * bool(passed)
         said += [many(whammies, "whammy", "whammies")] * bool(whammies)
@@ -167,8 +167,8 @@ class LuckWords(Follow):
             after = edges.children[np.argmax(edges.actions == self._stop)]
             return Event(self._stop, f"{name} stops"), self._at(at.names, after)
         try:
-            if found := re.fullmatch(r"(?:may take|can take|is offered|offered) (.*)", text):
-                return self._offer(at, re.split(r",? or |, ", found[1]))
+            if match := re.fullmatch(r"(?:may take|can take|is offered|offered) (.*)", text):
+                return self._offer(at, re.split(r",? or |, ", match[1]))
             slide, dollars = self._slide(at, text)
             return self._spun(at, edges, slide, self._effect(at, slide, dollars))
         except StateError:
@@ -179,14 +179,14 @@ class LuckWords(Follow):
 
     def _slide(self, at: Position, text: str) -> tuple[Slide, int]:
         """What a player says to have got, and its dollars."""
-        found = re.fullmatch(VERBS + SLIDE.pattern, text)
-        if found is None:
+        match = re.fullmatch(VERBS + SLIDE.pattern, text)
+        if match is None:
             said = f"'{shorten(text, 40)}': " if text else ""
             raise StateError(
                 f"{said}expected what {at.names[at.up]} got, as in 3000 + spin, "
                 f"prize or whammy{', or whom they pass to' if self._passes(at) else ''}"
             )
-        _, whammy, double, lose, prize, of_prize, money, count = found.groups()
+        _, whammy, double, lose, prize, of_prize, money, count = match.groups()
         spins = int(count or 1) if "+" in text else 0
         if prize:
             return Slide("prize", 0, spins), int(of_prize or self.board.prize_value or 0)
@@ -197,8 +197,8 @@ class LuckWords(Follow):
 
     def _effect(self, at: Position, slide: Slide, dollars: int) -> Effect:
         """What a slide does, in dollars. Raises StateError for one that this board has not."""
-        name, kinds = at.names[at.up], {each.kind for each in self.slides}
-        or_lose = [each for each in self.slides if each.kind == "money or lose a whammy"]
+        name, kinds = at.names[at.up], {item.kind for item in self.slides}
+        or_lose = [item for item in self.slides if item.kind == "money or lose a whammy"]
         if slide.kind == "lose a whammy":
             may = bool(or_lose) and self.board.rules.or_lose_whammy == "best"
             if slide.kind not in kinds and not may:
@@ -206,24 +206,24 @@ class LuckWords(Follow):
             if may and slide.kind not in kinds and not self._whammies(at):
                 raise StateError(f"{name} has no whammy to lose; expected the money")
             return Effect(LOSES if slide.kind in kinds else MAY_LOSE)
-        own = list(map(_money, self.slides))
-        if slide not in own:
-            raise StateError(self._no_such(name, slide, own))
+        on_board = list(map(_money, self.slides))
+        if slide not in on_board:
+            raise StateError(self._no_such(name, slide, on_board))
         if dollars > MAX_DOLLARS:
             raise StateError(f"${dollars:,} is too large; expected at most ${MAX_DOLLARS:,}")
         return Effect(_KIND.get(slide.kind, PAYS), dollars, slide.spins)
 
-    def _no_such(self, name: str, slide: Slide, own: Sequence[Slide]) -> str:
+    def _no_such(self, name: str, slide: Slide, on_board: Sequence[Slide]) -> str:
         """The sentence that the board has no such slide, and which are nearest."""
         said = f"no slide of this board is {_called(slide)}"
-        near = [each for each in own if (each.kind, each.number) == (slide.kind, slide.number)]
+        near = [item for item in on_board if (item.kind, item.number) == (slide.kind, slide.number)]
         if not near and slide.kind == MONEY:
-            paying = [each for each in own if each.kind == MONEY]
+            paying = [item for item in on_board if item.kind == MONEY]
             near = sorted(paying, key=lambda each: (
                 each.spins != slide.spins, abs(each.number - slide.number)))[:2]  # fmt: skip
         if near:
-            said += f"; expected {' or '.join(f'{name} {_called(each)}' for each in near)}"
-        prizes = any(each.kind == "prize" and each.spins == slide.spins for each in own)
+            said += f"; expected {' or '.join(f'{name} {_called(item)}' for item in near)}"
+        prizes = any(item.kind == "prize" and item.spins == slide.spins for item in on_board)
         if slide.kind == MONEY and prizes:
             said += f"; for a prize write {name} {_called(replace(slide, kind='prize'))}"
         return said
@@ -245,7 +245,7 @@ class LuckWords(Follow):
     def _takes(self, effect: Effect) -> list[int]:
         """The actions of taking what does so, in dollars."""
         units = _same(self._in_units(effect))
-        return [self.players + 1 + i for i, each in enumerate(self.effects) if _same(each) == units]
+        return [self.players + 1 + i for i, item in enumerate(self.effects) if _same(item) == units]
 
     def _in_units(self, effect: Effect) -> Effect:
         units = round_half_up(effect.units, self.board.solve.score_unit)
@@ -260,20 +260,20 @@ class LuckWords(Follow):
     def _offer(self, at: Position, parts: Sequence[str]) -> tuple[Event, Position]:
         """After a spin that leaves a choice between slides."""
         name, has = at.names[at.up], self._whammies(at) > 0
-        told, names = [], []
+        offered, names = [], []
         for part in parts:
             slide, dollars = self._slide(at, part.strip())
             effect = self._effect(at, slide, dollars)
-            told.append(_same(self._in_units(effect)))
+            offered.append(_same(self._in_units(effect)))
             names.append(_called(slide, effect))
         lists = [
-            [_same(each) for each in effects if each.kind != MAY_LOSE or has]
+            [_same(item) for item in effects if item.kind != MAY_LOSE or has]
             for effects, _ in self.outcomes.others
         ]
-        meant = [i for i, each in enumerate(lists) if {*each} == {*told} and len(each) > 1]
+        meant = [i for i, item in enumerate(lists) if {*item} == {*offered} and len(item) > 1]
         if meant and not self._offer_at(at.values):
             values = at.values.copy()
-            values[-1] = 1 + next((i for i in meant if lists[i] == told), meant[0])
+            values[-1] = 1 + next((i for i in meant if lists[i] == offered), meant[0])
             text = f"{name} may take {' or '.join(names)}"
             return Event(PLAY, text), self._at(at.names, values)
         raise StateError(
@@ -288,10 +288,10 @@ class LuckWords(Follow):
 
     def _pass(self, at: Position, edges: Expanded, text: str) -> tuple[Event, Position]:
         name, up, allowed = at.names[at.up], at.up, self._passes(at)
-        earned, passed = (int(each[up]) for each in by_field(at.values)[1:3])
+        earned, passed = (int(column[up]) for column in by_field(at.values)[1:3])
         form = r"pass(?:es|ed)?(?: (?:all )?(\d+))?(?: spins?)?(?: to (.+))?"
-        found = re.fullmatch(form, text, re.I)
-        if found is None:
+        match = re.fullmatch(form, text, re.I)
+        if match is None:
             raise StateError(f"'{shorten(text, 40)}': expected {name} passes {earned} to NAME")
         if self._offer_at(at.values):
             raise StateError(f"{name} has slides to choose from; expected what they take")
@@ -303,15 +303,15 @@ class LuckWords(Follow):
                 raise StateError(f"{name} is alone; expected {name} stops, or what {name} got")
             raise StateError(f"{name} is behind all others and must play (third_place_spins); "
                              f"expected what {name} got, as in whammy")  # fmt: skip
-        if found[2] is None and len(allowed) > 1:
+        if match[2] is None and len(allowed) > 1:
             whom = " or ".join(at.names[i] for i in allowed)
             raise StateError(f"to whom? expected {name} passes {earned} to {whom}")
-        to = allowed[0] if found[2] is None else self.player(at, found[2])
+        to = allowed[0] if match[2] is None else self.player(at, match[2])
         whom = " or ".join(at.names[i] for i in allowed)
         if to not in allowed:
             said = f"{name} may not pass to {at.names[to]}: spins go to the highest score still in"
             raise StateError(f"{said}; expected {name} passes {earned} to {whom}")
-        if found[1] is not None and int(found[1]) != earned:
+        if match[1] is not None and int(match[1]) != earned:
             raise StateError(f"{name} has {many(earned, 'earned spin')} and passes all of them; "
                              f"expected {name} passes {earned} to {at.names[to]}")  # fmt: skip
         after = edges.children[np.argmax(edges.actions == to + 1)]
@@ -332,7 +332,7 @@ class LuckWords(Follow):
             yield from (f"{name} may take {' or '.join(left)}" for left in lists if left[1:])
         elif offered:
             left = self._left(self.outcomes.others[offered - 1][0], has)
-            yield from (f"{name} takes {each}" for each in left)
+            yield from (f"{name} takes {text}" for text in left)
         for to in self._passes(at):
             yield f"{name} passes {earned} to {at.names[to]}"
         if self._stop in actions:
@@ -340,7 +340,7 @@ class LuckWords(Follow):
 
     def _left(self, effects: Sequence[Effect], has: bool) -> list[str]:
         """What somebody can take of a list, in words; has: whether they have a whammy to lose."""
-        return [self._said(each) for each in effects if each.kind != MAY_LOSE or has]
+        return [self._said(effect) for effect in effects if effect.kind != MAY_LOSE or has]
 
     def _said(self, effect: Effect) -> str:
         """An effect of this board, in units, by the first slide that does it."""

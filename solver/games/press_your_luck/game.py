@@ -209,17 +209,17 @@ def transition(board, state, edges):  # noqa: C901, PLR0915  # the rules, in the
         borrowed(edges.children), borrowed(edges.weights), borrowed(edges.actions)
     )  # fmt: skip
     rewards, about, state = borrowed(edges.rewards), borrowed(edges.about), borrowed(state)
-    most, players = ints[MAX_WHAMMIES], state.size // FIELDS
+    limit, players = ints[MAX_WHAMMIES], state.size // FIELDS
     whammies, last = WHAMMIES * players, FIELDS * players
     up, others, highest, behind = player_up(state), 0, -1, 0
     for i in range(players):
-        if i != up and state[whammies + i] < most:
+        if i != up and state[whammies + i] < limit:
             others += 1
             highest = max(highest, state[i])
             behind += state[up] < state[i]
     if up < 0 or (others < 1 and ints[STOP] == 0):
         about[0], about[1] = TERMINAL, -1
-        pay_winners(state, most, reals[reals.size - 2], reals[reals.size - 1], rewards[0])
+        pay_winners(state, limit, reals[reals.size - 2], reals[reals.size - 1], rewards[0])
         return 0
 
     if state.size > last and state[last] > 0:
@@ -229,8 +229,8 @@ def transition(board, state, edges):  # noqa: C901, PLR0915  # the rules, in the
         about[0], about[1] = (DECISION if n > 1 else CHANCE), up
         return n
 
-    must_spin, own = state[PASSED * players + up] > 0, state[up]
-    at_cap, n = own == ints[CAP], 0
+    must_spin, score = state[PASSED * players + up] > 0, state[up]
+    at_cap, n = score == ints[CAP], 0
     if must_spin or not at_cap:
         spin(ints, state, up, (WHAMMY, 0, 0), children[0])
         weights[0], n = reals[0], 1
@@ -242,7 +242,7 @@ def transition(board, state, edges):  # noqa: C901, PLR0915  # the rules, in the
             else:  # like the outcome before it but for the score
                 for i in range(state.size):
                     children[n, i] = children[n - 1, i]
-                children[n, up] = min(own + ints[UNITS + outcome], ints[CAP])
+                children[n, up] = min(score + ints[UNITS + outcome], ints[CAP])
             n += 1
         for offer in range(1, ints[OFFERS] + 1):
             weights[n] = reals[ints[OUTCOMES] + offer]
@@ -258,7 +258,7 @@ def transition(board, state, edges):  # noqa: C901, PLR0915  # the rules, in the
     if not (must_spin or bound):
         for step in range(1, players):
             to = up + step - (players if up + step >= players else 0)
-            if state[whammies + to] == most or state[to] < highest:
+            if state[whammies + to] == limit or state[to] < highest:
                 continue
             for i in range(state.size):
                 children[n, i] = state[i]
@@ -305,19 +305,19 @@ def start_of(board: PressYourLuckBoard) -> Unavailable | Callable[[], Start | No
 def press_your_luck(board: PressYourLuckBoard) -> Rules:
     """The rules of round 2 on a board."""
     options, unit, players = board.rules, board.solve.score_unit, board.rules.players
-    outcomes, most = outcome_distribution(board), options.max_whammies
+    outcomes, limit = outcome_distribution(board), options.max_whammies
     either, others = outcomes.money + outcomes.spin, outcomes.others
-    effects = sorted({effect for each, _ in others for effect in each})
+    effects = sorted({effect for offer, _ in others for effect in offer})
     grows = any(effect.spins > 1 for effect in effects)
     merges = not grows and all(effect.kind != MAY_LOSE for effect in effects)
-    ints = [board.cap_units, most, options.third_place_spins, options.tied_pass == "passer",
+    ints = [board.cap_units, limit, options.third_place_spins, options.tied_pass == "passer",
             len(outcomes.money), len(either), merges,
             -1 if options.spin_cap is None else options.spin_cap, len(others),
             players + 1 + len(effects) if options.house else 0,
             *(units for units, _ in either)]  # fmt: skip
-    starts = np.cumsum([0, *(len(each) for each, _ in others)]) * ROW
+    starts = np.cumsum([0, *(len(offer) for offer, _ in others)]) * ROW
     ints += (len(ints) + len(starts) + starts).tolist()
-    ints += [number for each, _ in others for effect in each
+    ints += [number for offer, _ in others for effect in offer
              for number in (*effect, players + 1 + effects.index(effect))]  # fmt: skip
     chances = [float(chance) for chance in (outcomes.whammy, *(p for _, p in either + others))]
     money = options.objective != "win"
@@ -335,17 +335,17 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
             "has spins that leave something to choose, for which planes of float32 have no bound; "
             "leave planes out"
         )
-    takes = [*(f"take {effect_name(each, unit)}" for each in effects), "stop"]
-    offers = len(others) if any(len(each) > 1 for each, _ in others) else 0
+    takes = [*(f"take {effect_name(offer, unit)}" for offer in effects), "stop"]
+    offers = len(others) if any(len(offer) > 1 for offer, _ in others) else 0
     return Rules(
         fields=fields(board, offers),
         players=players,
         transition=transition,
         numbers=Numbers(np.array(ints, np.int64), np.array([*chances, win, money * unit])),
-        max_edges=outcomes.distinct + players + max((len(each) for each, _ in others), default=0),
+        max_edges=outcomes.distinct + players + max((len(offer) for offer, _ in others), default=0),
         start=start_of(board),
         actions=partial(action_name, players, takes),
-        canonical=partial(canonical, most, merges, options.house, room_for_spins(board, offers)),
+        canonical=partial(canonical, limit, merges, options.house, room_for_spins(board, offers)),
         version=2 if offers else 1,
         tie_tolerance=TIE_TOLERANCE * most_paid,
         payoff_range=(0.0, most_paid),
@@ -359,17 +359,17 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
             Drawing: f"{HERE}.scene:drawing",
             Follow: f"{HERE}.follow:LuckWords",
             Groups: groups,
-            Counted: partial(counted, most, unit),
+            Counted: partial(counted, limit, unit),
         },
     )
 
 
-def counted(most: int, unit: int, game: Game) -> Counted:
+def counted(limit: int, unit: int, game: Game) -> Counted:
     """What is counted of a play with so many whammies to put a player out, in dollars of a unit."""
 
     def won(states: Ints) -> NDArray[np.bool_]:
         scores, _, _, whammies = by_field(states)
-        inside = whammies < most
+        inside = whammies < limit
         best = np.where(inside, scores, -1).max(axis=1, keepdims=True)
         return inside & (scores == best)
 
@@ -384,7 +384,7 @@ def counted(most: int, unit: int, game: Game) -> Counted:
         ends={
             "wins": wins,
             "dollars": dollars,
-            "put out": lambda states: by_field(states)[WHAMMIES] == most,
+            "put out": lambda states: by_field(states)[WHAMMIES] == limit,
             "winner's dollars": lambda states: dollars(states).max(axis=1),
         },
         events={
@@ -399,7 +399,7 @@ def counted(most: int, unit: int, game: Game) -> Counted:
 def fields(board: PressYourLuckBoard, offers: int) -> list[Field]:
     """The fields of a state on a board; with so many offers there is a field for them, and as much
     room for spins as a key has left."""
-    unit, cap, most = board.solve.score_unit, board.solve.score_cap, board.rules.max_whammies
+    unit, cap, whammies = board.solve.score_unit, board.solve.score_cap, board.rules.max_whammies
     players = board.rules.players
 
     def sample(*each: int) -> str:
@@ -412,20 +412,20 @@ def fields(board: PressYourLuckBoard, offers: int) -> list[Field]:
         help="Which of the board's lists of slides the player up spun and takes one of; 0: none.",
     )
     room = room_for_spins(board, offers)
-    high = MAX_VALUE if room == MAX_SPINS else room
+    max_spins = MAX_VALUE if room == MAX_SPINS else room
     scores = (min(dollars, cap) // unit * unit for dollars in (8000, 3000, 5000))
-    found = [
+    columns = [
         Field("scores", players, high=cap, unit=unit, default=None,
               bits=max(8, board.cap_units.bit_length()), sample=sample(*scores),
               help=f"Dollars of players {spoken(players)}, in turn order."),
-        Field("earned", players, high=high, bits=5, sample=sample(1, 0, 0),
+        Field("earned", players, high=max_spins, bits=5, sample=sample(1, 0, 0),
               help="Spins that each player earned and may play or pass."),
-        Field("passed", players, high=high, bits=5, sample=sample(*(0,) * (players > 2), 2, 0),
+        Field("passed", players, high=max_spins, bits=5, sample=sample(*(0,) * (players > 2), 2, 0),
               help="Spins that were passed to each player, who must play them."),
-        Field("whammies", players, high=most, bits=3, sample=sample(most - 1, 0, 0),
-              help=f"Whammies that each player has had; who has {most} is out."),
+        Field("whammies", players, high=whammies, bits=3, sample=sample(whammies - 1, 0, 0),
+              help=f"Whammies that each player has had; who has {whammies} is out."),
     ]  # fmt: skip
-    return [*found, offer] if offers else found
+    return [*columns, offer] if offers else columns
 
 
 def room_for_spins(board: PressYourLuckBoard, offers: int) -> int:
@@ -435,9 +435,9 @@ def room_for_spins(board: PressYourLuckBoard, offers: int) -> int:
     Raises OptionError where that is none, or not as many as slides may bring.
     """
     players, units = board.rules.players, board.cap_units
-    rest = ((units + 1) * (board.rules.max_whammies + 1)) ** players * (offers + 1)
+    states = ((units + 1) * (board.rules.max_whammies + 1)) ** players * (offers + 1)
     room = MAX_SPINS
-    while room and rest * (room + 1) ** (2 * players) > 1 << 64:
+    while room and states * (room + 1) ** (2 * players) > 1 << 64:
         room -= 1
     if room >= (board.rules.spin_cap or 1):
         return room
@@ -474,18 +474,18 @@ def effect_name(effect: Effect, unit: int, more: str = "") -> str:
 
 
 def canonical(
-    most: int, merges: bool, house: bool, room: int, states: Ints, refuse: Refuse
+    limit: int, merges: bool, house: bool, room: int, states: Ints, refuse: Refuse
 ) -> Ints:
     """Canonical states: whammies that can put nobody out any more are 0, where that `merges`; room:
     for spins."""
     scores, earned, passed, whammies = by_field(states)
     players = scores.shape[1]
-    out = whammies == most
+    out = whammies == limit
     for name, column in (("scores", scores), ("earned", earned), ("passed", passed)):
         refuse(
             out & (column > 0),
             lambda x, i, name=name: (
-                f"{name}: player {i + 1} is out ({many(most, 'whammy', 'whammies')}); expected 0"
+                f"{name}: player {i + 1} is out ({many(limit, 'whammy', 'whammies')}); expected 0"
             ),
         )
     refuse(
@@ -502,7 +502,7 @@ def canonical(
         lambda x, i: "offer: nobody has a spin that could have come to it; expected 0",
     )
     if merges:
-        whammies[~out & (whammies + spins < most)] = 0
+        whammies[~out & (whammies + spins < limit)] = 0
     return states
 
 
@@ -620,9 +620,9 @@ def groups(game: Game) -> Groups:
 def leads_in(states: Ints, up: int) -> Ints:
     """(n,) how far the player up is ahead of the best other one, in units; who is out has 0."""
     scores = by_field(states)[SCORES]
-    own, others = scores[:, up], scores.copy()
+    score, others = scores[:, up], scores.copy()
     others[:, up] = 0
-    lead: Ints = own - others.max(axis=1)
+    lead: Ints = score - others.max(axis=1)
     return lead
 
 
@@ -660,8 +660,8 @@ def always_pass_ahead(game: Game, player: int, state: Ints, actions: list[int]) 
 def play_until_ahead(game: Game, player: int, state: Ints, actions: list[int]) -> int:
     """Plays until they lead by the least amount that a spin pays, then passes."""
     ints = game.numbers.ints
-    least = ints[UNITS : UNITS + ints[OUTCOMES]].min(initial=ints[CAP])
-    choose = always_pass if lead_of(player, state, range(game.players)) > least else never_pass
+    smallest = ints[UNITS : UNITS + ints[OUTCOMES]].min(initial=ints[CAP])
+    choose = always_pass if lead_of(player, state, range(game.players)) > smallest else never_pass
     return choose(game, player, state, actions)
 
 

@@ -159,12 +159,12 @@ def add_up(out, lost, d, v, from_d, from_v, outcomes):
     """out (n,) = the payoffs of playing; lost (n,): those after a whammy; from_d, from_v: where
     those with the score of no win begin in d and v, and the step of a unit; outcomes: the chance of
     a whammy, the rows and chances of others, how many of them are of money, and of all."""
-    whammy, rows, weights, money, every = outcomes
+    whammy, rows, weights, money, chances = outcomes
     for k in range(out.size):
         out[k] = whammy * lost[k]
     none = np.int64(0)  # not a literal, for each of which numba compiles the callee again
     add_taps(out, d, from_d[0], from_d[1], rows, weights, none, money)
-    add_taps(out, v, from_v[0], from_v[1], rows, weights, money, every)
+    add_taps(out, v, from_v[0], from_v[1], rows, weights, money, chances)
 
 
 @njit(returns=types.none)
@@ -264,11 +264,11 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
                         x = gain[c] * n_c + ss
                         plain0 += w * v[0, bb, aa, x]
                         plain1 += w * v[1, bb, aa, x]
-            here = c * n_c + s
+            place = c * n_c + s
             leans = returns and not forced and own == 0  # on itself
-            old0, old1, change = v[0, b, a, here], v[1, b, a, here], 1.0
+            old0, old1, change = v[0, b, a, place], v[1, b, a, place], 1.0
             if leans:
-                v[0, b, a, here], v[1, b, a, here] = 0.0, 0.0
+                v[0, b, a, place], v[1, b, a, place] = 0.0, 0.0
             for _ in range(REPLIES if leans else 1):
                 best0, best1, plays = plain0, plain1, may_play
                 if choices is not None and plays:
@@ -290,18 +290,18 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
                             else:
                                 second = max(second, q)
                     if best.size:
-                        best[here] = taken
+                        best[place] = taken
                     if margin.size and second > -np.inf:
-                        margin[here] = max(own_best - second, 0.0)
+                        margin[place] = max(own_best - second, 0.0)
                 if pivot_of[c] >= 0:
                     constant[0, pivot_of[c]], constant[1, pivot_of[c]] = best0, best1
                     break
-                change = max(abs(v[0, b, a, here] - best0), abs(v[1, b, a, here] - best1))
-                v[0, b, a, here], v[1, b, a, here] = best0, best1
+                change = max(abs(v[0, b, a, place] - best0), abs(v[1, b, a, place] - best1))
+                v[0, b, a, place], v[1, b, a, place] = best0, best1
                 if change < STILL:
                     break
             failed = failed or (leans and change >= STILL)
-            moved = max(moved, abs(v[0, b, a, here] - old0), abs(v[1, b, a, here] - old1))
+            moved = max(moved, abs(v[0, b, a, place] - old0), abs(v[1, b, a, place] - old1))
     return -1.0 if failed else moved
 
 
@@ -310,7 +310,7 @@ def settle(order, pivot_of, none, b, a, s, kernel):
     """Sweep the states of row (b, a) with score s of C until nothing moves, from two first guesses.
     Returns whether both came to rest, and at one place."""
     v, n_c = kernel[0][0], kernel[3].rows.shape[0]
-    found = np.zeros((2, order.size))
+    rests = np.zeros((2, order.size))
     apart = 0.0
     for turn in range(2):
         for c in order:
@@ -322,8 +322,8 @@ def settle(order, pivot_of, none, b, a, s, kernel):
         for k in range(order.size):
             for p in range(2):
                 x = v[p, b, a, order[k] * n_c + s]
-                apart = max(apart, abs(x - found[p, k]) * turn)
-                found[p, k] = x
+                apart = max(apart, abs(x - rests[p, k]) * turn)
+                rests[p, k] = x
         if not 0.0 <= moved < STILL:
             return False
     return apart <= TIE_TOLERANCE
@@ -452,7 +452,7 @@ def solve_plane(b, span, v, d, faces, options, moves, taps, choices, caps, notes
         best = notes[0][start : start + v0.size]  # of size 0 where not wanted
         for i in range(best.size):
             best[i] = PLAY
-        here = (best, notes[1][start : start + v0.size], notes[2], notes[3])
+        note = (best, notes[1][start : start + v0.size], notes[2], notes[3])
         streams = (b, a, arrays, regions[2], taps, choices)
         for r in range(runs.shape[0]):  # A and B must spin; a stuck B is swept
             up = slot_a if runs[r, 0] < regions[1] else slot_b
@@ -460,11 +460,11 @@ def solve_plane(b, span, v, d, faces, options, moves, taps, choices, caps, notes
                 first, last, spent, gained = runs[r]
                 play_streams(up, first, last, spent, gained, *streams, sums)
         if a_stuck or b_stuck:  # state by state
-            row = (b, a, arrays, options, moves, taps, choices, caps, here)
+            row = (b, a, arrays, options, moves, taps, choices, caps, note)
             settled = sweep_stuck_row(*row) and settled
         else:
             # C decides: one configuration, which leans on itself along s; then C must spin.
-            kernel = (arrays, options, moves, taps, choices, here)
+            kernel = (arrays, options, moves, taps, choices, note)
             moved = sweep(only_c, nowhere, none, b, a, cap, lowest, *kernel)
             settled = settled and not moved < 0.0
             below, lost = (d[0, b, a], d[1, b, a]), (wc[0, b, a], wc[1, b, a])
@@ -478,5 +478,5 @@ def solve_plane(b, span, v, d, faces, options, moves, taps, choices, caps, notes
             first, last = regions[2 * up + 1], regions[2 * up + 2]
             if last > first and not a_stuck and (up == 0 or not b_stuck):
                 play_streams(up, first, last, moves.spend[first], first, *streams, sums)
-                decide_region(up, first, last, v0, v1, n_c, a, score_b, options, moves.passes, here)
+                decide_region(up, first, last, v0, v1, n_c, a, score_b, options, moves.passes, note)
     return settled

@@ -98,7 +98,7 @@ class Planes(Layout[Tier]):
         self.unit, self.cap = self.board.solve.score_unit, self.board.cap_units
         self.size = self.cap + 1
         self.most = self.board.rules.max_whammies
-        less = any(e.kind in (LOSES, MAY_LOSE) for each, _ in self.outcomes.others for e in each)
+        less = any(e.kind in (LOSES, MAY_LOSE) for offer, _ in self.outcomes.others for e in offer)
         self.whammies = Whammies(game.players, self.most, bool(game.numbers.ints[MERGES]), less)
         self.frontier = self.board.solve.frontier
         self.payoff_type = np.dtype(self.board.solve.payoffs).type
@@ -173,14 +173,14 @@ class Planes(Layout[Tier]):
         part: int = 0,
         decisions: Decisions | None = None,
     ) -> float:
-        def child(wanted: Tier) -> Floats:
-            if wanted.spins == 0:
-                return tiers.terminal(self._three(wanted), self.size).astype(out.dtype, copy=False)
-            return fetch(wanted)
+        def child(lower: Tier) -> Floats:
+            if lower.spins == 0:
+                return tiers.terminal(self._three(lower), self.size).astype(out.dtype, copy=False)
+            return fetch(lower)
 
-        def face(wanted: Tier, slot: int) -> Floats:
-            three = self._three(wanted)
-            return tiers.face_of(slot, child(wanted), wanted.spins, three, self.size)
+        def face(lower: Tier, slot: int) -> Floats:
+            three = self._three(lower)
+            return tiers.face_of(slot, child(lower), lower.spins, three, self.size)
 
         return self.fill_tier(tier, out, child, face, stop, decisions)
 
@@ -329,11 +329,11 @@ class Planes(Layout[Tier]):
         self._placed.add(code)
 
     def states_at(self, tier: Tier, rows: Ints) -> Ints:
-        rest, score_c = np.divmod(np.asarray(rows, np.int64), self.size)
-        block, configuration = np.divmod(rest, self._count(tier))
+        block_row, score_c = np.divmod(np.asarray(rows, np.int64), self.size)
+        block, configuration = np.divmod(block_row, self._count(tier))
         score_b, score_a = np.divmod(block, self.size)
         spins = tiers.moves_of(tier.spins, self._three(tier)).configurations[configuration]
-        states = np.zeros((len(rest), self.game.field_count), np.int64)
+        states = np.zeros((len(block_row), self.game.field_count), np.int64)
         scores, earned, passed, whammies = by_field(states)
         whammies[:] = tier.whammies
         for slot, player in enumerate(tier.slots(self.most)):
@@ -364,7 +364,7 @@ class Planes(Layout[Tier]):
             ("both have a spin, second ahead", (0.15, 0.25, 0.2), (1, 1, 0)),
             ("three spins, far ahead", (0.0, 0.4, 0.15), (0, 3, 0)),
         )
-        asked: list[dict[str, object]] = []
+        questions: list[dict[str, object]] = []
         for title, of_three, spins in shares:
             parts, earned = list(of_three), spins[: self.game.players]
             if self.game.players == 2:  # the higher of the others is the other one
@@ -373,6 +373,6 @@ class Planes(Layout[Tier]):
             if sum(earned) <= self.frontier:
                 parts = [round(part * cap / self.unit) * self.unit for part in parts[: len(earned)]]
                 state: dict[str, object] = {"scores": parts, "earned": earned}
-                if state not in asked:  # few scores: two may be rounded to one
-                    asked.append(state)
+                if state not in questions:  # few scores: two may be rounded to one
+                    questions.append(state)
                     yield title, state

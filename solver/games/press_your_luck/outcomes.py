@@ -66,60 +66,60 @@ def with_mean_kept(amounts: Amounts, units: Sequence[int]) -> Coarse | None:
 
     None where the mean can not be kept so. Units that no chance came to are left out.
     """
-    found = dict.fromkeys(units, Fraction(0))
+    chances = dict.fromkeys(units, Fraction(0))
     missing = moved = Fraction(0)  # of the mean
     between: list[tuple[Fraction, int, int, Fraction]] = []
     place = 0
     for amount, chance in amounts:
         while place < len(units) and units[place] <= amount:
             place += 1
-        low = units[max(place - 1, 0)]
-        found[low] += chance
-        missing += chance * (amount - low)
-        moved += chance * abs(amount - low)
-        if 0 < place < len(units) and low < amount:
-            high = units[place]
-            between.append(((amount - low) / (high - low), low, high, chance))
-    for ratio, low, high, chance in sorted(between, reverse=True):
+        lower = units[max(place - 1, 0)]
+        chances[lower] += chance
+        missing += chance * (amount - lower)
+        moved += chance * abs(amount - lower)
+        if 0 < place < len(units) and lower < amount:
+            upper = units[place]
+            between.append(((amount - lower) / (upper - lower), lower, upper, chance))
+    for ratio, lower, upper, chance in sorted(between, reverse=True):
         if missing <= 0:
             break
-        share = min(chance, missing / (high - low))
-        found[low] -= share
-        found[high] += share
-        missing -= share * (high - low)
-        moved += share * (high - low) * (1 - 2 * ratio)
-    for high in units[1:]:
+        share = min(chance, missing / (upper - lower))
+        chances[lower] -= share
+        chances[upper] += share
+        missing -= share * (upper - lower)
+        moved += share * (upper - lower) * (1 - 2 * ratio)
+    for upper in units[1:]:
         if missing >= 0:
             break
-        share = min(found[high], -missing / (high - units[0]))
-        found[high] -= share
-        found[units[0]] += share
-        missing += share * (high - units[0])
-        moved += share * (high - units[0])
+        share = min(chances[upper], -missing / (upper - units[0]))
+        chances[upper] -= share
+        chances[units[0]] += share
+        missing += share * (upper - units[0])
+        moved += share * (upper - units[0])
     if missing:
         return None
-    return Coarse(moved, tuple((unit, chance) for unit, chance in found.items() if chance))
+    return Coarse(moved, tuple((unit, chance) for unit, chance in chances.items() if chance))
 
 
 @lru_cache(maxsize=64)
-def by_size(amounts: Amounts, least: int) -> dict[int, Coarse]:
-    """For every number of amounts that is possible, the coarse chances, `least` units or more.
+def by_size(amounts: Amounts, smallest: int) -> dict[int, Coarse]:
+    """For every number of amounts that is possible, the coarse chances, `smallest` units or more.
 
     No amounts: 0 of them. One: where the mean is a whole unit. Empty where the mean is below
-    `least`.
+    `smallest`.
     """
     total = sum((chance for _, chance in amounts), Fraction(0))
     if not total:
         return {0: Coarse(Fraction(0), ())}
     mean = sum((amount * chance for amount, chance in amounts), Fraction(0)) / total
-    if mean < least:
+    if mean < smallest:
         return {}
     sizes: dict[int, Coarse] = {}
     beside = {unit for amount, _ in amounts for unit in (floor(amount), ceil(amount))}
-    every = sorted({max(unit, least) for unit in beside})
-    best = with_mean_kept(amounts, every)
+    allowed = sorted({max(unit, smallest) for unit in beside})
+    best = with_mean_kept(amounts, allowed)
     while best is not None:
-        best = _moved_along(amounts, every, best)
+        best = _moved_along(amounts, allowed, best)
         sizes[len(best.kept)] = best
         units = [unit for unit, _ in best.kept]
         fewer = [[*units[:i], *units[i + 1 :]] for i in range(len(units)) if len(units) > 2]
@@ -130,15 +130,15 @@ def by_size(amounts: Amounts, least: int) -> dict[int, Coarse]:
     return sizes
 
 
-def _moved_along(amounts: Amounts, every: Sequence[int], best: Coarse) -> Coarse:
-    """The best that single steps come to, from one kept amount to the next of `every`."""
+def _moved_along(amounts: Amounts, allowed: Sequence[int], best: Coarse) -> Coarse:
+    """The best that single steps come to, from one kept amount to the next of `allowed`."""
     while True:
         units = [unit for unit, _ in best.kept]
         steps = []
         for i, step in product(range(len(units)), (-1, 1)):
-            to = every.index(units[i]) + step
-            if 0 <= to < len(every) and every[to] not in units:
-                steps.append(sorted([*units[:i], every[to], *units[i + 1 :]]))
+            to = allowed.index(units[i]) + step
+            if 0 <= to < len(allowed) and allowed[to] not in units:
+                steps.append(sorted([*units[:i], allowed[to], *units[i + 1 :]]))
         better = _least(amounts, steps)
         if better is None or better.moved >= best.moved:
             return best
@@ -146,8 +146,8 @@ def _moved_along(amounts: Amounts, every: Sequence[int], best: Coarse) -> Coarse
 
 
 def _least(amounts: Amounts, choices: Iterable[Sequence[int]]) -> Coarse | None:
-    found = (with_mean_kept(amounts, units) for units in choices)
-    return min((each for each in found if each), key=lambda each: each.moved, default=None)
+    results = (with_mean_kept(amounts, units) for units in choices)
+    return min((result for result in results if result), key=lambda each: each.moved, default=None)
 
 
 def coarsened(money: Amounts, spin: Amounts, count: int) -> tuple[Coarse, Coarse] | None:
@@ -158,10 +158,10 @@ def coarsened(money: Amounts, spin: Amounts, count: int) -> tuple[Coarse, Coarse
         for (i, m), (j, s) in product(by_size(money, 0).items(), by_size(spin, 1).items())
         if i + j <= count
     )
-    least = min(either, default=None)
-    if least is None:
+    best = min(either, default=None)
+    if best is None:
         return None
-    _, both, spins = least
+    _, both, spins = best
     return by_size(money, 0)[both - spins], by_size(spin, 1)[spins]
 
 
@@ -311,9 +311,9 @@ class Start(Section):
         return self
 
     def _one_a_player(self, name: str) -> None:
-        found, players = getattr(self, name), len(self.scores)
-        if found is not None and len(found) != players:
-            said = f"{many(len(found), 'number')} for {many(players, 'score')}"
+        numbers, players = getattr(self, name), len(self.scores)
+        if numbers is not None and len(numbers) != players:
+            said = f"{many(len(numbers), 'number')} for {many(players, 'score')}"
             raise mistake(f"{said}; expected one a player", "start", name)
 
     def check(self, max_whammies: int) -> None:
@@ -325,13 +325,13 @@ class Start(Section):
 
     def states(self) -> Iterator[tuple[Fraction, dict[str, Spins]]]:
         """(chance, scores in dollars, earned and whammies in turn order), each state once."""
-        found: dict[tuple[Spins, ...], Fraction] = {}
+        states: dict[tuple[Spins, ...], Fraction] = {}
         whammies = self.whammies or (0,) * len(self.scores)
         for spins, chance in self.earned().items():
             players = sorted(zip(self.scores, spins, whammies, strict=True), key=lambda p: p[:2])
             state = tuple(zip(*players, strict=True))
-            found[state] = found.get(state, Fraction(0)) + chance
-        for state, chance in found.items():
+            states[state] = states.get(state, Fraction(0)) + chance
+        for state, chance in states.items():
             yield chance, dict(zip(("scores", "earned", "whammies"), state, strict=True))
 
     def earned(self) -> dict[Spins, Fraction]:
@@ -339,7 +339,7 @@ class Start(Section):
         if self.spins is not None:
             return {self.spins: Fraction(1)}
         players = len(self.scores)
-        one = dict[Spins, Fraction]()
+        of_question = dict[Spins, Fraction]()
         buzzes = self.buzzes or (Fraction(1, players),) * players
         for first, chance in enumerate((*buzzes, 1 - sum(buzzes))):
             for right in product((False, True), repeat=players):
@@ -350,8 +350,8 @@ class Start(Section):
                     weight *= likely if is_right else 1 - likely
                     spins.append(brings * is_right)
                 if weight:
-                    one[tuple(spins)] = one.get(tuple(spins), Fraction(0)) + weight
-        return _convolved(tuple(one.items()), self.questions, players)
+                    of_question[tuple(spins)] = of_question.get(tuple(spins), Fraction(0)) + weight
+        return _convolved(tuple(of_question.items()), self.questions, players)
 
 
 QUIZ = ("questions", "buzz_spins", "choice_spins", "buzzes", "buzz_right", "choice_right")
@@ -360,16 +360,16 @@ QUIZ = ("questions", "buzz_spins", "choice_spins", "buzzes", "buzz_right", "choi
 
 @lru_cache(maxsize=8)
 def _convolved(
-    one: Sequence[tuple[Spins, Fraction]], times: int, players: int
+    draw: Sequence[tuple[Spins, Fraction]], times: int, players: int
 ) -> dict[Spins, Fraction]:
-    """The sum of so many independent draws of `one`; in whole numbers, which are quick."""
-    scale = lcm(*(chance.denominator for _, chance in one))
-    weights = [(spins, int(chance * scale)) for spins, chance in one]
-    found: dict[Any, int] = {(0,) * players: 1}
+    """The sum of so many independent draws of `draw`; in whole numbers, which are quick."""
+    scale = lcm(*(chance.denominator for _, chance in draw))
+    weights = [(spins, int(chance * scale)) for spins, chance in draw]
+    sums: dict[Any, int] = {(0,) * players: 1}
     for _ in range(times):
-        before, found = found, {}
+        before, sums = sums, {}
         for had, weight in before.items():
             for spins, more in weights:
                 now = tuple(map(int.__add__, had, spins))
-                found[now] = found.get(now, 0) + weight * more
-    return {spins: Fraction(weight, scale**times) for spins, weight in found.items()}
+                sums[now] = sums.get(now, 0) + weight * more
+    return {spins: Fraction(weight, scale**times) for spins, weight in sums.items()}

@@ -96,20 +96,20 @@ def draw(board: PressYourLuckBoard, around: Callable[[], Around], values: Ints) 
     """The board and the desks; values (fields,) in dollars."""
     numbers, players = values.tolist(), len(values) // FIELDS
     scores, earned, passed, whammies = (numbers[i * players :][:players] for i in range(FIELDS))
-    most = board.rules.max_whammies
-    inside = [w < most for w in whammies]
+    max_whammies = board.rules.max_whammies
+    inside = [w < max_whammies for w in whammies]
     up = int(player_up(values)) if sum(inside) > (0 if board.rules.house else 1) else -1
     best = max(score if within else -1 for score, within in zip(scores, inside, strict=True))
     winners = [i for i, score in enumerate(scores) if up < 0 and inside[i] and score == best]
-    backdrop, top, high = around()
+    backdrop, top, height = around()
     room = (ACROSS - 2) * WIDE
-    wide = min(DESK, (room - BETWEEN) / players - BETWEEN)
-    gap = (room - players * wide) / (players + 1)
+    width = min(DESK, (room - BETWEEN) / players - BETWEEN)
+    gap = (room - players * width) / (players + 1)
     desks, said = [], []
     for i, own in enumerate(zip(scores, earned, passed, whammies, strict=True)):
         role = UP if i == up else GOOD if i in winners else "" if inside[i] else GONE
-        at = (WIDE + gap + i * (wide + gap), top, wide)
-        desk, about = _desk(i, at, role, own, most)
+        at = (WIDE + gap + i * (width + gap), top, width)
+        desk, about = _desk(i, at, role, own, max_whammies)
         desks.append(desk)
         said.append(about)
     if up >= 0:
@@ -117,7 +117,7 @@ def draw(board: PressYourLuckBoard, around: Callable[[], Around], values: Ints) 
     else:
         who = listed([f"player {i + 1}" for i in winners] or ["nobody"])
         title = f"the game is over: {who} {'share the win' if len(winners) > 1 else 'has won'}"
-    return Scene(title, " ".join(said), ACROSS * WIDE, high, tuple(desks), backdrop)
+    return Scene(title, " ".join(said), ACROSS * WIDE, height, tuple(desks), backdrop)
 
 
 def _said(player: int, desk: tuple[int, ...], inside: bool) -> str:
@@ -143,57 +143,57 @@ Place = tuple[float, float, float]
 
 
 @lru_cache(4096)
-def _desk(player: int, at: Place, role: str, desk: tuple[int, ...], most: int) -> tuple[Group, str]:
+def _desk(player: int, at: Place, role: str, desk: tuple[int, ...], max_whammies: int) -> tuple[Group, str]:
     """The desk of a player, and what they have in words."""
-    (x, y, wide), (score, earned, passed, whammies) = at, desk
-    about = _said(player, desk, whammies < most)
+    (x, y, width), (score, earned, passed, whammies) = at, desk
+    text = _said(player, desk, whammies < max_whammies)
     return Group((
-        Box("desk", x, y, wide, DESK_HIGH, role=role, about=about),
-        _money(player, at, role, score, whammies < most),
-        _pieces("earned spins", f"earned_{player + 1}", earned, "", "", (x, y + 86, wide)),
-        _pieces("passed spins", f"passed_{player + 1}", passed, UP, "P", (x, y + 136, wide)),
-        _whammies_of(player, at, whammies, most),
-    )), about  # fmt: skip
+        Box("desk", x, y, width, DESK_HIGH, role=role, about=text),
+        _money(player, at, role, score, whammies < max_whammies),
+        _pieces("earned spins", f"earned_{player + 1}", earned, "", "", (x, y + 86, width)),
+        _pieces("passed spins", f"passed_{player + 1}", passed, UP, "P", (x, y + 136, width)),
+        _whammies_of(player, at, whammies, max_whammies),
+    )), text  # fmt: skip
 
 
 @lru_cache(1024)
 def _money(player: int, at: Place, role: str, score: int, inside: bool) -> Group:
-    (x, y, wide), number, money = at, player + 1, f"${score:,}"
+    (x, y, width), number, money = at, player + 1, f"${score:,}"
     head = {UP: "up", GOOD: "wins", GONE: "out"}.get(role, "")
     title = f"player {number}" + f" · {head}" * bool(head)
     return Group((
-        Words(title, x + wide / 2, y + 20, min(17.0, wide / 7.6), bold=role == UP),
-        Box("plate", x + 9, y + 36, wide - 18, 42, (money,), "" if inside else GONE,
-            fitting(money, wide - 22, 26), f"the money of player {number}",
+        Words(title, x + width / 2, y + 20, min(17.0, width / 7.6), bold=role == UP),
+        Box("plate", x + 9, y + 36, width - 18, 42, (money,), "" if inside else GONE,
+            fitting(money, width - 22, 26), f"the money of player {number}",
             f"scores_{number}", str(score)),
     ))  # fmt: skip
 
 
 @lru_cache(256)
-def _whammies_of(player: int, at: Place, whammies: int, most: int) -> Group:
-    (x, y, wide), number = at, player + 1
-    middle, step = x + wide / 2, min(27, (wide - 18) / most)
+def _whammies_of(player: int, at: Place, whammies: int, count: int) -> Group:
+    (x, y, width), number = at, player + 1
+    middle, step = x + width / 2, min(27, (width - 18) / count)
     return Group((
-        Box("plate", x + 9, y + 186, wide - 18, 46, (), QUIET, 16,
-            f"player {number} has {whammies} of {most} whammies", f"whammies_{number}",
+        Box("plate", x + 9, y + 186, width - 18, 46, (), QUIET, 16,
+            f"player {number} has {whammies} of {count} whammies", f"whammies_{number}",
             str(whammies)),
         Words("whammies", middle, y + 197, 13),
-        *(Counter(middle + (k - (most - 1) / 2) * step, y + 217, min(11, step / 2),
-                  *(("W", BAD) if k < whammies else ("", GONE))) for k in range(most)),
+        *(Counter(middle + (k - (count - 1) / 2) * step, y + 217, min(11, step / 2),
+                  *(("W", BAD) if k < whammies else ("", GONE))) for k in range(count)),
     ))  # fmt: skip
 
 
 @lru_cache(1024)
 def _pieces(name: str, field: str, count: int, role: str, word: str, at: Place) -> Group:
     """Spins of one kind, one by one as far as there is room."""
-    x, y, wide = at
-    middle = x + wide / 2
+    x, y, width = at
+    middle = x + width / 2
     shown = f"{count} {name[:-1] if count == 1 else name}"
     shapes: list[Shape] = [
-        Box("plate", x + 9, y, wide - 18, 46, (), QUIET, 16, shown, field, str(count)),
-        Words(shown, middle, y + 12, min(13.0, wide / 9.4)),
+        Box("plate", x + 9, y, width - 18, 46, (), QUIET, 16, shown, field, str(count)),
+        Words(shown, middle, y + 12, min(13.0, width / 9.4)),
     ]
-    if count * PIECE > wide - 14:
+    if count * PIECE > width - 14:
         shapes.append(Counter(middle, y + 32, 11, str(count), role, shown))
     else:
         shapes += [
@@ -214,18 +214,18 @@ def _around(board: PressYourLuckBoard) -> Around:
         return Group(shapes), top, top + DESK_HIGH + 4
     chances = {leaf.at: float(leaf.chance) for leaf in leaves}
     known = board.rules.choices == "random"  # else it depends on who is up
-    found: list[Shape] = []
+    pieces: list[Shape] = []
     for n, slides in enumerate(board.squares, start=1):
         x, y = RING[n - 1][0] * WIDE, RING[n - 1][1] * HIGH
-        found.append(Box("square", x + 2, y + 2, WIDE - 4, HIGH - 4))
-        found.append(Words(str(n), x + 7, y + 11, 10, "start", role=QUIET))
+        pieces.append(Box("square", x + 2, y + 2, WIDE - 4, HIGH - 4))
+        pieces.append(Words(str(n), x + 7, y + 11, 10, "start", role=QUIET))
         for k, slide in enumerate(slides):
             chance = _chance(chances.get(("squares", str(n), k)))
-            about = f"square {n}: {slide}{chance if known or slide.moves else ''}"
+            text = f"square {n}: {slide}{chance if known or slide.moves else ''}"
             label = _label(slide)
-            found.append(Box("slide", x + 4, y + 17 + 23 * k, WIDE - 8, 21, (label,),
-                             _role(slide), fitting(label, WIDE - 8, 13), about))  # fmt: skip
-    return Group(tuple(found)), HIGH + (HIGH * (DOWN - 2) - DESK_HIGH) / 2, DOWN * HIGH
+            pieces.append(Box("slide", x + 4, y + 17 + 23 * k, WIDE - 8, 21, (label,),
+                             _role(slide), fitting(label, WIDE - 8, 13), text))  # fmt: skip
+    return Group(tuple(pieces)), HIGH + (HIGH * (DOWN - 2) - DESK_HIGH) / 2, DOWN * HIGH
 
 
 def _outcomes(board: PressYourLuckBoard, leaves: list[Leaf]) -> Iterator[Box]:
@@ -283,10 +283,10 @@ def spin_names(
         passed = by_field(children - state)[PASSED][:, action - 1]
         return [f"player {action} gets {many(spins, 'spin')}" for spins in passed.tolist()]
     up, numbers, players = int(player_up(state)), state.tolist(), game.players
-    own = _own(game, up)
+    columns = _own(game, up)
     spins = sum(numbers[EARNED * players : (PASSED + 1) * players])
-    known = names(up, tuple([numbers[i] for i in own]), spins)
-    return [known[tuple(after)] for after in children[:, own].tolist()]
+    known = names(up, tuple([numbers[i] for i in columns]), spins)
+    return [known[tuple(after)] for after in children[:, columns].tolist()]
 
 
 def _own(game: Game, up: int) -> list[int]:
@@ -336,10 +336,10 @@ def _slides(board: PressYourLuckBoard) -> Slides:
 def _spin_name(outcomes: tuple[tuple[Effect, ...], ...], unit: int) -> str:
     """What those outcomes are called together that lead to one state: nothing won as well as a
     whammy, or, at the cap, an amount and all above it."""
-    names = [" or ".join(effect_name(each, unit) for each in effects) for effects in outcomes]
+    names = [" or ".join(effect_name(effect, unit) for effect in effects) for effects in outcomes]
     if len(outcomes[0]) > 1:
         return f"a choice of {names[0]}"
     if len(names) > 1 and all(effects[0].kind == PAYS for effects in outcomes):
-        least = min(outcomes)[0]
-        return effect_name(least, unit, " or more")
+        smallest = min(outcomes)[0]
+        return effect_name(smallest, unit, " or more")
     return " or ".join(dict.fromkeys(names))

@@ -110,8 +110,8 @@ class Setting:
 
     def over_rival(self, dollars: Ints) -> list[Setting]:
         """This setting with each of n scores of the last opponent."""
-        every = self.with_scores(self.last, dollars)[:, : len(self.scores)]
-        return [replace(self, scores=tuple(scores)) for scores in every.tolist()]
+        rows = self.with_scores(self.last, dollars)[:, : len(self.scores)]
+        return [replace(self, scores=tuple(scores)) for scores in rows.tolist()]
 
 
 class Choice(NamedTuple):
@@ -152,11 +152,11 @@ def choices(game: Game, lookup: Lookup, error: float, values: Ints) -> Choice:
     states = _states(game, values)
     edges = expand(game, states)
     q = evaluate(edges, lookup(edges.children))
-    own = q.values[np.arange(len(q.states)), edges.actors[q.states]]
+    of_actor = q.values[np.arange(len(q.states)), edges.actors[q.states]]
     play, passed = np.full((2, len(states)), np.nan)
     plays = q.actions == PLAY
-    play[q.states[plays]] = own[plays]
-    np.fmax.at(passed, q.states[~plays], own[~plays])
+    play[q.states[plays]] = of_actor[plays]
+    np.fmax.at(passed, q.states[~plays], of_actor[~plays])
     tolerance = max(game.tie_tolerance, 2 * error)
     gain = passed - play
     return Choice(play, passed, (gain > tolerance) | np.isnan(play), np.abs(gain) <= tolerance)
@@ -188,21 +188,21 @@ def settings(game: Game, fields: Mapping[str, str], defaults: SettingDefaults) -
     if not set(up) <= {*range(1, game.players + 1)}:
         raise StateError(f"up: {max(up)} is not a player; {spoken(game.players, 'or')}")
     spins = columns.pop("spins", list(defaults.spins))
-    for name, each in {"up": up, "spins": spins, **columns}.items():
+    for name, listed in {"up": up, "spins": spins, **columns}.items():
         chosen = name in fields or name in columns
-        if len(each) > 1 and defaults.several not in (name, "all") and chosen:
-            raise StateError(f"{name}: this chart is of one value; write {name}={each[0]}")
+        if len(listed) > 1 and defaults.several not in (name, "all") and chosen:
+            raise StateError(f"{name}: this chart is of one value; write {name}={listed[0]}")
     if "spins" not in fields and defaults.several:  # as many as the others leave them one of
         of_others = sum(
-            min(each) for name, each in columns.items() if name.startswith(("earned", "passed"))
+            min(listed) for name, listed in columns.items() if name.startswith(("earned", "passed"))
         )
         spins = [left for left in spins if left > of_others] or spins[-1:]
-    every = list(product(up, spins, *columns.values()))
-    if len(every) > MAX_SETTINGS:
-        raise StateError(f"{len(every)} settings in one chart; expected at most {MAX_SETTINGS}")
+    cases = list(product(up, spins, *columns.values()))
+    if len(cases) > MAX_SETTINGS:
+        raise StateError(f"{len(cases)} settings in one chart; expected at most {MAX_SETTINGS}")
     return [
         _setting(game, who - 1, left, dict(zip(columns, values, strict=True)), defaults)
-        for who, left, *values in every
+        for who, left, *values in cases
     ]
 
 
@@ -248,11 +248,11 @@ def _setting(
 ) -> Setting:
     """Raises StateError for what is no state in which the player up has a choice."""
     assert isinstance(game.board, PressYourLuckBoard)
-    most, frontier = game.board.rules.max_whammies, game.board.solve.frontier
+    limit, frontier = game.board.rules.max_whammies, game.board.solve.frontier
     others = [i for i in reversed(range(game.players)) if i != up]
-    last, *rest = sorted(others, key=lambda i: columns.get(f"whammies_{i + 1}") == most)
+    last, *inside = sorted(others, key=lambda i: columns.get(f"whammies_{i + 1}") == limit)
     words = {"own": f"scores_{up + 1}", "rival": f"scores_{last + 1}"}
-    words |= {word: f"scores_{i + 1}" for word, i in zip(OTHERS, rest, strict=False)}
+    words |= {word: f"scores_{i + 1}" for word, i in zip(OTHERS, inside, strict=False)}
     state = _state(game, words, columns, defaults)
     of_others = sum(n for name, n in state.items() if name.startswith(("earned", "passed")))
     if of_others >= spins:
@@ -261,11 +261,11 @@ def _setting(
         )
     state[f"earned_{up + 1}"] = spins - of_others
     values = np.array([*state.values()])
-    scores, earned, passed, whammies = (tuple(each.tolist()) for each in by_field(values))
-    found = Setting(scores, earned, passed, whammies, up, last, most)
-    if whammies[up] == most:
+    scores, earned, passed, whammies = (tuple(column.tolist()) for column in by_field(values))
+    parsed = Setting(scores, earned, passed, whammies, up, last, limit)
+    if whammies[up] == limit:
         raise StateError(f"up: player {up + 1} is out")
-    if not any(map(found.is_in, found.others)):
+    if not any(map(parsed.is_in, parsed.others)):
         raise StateError("whammies: every opponent is out, and the game is over")
     first = int(player_up(game.canonical_states(values)[0]))
     if first != up:
@@ -275,7 +275,7 @@ def _setting(
             f"spins: {spins} in all, and the table covers {frontier}; solve with "
             f"{setting('frontier', spins)}"
         )
-    return found
+    return parsed
 
 
 def _state(
@@ -361,9 +361,9 @@ def leads_of(game: Game, choose: Choose, settings: list[Setting]) -> list[Lead]:
     assert isinstance(game.board, PressYourLuckBoard)
     solve = game.board.solve
     scores = np.arange(0, solve.score_cap, solve.score_unit, dtype=np.int64)
-    values = np.concatenate([each.with_scores(each.up, scores) for each in settings])
+    values = np.concatenate([setting.with_scores(setting.up, scores) for setting in settings])
     parts = [np.split(part, len(settings)) for part in choose(values)]
     return [
-        Lead(each, scores - each.scores[each.rival], Choice(*choice))
-        for each, choice in zip(settings, zip(*parts, strict=True), strict=True)
+        Lead(setting, scores - setting.scores[setting.rival], Choice(*choice))
+        for setting, choice in zip(settings, zip(*parts, strict=True), strict=True)
     ]

@@ -70,9 +70,9 @@ def read_slide(written: object, at: Location = ()) -> Slide:
 
 def _paying(text: str) -> Slide | None:
     """The slide on which a spin can end; None for another one."""
-    found = re.fullmatch(rf"(.*?)( \+ spin| \+ ([1-{MAX_SPINS}]) spins?)?", text)
-    assert found is not None
-    base, spins = found[1], int(found[3] or 1) if found[2] else 0
+    match = re.fullmatch(rf"(.*?)( \+ spin| \+ ([1-{MAX_SPINS}]) spins?)?", text)
+    assert match is not None
+    base, spins = match[1], int(match[3] or 1) if match[2] else 0
     if base in _PLAIN and (not spins or base in _WITH_SPINS):
         return Slide(base, 0, spins)
     if re.fullmatch(r"[0-9]{1,7}", base) and int(base) <= MAX_DOLLARS:
@@ -87,12 +87,12 @@ def _leading(text: str, written: object, at: Location) -> Slide | None:
     """The slide that leads to another square; None for another one. Raises a mistake."""
     if text in _LEADING:
         return Slide(text)
-    if found := re.fullmatch(r"(go back|advance) ([0-9]{1,2})", text):
-        if 1 <= int(found[2]) < SQUARES:
-            return Slide(found[1], int(found[2]))
+    if match := re.fullmatch(r"(go back|advance) ([0-9]{1,2})", text):
+        if 1 <= int(match[2]) < SQUARES:
+            return Slide(match[1], int(match[2]))
         raise mistake(f"{show(written)} must go from 1 to {SQUARES - 1} squares", *at)
-    if found := re.fullmatch(r"to ([0-9]{1,2}(?: ?, ?[0-9]{1,2})*)", text):
-        numbers = [int(word) for word in found[1].split(",")]
+    if match := re.fullmatch(r"to ([0-9]{1,2}(?: ?, ?[0-9]{1,2})*)", text):
+        numbers = [int(word) for word in match[1].split(",")]
         if len({*numbers}) < len(numbers):
             raise mistake(f"{show(written)} has one square twice", *at)
         return Slide("to", squares=tuple(sorted(numbers)))
@@ -157,10 +157,10 @@ def read_chances(section: object) -> Chances:
 def read_chance(written: object, at: Location, *, zero: bool = False) -> Fraction:
     """A chance from the file: a fraction as text, or the whole number 1; 0 where that may be."""
     text = str(written) if written in (0, 1) and type(written) is int else written
-    found = isinstance(text, str) and re.fullmatch(r" *([0-9]{1,9})( */ *([0-9]{1,9}))? *", text)
-    if not found or (found[3] and int(found[3]) == 0):
+    match = isinstance(text, str) and re.fullmatch(r" *([0-9]{1,9})( */ *([0-9]{1,9}))? *", text)
+    if not match or (match[3] and int(match[3]) == 0):
         raise mistake(f'{show(written)} is not a chance; write a fraction such as "1/6"', *at)
-    chance = Fraction(int(found[1]), int(found[3] or 1))
+    chance = Fraction(int(match[1]), int(match[3] or 1))
     if not (zero or chance) or chance > 1:
         right = "from 0 to 1" if zero else "above 0 and up to 1"
         raise mistake(f"{show(written)} is not a chance {right}", *at)

@@ -104,22 +104,22 @@ def tiers_with(spins: int, whammies: Whammies) -> list[Tier]:
     if whammies.players == 2:
         return [Tier(spins, pair) for pair in pairs]
     two = [(*pair[:i], out, *pair[i:]) for i in range(3) for pair in pairs]
-    return [Tier(spins, each) for each in (*two, *product(classes, repeat=3))]
+    return [Tier(spins, vector) for vector in (*two, *product(classes, repeat=3))]
 
 
 @lru_cache(maxsize=4096)
 def children(tier: Tier, whammies: Whammies) -> tuple[Tier, ...]:
     """Every tier that `tier` reads, none with 0 spins (those are `terminal`)."""
-    found = {whammies.tier(tier.spins - 1, tier.whammies)}
+    tiers = {whammies.tier(tier.spins - 1, tier.whammies)}
     inside = [player for player in tier.slots(whammies.most) if player >= 0]
     for player in inside:
         after = whammies.after(tier, player, 1)
-        found.add(whammies.tier_with_less(tier, player))
+        tiers.add(whammies.tier_with_less(tier, player))
         if after[player] < whammies.most:
-            found.add(whammies.tier(tier.spins - 1, after))
+            tiers.add(whammies.tier(tier.spins - 1, after))
         elif len(inside) == 3:
-            found |= {whammies.tier(t, after) for t in range(1, tier.spins)}
-    return tuple(sorted(child for child in found if child.spins > 0))
+            tiers |= {whammies.tier(t, after) for t in range(1, tier.spins)}
+    return tuple(sorted(child for child in tiers if child.spins > 0))
 
 
 @lru_cache(maxsize=8)
@@ -144,13 +144,13 @@ def by_whammies(frontier: int, whammies: Whammies) -> tuple[Tier, ...]:
     """All tiers, each after its children: one whammy vector after another up through all spins, so
     that of a tier only the one of a spin more reads more than a face (`face_of`)."""
     order: dict[Tier, None] = {}
-    met: set[tuple[int, ...]] = set()
+    done: set[tuple[int, ...]] = set()
 
     def visit(vector: tuple[int, ...]) -> None:
         inside = [player for player, w in enumerate(vector) if w < whammies.most]
-        if vector in met or len(inside) < 2:
+        if vector in done or len(inside) < 2:
             return
-        met.add(vector)
+        done.add(vector)
         for player in inside:
             visit(tuple(w + (i == player) for i, w in enumerate(vector)))
         order.update(dict.fromkeys(whammies.tier(t, vector) for t in range(1, frontier + 1)))
@@ -186,15 +186,15 @@ class Moves(NamedTuple):
 def configurations(spins: int, three: bool) -> dict[Configuration, int]:
     """The configurations of so many spins over three players in (or two), in row order, each with
     its number."""
-    found: list[Configuration] = []
+    rows: list[Configuration] = []
     for pa in range(spins, -1, -1):
         for ea in range(spins - pa, -1, -1):
             left = spins - pa - ea
             for pb in range(left if three else 0, -1, -1):
                 for eb in range(left - pb if three else 0, -1, -1):
-                    rest = left - pb - eb
-                    found.extend((ea, pa, eb, pb, rest - pc, pc) for pc in range(rest, -1, -1))
-    return {configuration: i for i, configuration in enumerate(found)}
+                    free = left - pb - eb
+                    rows.extend((ea, pa, eb, pb, free - pc, pc) for pc in range(free, -1, -1))
+    return {configuration: i for i, configuration in enumerate(rows)}
 
 
 def _with_spins(configuration: Configuration, slot: int, earned: int, passed: int) -> Configuration:
@@ -204,30 +204,30 @@ def _with_spins(configuration: Configuration, slot: int, earned: int, passed: in
 @cache
 def moves_of(spins: int, three: bool) -> Moves:
     """The moves of T = `spins` >= 1 spins over three players in (or two)."""
-    here, below = configurations(spins, three), configurations(spins - 1, three)
-    spend, whammy, gain, region = np.empty((4, len(here)), np.int64)
-    passes = np.full((len(here), 3), -1, np.int64)
-    for spins_of, i in here.items():
+    numbers, below = configurations(spins, three), configurations(spins - 1, three)
+    spend, whammy, gain, region = np.empty((4, len(numbers)), np.int64)
+    passes = np.full((len(numbers), 3), -1, np.int64)
+    for spins_of, i in numbers.items():
         up = next(slot for slot in (A, B, C) if any(spins_of[2 * slot : 2 * slot + 2]))
         earned, passed = spins_of[2 * up : 2 * up + 2]
         region[i] = 2 * up + (not passed)
         whammy[i] = below[_with_spins(spins_of, up, earned + passed - 1, 0)]
         if passed:
             spend[i] = below[_with_spins(spins_of, up, earned, passed - 1)]
-            gain[i] = here[_with_spins(spins_of, up, earned + 1, passed - 1)]
+            gain[i] = numbers[_with_spins(spins_of, up, earned + 1, passed - 1)]
             continue
         spend[i], gain[i] = whammy[i], i
         for to in (A, B, C) if three else (A, C):
             if to != up:
                 e, p = spins_of[2 * to : 2 * to + 2]
                 without = _with_spins(spins_of, up, 0, 0)
-                passes[i, to] = here[_with_spins(without, to, e, p + earned)]
+                passes[i, to] = numbers[_with_spins(without, to, e, p + earned)]
     forced = np.flatnonzero((region == 2 * A) | (region == 2 * B))
     runs = np.stack([forced, forced + 1, spend[forced], gain[forced]], axis=1)
     first = np.flatnonzero((np.diff(runs, axis=0, prepend=-2) != 1).any(axis=1))
     runs[first, 1] = np.append(runs[first[1:] - 1, 1], runs[-1, 1])
     regions = np.searchsorted(region, np.arange(7))
-    table = np.array([*here], np.int64)
+    table = np.array([*numbers], np.int64)
     return Moves(table, regions, spend, whammy, gain, passes, runs[first])
 
 
@@ -249,9 +249,9 @@ def block_columns(spins: int, three: bool, size: int, unit: int, blocks: int) ->
     columns = [np.repeat(table[:, i], size) for i in range(6)]
     columns.append(np.tile(np.arange(size, dtype=np.int32) * np.int32(unit), len(table)))
     columns.append(np.zeros_like(columns[0]))
-    found = np.stack([np.tile(column, blocks) for column in columns])
-    found.setflags(write=False)
-    return found
+    result = np.stack([np.tile(column, blocks) for column in columns])
+    result.setflags(write=False)
+    return result
 
 
 @lru_cache(maxsize=8)
@@ -261,9 +261,9 @@ def acting_column(
     """int8 (blocks * K * size): the player who is up, from 1; slots as `Tier.slots`.
     Read-only."""
     up = np.repeat((A, B, C), np.diff(moves_of(spins, slots[B] >= 0).regions[::2]))
-    found = np.tile(np.repeat(np.array(slots, np.int8)[up] + np.int8(1), size), blocks)
-    found.setflags(write=False)
-    return found
+    column = np.tile(np.repeat(np.array(slots, np.int8)[up] + np.int8(1), size), blocks)
+    column.setflags(write=False)
+    return column
 
 
 # --- what the kernel takes -----------------------------------------------------------------------
@@ -353,19 +353,19 @@ def make_caps(spins: int, three: bool, chooses: bool = False) -> Caps:
 
 def _after_what_it_leans_on(graph: dict[int, set[int]]) -> list[int]:
     """The keys, each after those in its set, but where these lead back to it."""
-    found: dict[int, None] = {}
-    met: set[int] = set()
+    ordered: dict[int, None] = {}
+    visited: set[int] = set()
 
     def visit(c: int) -> None:
-        if c not in met:
-            met.add(c)
+        if c not in visited:
+            visited.add(c)
             for below in sorted(graph[c]):
                 visit(below)
-            found[c] = None
+            ordered[c] = None
 
     for c in graph:
         visit(c)
-    return [*found]
+    return [*ordered]
 
 
 def _pivots(moves: Moves, mask: int) -> dict[int, int]:
@@ -459,9 +459,9 @@ def whammy_faces(
         after = whammies.after(tier, slots[slot], 1)
         first, last = starts[slot : slot + 2]
         if after[slots[slot]] < whammies.most:
-            found = face(whammies.tier(tier.spins - 1, after), slot)
+            payoffs = face(whammies.tier(tier.spins - 1, after), slot)
             of = lost_configurations(tier.spins, three)[slot][1]
-            faces[:] = found if slot == C else found[:, :, of]
+            faces[:] = payoffs if slot == C else payoffs[:, :, of]
         elif not three:
             wc[0] = 1.0  # C out: A is the last one in; A out leaves wa = 0
         elif slot == C:
@@ -469,8 +469,8 @@ def whammy_faces(
             wc[1] = 1.0 - wc[0]
         else:
             for k, spins in enumerate(moves.configurations[first:last].tolist()):
-                rest = [n for i, n in enumerate(spins) if i // 2 != slot]
-                pair, left = (*rest[:2], 0, 0, *rest[2:]), sum(rest)
+                kept = [n for i, n in enumerate(spins) if i // 2 != slot]
+                pair, left = (*kept[:2], 0, 0, *kept[2:]), sum(kept)
                 two = face(whammies.tier(left, after), PAIR)
                 faces[int(slot == A), :, k] = two[:, configurations(left, False)[pair]]
     return wa.reshape(2, n_b, -1), wb.reshape(2, size, -1), wc

@@ -79,8 +79,8 @@ class Computer:
 
 
 def visits(sticks: Sticks, rules: Options, limit: int) -> tuple[Floats, Floats]:
-    """float64 (most + 1,) each: the chance that a turn without end of the game comes to so many
-    points, and to hold there. `most` is as far as it is followed."""
+    """float64 (limit + 1,) each: the chance that a turn without end of the game comes to so many
+    points, and to hold there. `limit` is as far as it is followed."""
     chances = np.zeros((limit + 1, limit + 2))  # turn, rolls: each roll is worth a point or more
     chances[0, 0] = 1.0
     reached, holds = np.zeros(limit + 1), np.zeros(limit + 1)
@@ -102,16 +102,16 @@ def visits(sticks: Sticks, rules: Options, limit: int) -> tuple[Floats, Floats]:
 
 
 def holds_by_turn(sticks: Sticks, rules: Options, limit: int) -> Floats:
-    """float64 (most + 1,): the chance to hold at each turn's points, averaged over the rolls; 1
+    """float64 (limit + 1,): the chance to hold at each turn's points, averaged over the rolls; 1
     where they never come."""
     reached, holds = visits(sticks, rules, limit)
     return np.divide(holds, reached, out=np.ones(limit + 1), where=reached > 0)
 
 
 def turn_points(sticks: Sticks, rules: Options, limit: int) -> Floats:
-    """float64 (most + 1,): the chance that a turn brings so many points, 0 when a roll takes them.
+    """float64 (limit + 1,): the chance that a turn brings so many points, 0 when a roll takes them.
 
-    Turns are followed up to `most` points; what goes on above counts as 0.
+    Turns are followed up to `limit` points; what goes on above counts as 0.
     """
     points = visits(sticks, rules, limit)[1]
     points[0] = 1.0 - points[1:].sum()
