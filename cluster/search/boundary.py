@@ -66,7 +66,7 @@ def given_rows(table: StoredTable, keys: Keys) -> PayoffTable:
         best, actor = _acting(table.game, states, names)
         known = known_rows(keys[at : at + size], table.lookup(states)[0])
         pieces.append(replace(known, best=best, margin=margin, actor=actor))
-    columns = [[getattr(piece, each.name) for piece in pieces] for each in fields(PayoffTable)]
+    columns = [[getattr(piece, column.name) for piece in pieces] for column in fields(PayoffTable)]
     return PayoffTable(*map(np.concatenate, columns))
 
 
@@ -101,10 +101,10 @@ def read_rows(
 ) -> KeyedPayoffs:
     """The keys, ascending, and payoffs (n, players) of files. Raises CorruptTableError."""
     names = payoff_columns(game)
-    found: list[KeyedPayoffs] = [(NO_KEYS, np.empty((0, game.players)))]
+    parts: list[KeyedPayoffs] = [(NO_KEYS, np.empty((0, game.players)))]
     for read in row_groups(storage, table, files, ["key", *names]):
-        found.append((numbers_of(read.column("key")), number_rows(read, names)))
-    return joined(found)
+        parts.append((numbers_of(read.column("key")), number_rows(read, names)))
+    return joined(parts)
 
 
 def joined(parts: Sequence[KeyedPayoffs]) -> KeyedPayoffs:
@@ -159,7 +159,7 @@ class UsedEnds:
         """Of what is looked up."""
         names = {part.name for part in self.table.parts}
         files = self.table.ledger.files.values()
-        said = sorted((one.name, one.checks) for one in files if one.part in names)
+        said = sorted((file.name, file.checks) for file in files if file.part in names)
         return hashlib.sha256(repr((self.table.identity, said)).encode()).hexdigest()
 
     def memory(self, states: int) -> int:
@@ -171,11 +171,11 @@ class UsedEnds:
 
     def holds(self, keys: Keys) -> NDArray[np.bool_]:
         """(n,) whether it holds each state, by key."""
-        bits, found = self.table.game.strides, np.zeros(len(keys), bool)
+        bits, held = self.table.game.strides, np.zeros(len(keys), bool)
         for at in range(0, len(keys), PIECE):
-            some = np.ascontiguousarray(keys[at : at + PIECE])
-            found[at : at + PIECE] = self.table.holds(unpack_all(bits, some))
-        return found
+            piece = np.ascontiguousarray(keys[at : at + PIECE])
+            held[at : at + PIECE] = self.table.holds(unpack_all(bits, piece))
+        return held
 
     def known_payoffs(self, keys: Keys) -> KnownPayoffs:
         """The rows of states that it holds, by key."""
@@ -208,8 +208,8 @@ def used_ends(used: UsedTable) -> UsedEnds | None:
             let_go(before)
         _of_others[:] = [used]
         try:
-            found, read = _as_it_stands(used.path, used.without)
-            _ledgers[used] = read if found == used else None
+            current, read = _as_it_stands(used.path, used.without)
+            _ledgers[used] = read if current == used else None
         except (TableError, OSError):
             _ledgers[used] = None
     ledger, at = _ledgers[used], (threading.get_ident(), used)
@@ -230,11 +230,11 @@ def let_go(used: UsedTable) -> None:
 def undecided(storage: Storage, table: Path, entries: Iterable[FileEntry], tolerance: float) -> int:
     """How many solved rows of files of searches have an action that is as good as the best, as far
     as the tolerance tells. Raises CorruptTableError."""
-    found = 0
+    count = 0
     for read in row_groups(storage, table, entries, ["margin", "status"]):
         margin, status = map(numbers_of, read.columns)
-        found += int(((margin <= tolerance) & (status == SOLVED)).sum())
-    return found
+        count += int(((margin <= tolerance) & (status == SOLVED)).sum())
+    return count
 
 
 def can_decide(game: Game, tolerance: float) -> bool:
@@ -246,6 +246,6 @@ def can_decide(game: Game, tolerance: float) -> bool:
 def error_with_undecided(game: Game, margins: Floats, tolerance: float, precision: float) -> float:
     """How far off payoffs may be that are within `precision` where all decisions, by their margins,
     could be told: else as far as the game allows, for those who do not decide."""
-    most = float(np.ptp(game.payoff_range))
+    widest = float(np.ptp(game.payoff_range))
     decided = can_decide(game, tolerance) or not (margins <= tolerance).any()
-    return min(most, precision) if decided else most
+    return min(widest, precision) if decided else widest

@@ -58,10 +58,10 @@ def _one_row(array: NDArray[Any], kind: Any) -> pa.Array:
 
 
 def _array(batch: pa.RecordBatch, name: str) -> NDArray[Any]:
-    found: NDArray[Any] = numbers_of(batch.column(name).flatten())
-    if found.dtype.kind in "iu":
-        found = np.cumsum(found, dtype=found.dtype)
-    return np.array(found) if not found.flags.writeable else found
+    values: NDArray[Any] = numbers_of(batch.column(name).flatten())
+    if values.dtype.kind in "iu":
+        values = np.cumsum(values, dtype=values.dtype)
+    return np.array(values) if not values.flags.writeable else values
 
 
 def write_stages(path: Path, stages: Iterable[Stage]) -> Iterator[Stage]:
@@ -74,15 +74,15 @@ def write_stages(path: Path, stages: Iterable[Stage]) -> Iterator[Stage]:
 
 
 def _batch(stage: Stage) -> pa.RecordBatch:
-    states, shared, wanted = stage.states, stage.patterns, stage.requests
+    states, shared, requests = stage.states, stage.patterns, stage.requests
     columns: dict[str, NDArray[Any]] = {
         "keys": stage.keys, "order": states.order, "patterns": states.patterns,
         "loops": stage.loops, "given": stage.boundary.payoffs, "given_best": stage.boundary.best,
         "given_margins": stage.boundary.margins,
         "given_actors": stage.boundary.actors.astype(np.int32),
-        "wanted_stages": np.array([number for number, _, _ in wanted], np.uint64),
-        "wanted_sizes": np.array([len(keys) for _, keys, _ in wanted], np.int64),
-        "wanted_keys": np.concatenate([NO_KEYS, *(keys for _, keys, _ in wanted)]),
+        "wanted_stages": np.array([number for number, _, _ in requests], np.uint64),
+        "wanted_sizes": np.array([len(keys) for _, keys, _ in requests], np.int64),
+        "wanted_keys": np.concatenate([NO_KEYS, *(keys for _, keys, _ in requests)]),
         "first": shared.first, "actors": shared.actors, "weights": shared.weights,
         "actions": shared.actions, "rewards": shared.rewards, "payoffs": shared.payoffs,
         "counts": np.array([stage.edges, stage.boundary.payoffs.shape[1]], np.int64),
@@ -90,11 +90,11 @@ def _batch(stage: Stage) -> pa.RecordBatch:
     }  # fmt: skip
     edges = len(states.children)
     steps, far = np.empty(edges, np.int8), np.empty(edges, np.int32)
-    much = stage_kernels.steps_of(
+    far_count = stage_kernels.steps_of(
         stage.keys, np.uint64(stage.alike), states.first, states.children, steps, far
     )
     arrays = [_one_row(array, _KINDS[name]) for name, array in columns.items()]
-    arrays += [lists_of([steps], np.int8), lists_of([far[:much]], np.int32)]
+    arrays += [lists_of([steps], np.int8), lists_of([far[:far_count]], np.int32)]
     return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
 
 
@@ -136,17 +136,17 @@ class StageFile:
         states = Order(read["order"], first, read["patterns"], np.empty(len(steps), np.int32))
         stage_kernels.from_steps(read["keys"], np.uint64(alike), first, steps, far, states.children)
         ends, n = np.cumsum(read["wanted_sizes"])[:-1], len(read["keys"])
-        every = np.arange(n, n + len(read["wanted_keys"]), dtype=np.int32)
-        keys, numbers = np.split(read["wanted_keys"], ends), np.split(every, ends)
+        outside = np.arange(n, n + len(read["wanted_keys"]), dtype=np.int32)
+        keys, numbers = np.split(read["wanted_keys"], ends), np.split(outside, ends)
         stages = read["wanted_stages"].tolist()
-        given = KnownPayoffs(
+        boundary = KnownPayoffs(
             read["given"].reshape(-1, players), read["given_best"], read["given_margins"],
             read["given_actors"].astype(np.int8),
         )  # fmt: skip
         return Stage(
             read["keys"], states, patterns, read["loops"].reshape(-1, 2),
             list(zip(stages, keys, numbers, strict=False)), edges,
-            given, Box(low, high), alike,
+            boundary, Box(low, high), alike,
         )  # fmt: skip
 
     def box(self, i: int) -> tuple[int, int]:
@@ -175,13 +175,13 @@ class Ask:
     row: int = 0
 
     @property
-    def keys(self) -> AskedKeys:
+    def keys(self) -> RequestedKeys:
         """What who needs the keys is handed."""
-        return AskedKeys(self.file, self.row, self.count, self.packed)
+        return RequestedKeys(self.file, self.row, self.count, self.packed)
 
 
 @dataclass(frozen=True)
-class AskedKeys:
+class RequestedKeys:
     """The keys of an ask, as `Ask` has them."""
 
     file: str
@@ -193,9 +193,9 @@ class AskedKeys:
 def ask_of(stages: Stages, stage: int, keys: Keys, bits: int | None) -> Ask:
     """An ask for ascending keys of a stage, at least one; bits: as of `sampled`, None for no
     sample."""
-    some = NO_KEYS if bits is None else keys[sampled(keys, bits)]
+    in_sample = NO_KEYS if bits is None else keys[sampled(keys, bits)]
     around = stages.around(keys)
-    return Ask(stage, around, len(keys), len(some), packed_keys(some), packed_keys(keys))
+    return Ask(stage, around, len(keys), len(in_sample), packed_keys(in_sample), packed_keys(keys))
 
 
 def packed_keys(keys: Keys) -> bytes:
@@ -209,8 +209,8 @@ def packed_keys(keys: Keys) -> bytes:
 def sampled(keys: Keys, bits: int) -> NDArray[np.bool_]:
     """Which of some keys are in the sample, one in 2 to the `bits`: by what they are alone."""
     mixed = (keys ^ (keys >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
-    found: NDArray[np.bool_] = mixed >> np.uint64(64 - bits) == 0
-    return found
+    chosen: NDArray[np.bool_] = mixed >> np.uint64(64 - bits) == 0
+    return chosen
 
 
 def unpacked(packed: Any, count: int) -> Keys:
@@ -223,11 +223,11 @@ def unpacked(packed: Any, count: int) -> Keys:
 
 def write_asks(asks: Sequence[Ask]) -> bytes:
     """The bytes of all that a shard asks."""
-    numbers = [(one.stage, one.box.low, one.box.high, one.count, one.sampled) for one in asks]
+    numbers = [(ask.stage, ask.box.low, ask.box.high, ask.count, ask.sampled) for ask in asks]
     columns = np.array(numbers, np.uint64).reshape(-1, 5).T
     arrays = [column_of(column) for column in columns[:3]]
     arrays += [column_of(column.astype(np.int64)) for column in columns[3:]]
-    arrays += [bytes_of([one.sample for one in asks]), bytes_of([one.packed for one in asks])]
+    arrays += [bytes_of([ask.sample for ask in asks]), bytes_of([ask.packed for ask in asks])]
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, _ASKS) as out:  # what is large is packed
         out.write_batch(pa.RecordBatch.from_arrays(arrays, schema=_ASKS))
@@ -236,17 +236,17 @@ def write_asks(asks: Sequence[Ask]) -> bytes:
 
 def in_file(asks: Sequence[Ask], name: str) -> list[Ask]:
     """The same, by reference to the file that they were written to."""
-    return [replace(one, packed=b"", file=name, row=i) for i, one in enumerate(asks)]
+    return [replace(ask, packed=b"", file=name, row=i) for i, ask in enumerate(asks)]
 
 
-def asked_keys(source: Storage, asks: Sequence[AskedKeys]) -> list[Keys]:
+def requested_keys(source: Storage, asks: Sequence[RequestedKeys]) -> list[Keys]:
     """The keys of asks, those by reference from their files. Raises CorruptTableError."""
-    names = list(dict.fromkeys(one.file for one in asks if one.file))
+    names = list(dict.fromkeys(ask.file for ask in asks if ask.file))
     read = in_threads(source.read, names, PARALLEL) if source.anywhere else map(source.read, names)
     packed = {name: _packed(name, content) for name, content in zip(names, read, strict=True)}
     return [
-        unpacked(packed[one.file][one.row].as_buffer() if one.file else one.packed, one.count)
-        for one in asks
+        unpacked(packed[ask.file][ask.row].as_buffer() if ask.file else ask.packed, ask.count)
+        for ask in asks
     ]
 
 
@@ -263,4 +263,4 @@ def read_asks(content: bytes) -> list[Ask]:
     with pa.ipc.open_file(pa.BufferReader(content)) as file:
         columns = [column.to_pylist() for column in file.get_batch(0).columns]
     stages, low, high, *others = columns
-    return [Ask(*one) for one in zip(stages, map(Box, low, high), *others, strict=True)]
+    return [Ask(*row) for row in zip(stages, map(Box, low, high), *others, strict=True)]

@@ -95,8 +95,8 @@ def planned_search(
     """The plan of a search below the states of these keys. Raises StateError as
     `solver.search.explore`."""
     roots = unpack_all(game.strides, keys)
-    count, found = workers or cores(), estimate(game, roots)
-    states = found.states
+    count, estimated = workers or cores(), estimate(game, roots)
+    states = estimated.states
     level = None
     if states > ONE_PIECE:
         from luckbase.solver.search.explore import find_level
@@ -106,45 +106,45 @@ def planned_search(
         levels: int | None = 0
         between, used, memory = 0, 1, PROCESS_BYTES + PIECE_BYTES * states
     else:
-        met = np.unique(Stages(game, level).of(found.keys) >> np.uint64(32))
-        levels = None if found.how == "formula" else len(met)  # which meets but a few
+        numbers = np.unique(Stages(game, level).of(estimated.keys) >> np.uint64(32))
+        levels = None if estimated.how == "formula" else len(numbers)  # which meets but a few
         between, used = BETWEEN_BYTES * states, count
         shard = max(FIND_BYTES, SWEEP_BYTES) * min(states, SHARD_STATES)
         memory = PROCESS_BYTES + used * shard
-    seconds = states * _state_seconds(game, level, found)
+    seconds = states * _state_seconds(game, level, estimated)
     seconds /= 1.0 if used == 1 else WORKERS_SHARE * used
     return PlannedSearch(
-        game.board.name, states, found.how, found.at_least, levels,
+        game.board.name, states, estimated.how, estimated.at_least, levels,
         states * (PAYOFF_BYTES * game.players + OTHER_BYTES), between, memory, seconds, used,
         table_directory(results.absolute(), game),
     )  # fmt: skip
 
 
-def _state_seconds(game: Game, level: Level | None, found: Estimate) -> float:
+def _state_seconds(game: Game, level: Level | None, estimated: Estimate) -> float:
     if game.simultaneous:
         return AT_ONCE_SECONDS
     strict = level is not None and level.strict
-    if not strict and goes_in_circles(game, found.keys):
+    if not strict and goes_in_circles(game, estimated.keys):
         return CIRCLES_SECONDS
     return PIECE_SECONDS if level is None else STAGE_SECONDS
 
 
 def goes_in_circles(game: Game, keys: Keys) -> bool:
     """Whether a quarter of some states lead back to themselves by others, within `STEPS`."""
-    some = keys[:: max(1, len(keys) // SAMPLED)]
-    return 4 * sum(_comes_back(game, key) for key in some) >= len(some)
+    sample = keys[:: max(1, len(keys) // SAMPLED)]
+    return 4 * sum(_comes_back(game, key) for key in sample) >= len(sample)
 
 
 def _comes_back(game: Game, key: np.uint64) -> bool:
-    met = last = np.array([key], np.uint64)
+    visited = last = np.array([key], np.uint64)
     for step in range(STEPS):
-        found = expand(game, unpack_all(game.strides, last))
-        goes_on = np.repeat(~found.terminal, np.diff(found.first))
-        after = np.unique(pack_all(game.strides, found.children[goes_on]))
+        edges = expand(game, unpack_all(game.strides, last))
+        goes_on = np.repeat(~edges.terminal, np.diff(edges.first))
+        after = np.unique(pack_all(game.strides, edges.children[goes_on]))
         if step and key in after:
             return True
-        last = np.setdiff1d(after, met, assume_unique=True)
-        met = np.union1d(met, last)
-        if not len(last) or len(met) > MAX_MET:
+        last = np.setdiff1d(after, visited, assume_unique=True)
+        visited = np.union1d(visited, last)
+        if not len(last) or len(visited) > MAX_MET:
             break
     return False

@@ -1,9 +1,9 @@
-"""What is asked of a level, and the shards that it is found in.
+"""The requests to a level, and the shards that it is searched in.
 
 Small stages are put together, neighbours, to shards of about `SHARD_STATES`; a larger one is cut
-along a grid into boxes of about as many (`solver.search.stages`), by a look at how it lies below a
-sample of what is asked of it. A box can be found once those are that may lead to it: the other way
-none does. Which shards there are hangs on what is asked alone, not on the workers.
+along a grid into boxes of about as many (`solver.search.stages`), estimated from a sample of the
+requested keys. A box can be searched once those are that may lead to it: the other way none does.
+Which shards there are depends on the requests alone, not on the workers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from luckbase.cluster.search import files
-from luckbase.cluster.search.files import Ask, AskedKeys
+from luckbase.cluster.search.files import Ask, RequestedKeys
 from luckbase.cluster.table import folder
 from luckbase.cluster.table.entries import digest
 from luckbase.solver.game.arrays import Ints
@@ -48,13 +48,13 @@ Asker = tuple[int, Path]
 """The level of a shard that asks, and its path in it."""
 
 
-class Asked(NamedTuple):
-    """What a shard asks; order: of all that is asked of a stage, from the highest level on."""
+class Request(NamedTuple):
+    """A shard's request; order: among all requests to a stage, from the highest level on."""
 
     order: tuple[int, Path, int]
     asker: Asker
     ask: Ask
-    keys: AskedKeys
+    keys: RequestedKeys
 
 
 def cutting() -> str:
@@ -93,9 +93,9 @@ class LevelShard:
 
 
 @dataclass(frozen=True)
-class Above:
-    """What the shards of a level told for the next one. growth: states for each that was asked for,
-    at most `MAX_GROWTH`: below a single root there are millions. burst: how many times as many as
+class Growth:
+    """How much a level grew, to estimate the next one by. growth: states for each requested one, at
+    most `MAX_GROWTH`: below a single root there are millions. burst: how many times as many as
     expected a shard had at most, and largest: how many that were."""
 
     growth: float = 1.0
@@ -103,19 +103,20 @@ class Above:
     largest: int = 0
 
 
-def growth_of(shards: Sequence[LevelShard], states: Sequence[int], demand: int) -> Above:
-    """What the shards of a level tell, in order, which have so many states; demand: what was asked
-    of it. What one left to others counts as its own."""
+def growth_of(shards: Sequence[LevelShard], states: Sequence[int], demand: int) -> Growth:
+    """The growth of a level from the states of its shards, in order; demand: the keys requested of
+    it. What one left to others counts as its own."""
     first: dict[int, int] = {}
-    for one, n in zip(shards, states, strict=True):
-        first[one.path[0]] = first.get(one.path[0], 0) + n
-    least = max(1, SHARD_STATES // 8)  # where none was expected a few are no burst
-    bursts = [first[one.path[0]] / max(least, one.expected) for one in shards if len(one.path) == 1]
-    return Above(min(MAX_GROWTH, sum(states) / demand), max(bursts), max(first.values()))
+    for shard, n in zip(shards, states, strict=True):
+        first[shard.path[0]] = first.get(shard.path[0], 0) + n
+    fewest = max(1, SHARD_STATES // 8)  # where none was expected a few are no burst
+    whole = [shard for shard in shards if len(shard.path) == 1]
+    bursts = [first[shard.path[0]] / max(fewest, shard.expected) for shard in whole]
+    return Growth(min(MAX_GROWTH, sum(states) / demand), max(bursts), max(first.values()))
 
 
 @dataclass(frozen=True)
-class Look:
+class StageSample:
     """A stage to be estimated, for it may be large: as `StageEstimator.estimate` has it. keys: how
     many states are requested; states: of a shard, about."""
 
@@ -129,18 +130,18 @@ class Look:
 
 Cut = tuple[int, list[tuple[Box, int]]]
 """About how many states a stage has, and the boxes that it is cut into, with theirs."""
-Cutting = Callable[[Sequence[Look]], Sequence[Cut]]
+Cutting = Callable[[Sequence[StageSample]], Sequence[Cut]]
 
 
-def cut_stage(looks: StageEstimator, look: Look) -> Cut:
-    """Look at a stage, and cut it."""
-    lies = looks.estimate(look.stage, look.sample, look.each, look.widths)
-    size = max(lies.total, look.keys)
-    return size, stages.grid(looks.stages, lies, min(MAX_BOXES, -(-size // look.states)))
+def cut_stage(estimator: StageEstimator, sample: StageSample) -> Cut:
+    """The estimated size of a stage, and the boxes that it is cut into."""
+    cells = estimator.estimate(sample.stage, sample.sample, sample.each, sample.widths)
+    size = max(cells.total, sample.keys)
+    return size, stages.grid(estimator.stages, cells, min(MAX_BOXES, -(-size // sample.states)))
 
 
 class Demand:
-    """What is asked of the stages that are not found yet."""
+    """The requests to the stages that are not searched yet."""
 
     def __init__(self, stages: Stages, roots: Keys, known: IsKnown = NONE_KNOWN) -> None:
         """roots: the keys with which the search begins; known: as of `StageEstimator`."""
@@ -148,43 +149,43 @@ class Demand:
         of_roots = stages.of(roots)
         numbers, counts = np.unique(of_roots, return_counts=True)
         self._total = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
-        self._most = dict(self._total)
-        some = files.sampled(roots, files.SPARSE_BITS)
-        sample, of_sample = roots[some], of_roots[some]
+        self._max_count = dict(self._total)
+        at = files.sampled(roots, files.SPARSE_BITS)
+        sample, of_sample = roots[at], of_roots[at]
         self._roots = {stage: sample[of_sample == stage] for stage in np.unique(of_sample).tolist()}
-        self.looks = StageEstimator(stages, roots, known)
-        self._asks: dict[int, list[Asked]] = {}
+        self.estimator = StageEstimator(stages, roots, known)
+        self._asks: dict[int, list[Request]] = {}
         self._boxes: dict[int, tuple[Keys, Keys]] = {}
-        """Where the asks of a stage lie, as far as somebody looked."""
+        """The ends of the boxes of a stage's requests, as far as they were needed."""
         self._samples: dict[int, Keys] = {}
 
     def add(self, asker: Asker, asks: Iterable[Ask]) -> None:
-        """What a shard that is found asks."""
-        for one in asks:
-            order = -asker[0], asker[1], one.stage
-            self._asks.setdefault(one.stage, []).append(Asked(order, asker, one, one.keys))
-            if one.stage >> 32 != asker[0]:
-                self._total[one.stage] = self._total.get(one.stage, 0) + one.count
-                self._most[one.stage] = max(self._most.get(one.stage, 0), one.count)
+        """Add the requests of a shard that was searched."""
+        for ask in asks:
+            order = -asker[0], asker[1], ask.stage
+            self._asks.setdefault(ask.stage, []).append(Request(order, asker, ask, ask.keys))
+            if ask.stage >> 32 != asker[0]:
+                self._total[ask.stage] = self._total.get(ask.stage, 0) + ask.count
+                self._max_count[ask.stage] = max(self._max_count.get(ask.stage, 0), ask.count)
 
     def highest(self) -> int | None:
-        """The highest level that something is asked of; None at the end."""
+        """The highest level with requests; None at the end."""
         return max((stage >> 32 for stage in self._total), default=None)
 
     def keys(self, level: int) -> int:
-        """About how many states of a level higher ones ask for."""
+        """About how many states of a level higher ones request."""
         return sum(self._keys(stage) for stage in self._stages(level))
 
     def _stages(self, level: int) -> list[int]:
         return sorted(stage for stage in self._total if stage >> 32 == level)
 
     def _keys(self, stage: int) -> int:
-        """The same of a stage: one that several ask for counts once, by the sample."""
+        """The same of a stage: one that several request counts once, by the sample."""
         sample = len(self._sample(stage)) << files.SPARSE_BITS
-        return int(min(self._total[stage], max(self._most[stage], sample)))
+        return int(min(self._total[stage], max(self._max_count[stage], sample)))
 
     def _sample(self, stage: int) -> Keys:
-        """The sample of what roots and higher levels, all of which are found, ask of a stage."""
+        """The sample of what roots and higher levels, all searched, request of a stage."""
         if stage not in self._samples:
             samples = [
                 files.unpacked(one.ask.sample, one.ask.sampled)
@@ -195,58 +196,58 @@ class Demand:
         return self._samples[stage]
 
     def done(self, level: int) -> None:
-        """A level is found: nobody asks for it any more."""
-        for counts in (self._total, self._most, self._asks, self._boxes, self._samples):
+        """A level was searched: nobody requests of it any more."""
+        for counts in (self._total, self._max_count, self._asks, self._boxes, self._samples):
             for stage in [stage for stage in counts if stage >> 32 == level]:
                 del counts[stage]
 
-    def shards(self, level: int, above: Above, cut: Cutting | None = None) -> list[LevelShard]:
-        """The shards of a level, if it grows as the one above did. cut: who looks at its stages and
-        cuts them, if not this process, one after the other."""
-        found: list[LevelShard] = []
+    def shards(self, level: int, above: Growth, cut: Cutting | None = None) -> list[LevelShard]:
+        """The shards of a level, if it grows as the one above did. cut: estimates and cuts its
+        large stages, if not this process, one after the other."""
+        shards: list[LevelShard] = []
         together: list[int] = []
         states = burst = 0
-        looks = self._to_look_at(level)
-        cuts = dict(zip([one.stage for one in looks], (cut or self.cut)(looks), strict=True))
+        large = self._large_stages(level)
+        cuts = dict(zip([one.stage for one in large], (cut or self.cut)(large), strict=True))
         for stage in self._stages(level):
             size, boxes = cuts.get(stage, (round(self._keys(stage) * above.growth), []))
             at_most = min(above.largest, round(size * above.burst))
             if together and max(states + size, (burst + at_most) // BURST) > SHARD_STATES:
-                found.append(_together(len(found), together, states, burst))
+                shards.append(_together(len(shards), together, states, burst))
                 together, states, burst = [], 0, 0
             if len(boxes) > 1:
-                found += boxes_in_order(self.stages, (stage,), boxes, len(found))
+                shards += boxes_in_order(self.stages, (stage,), boxes, len(shards))
             else:
                 together, states, burst = [*together, stage], states + size, burst + at_most
         if together:
-            found.append(_together(len(found), together, states, burst))
-        return found
+            shards.append(_together(len(shards), together, states, burst))
+        return shards
 
-    def cut(self, some: Sequence[Look]) -> list[Cut]:
-        """Look at stages, and cut them."""
-        return [cut_stage(self.looks, one) for one in some]
+    def cut(self, samples: Sequence[StageSample]) -> list[Cut]:
+        """`cut_stage` of each, here."""
+        return [cut_stage(self.estimator, one) for one in samples]
 
-    def _to_look_at(self, level: int) -> list[Look]:
+    def _large_stages(self, level: int) -> list[StageSample]:
         """Those stages of a level that may be large."""
         sampled = [stage for stage in self._stages(level) if len(self._sample(stage))]
         if not sampled or not self.stages.level.inside:
             return []
-        widths = self.looks.widths(np.concatenate([self._sample(stage) for stage in sampled]))
-        each = 1 << files.SPARSE_BITS
+        widths = self.estimator.widths(np.concatenate([self._sample(stage) for stage in sampled]))
+        weight = 1 << files.SPARSE_BITS
         return [
-            Look(stage, self._sample(stage), each, widths, self._keys(stage), SHARD_STATES)
+            StageSample(stage, self._sample(stage), weight, widths, self._keys(stage), SHARD_STATES)
             for stage in sampled if self._keys(stage) * MAX_GROWTH > SHARD_STATES
         ]  # fmt: skip
 
-    def of(self, shard: LevelShard) -> list[Asked]:
-        """The asks that may be met by a shard, from the highest level on."""
-        asks = list[Asked]()
+    def of(self, shard: LevelShard) -> list[Request]:
+        """The requests that may concern a shard, from the highest level on."""
+        asks = list[Request]()
         for stage in shard.stages:
-            some = self._asks.get(stage, [])
+            requests = self._asks.get(stage, [])
             if not shard.box.whole:
                 meets = self.stages.meeting(shard.box, *self._boxes_of(stage))
-                some = [some[i] for i in np.flatnonzero(meets).tolist()]
-            asks += some
+                requests = [requests[i] for i in np.flatnonzero(meets).tolist()]
+            asks += requests
         return sorted(asks)
 
     def _boxes_of(self, stage: int) -> tuple[Keys, Keys]:
@@ -260,7 +261,7 @@ class Demand:
         return low, high
 
 
-def enough(shard: LevelShard) -> int:
+def stop_after(shard: LevelShard) -> int:
     """States after which a shard leaves what is left of it to others; 0 for never."""
     return LEFT_AFTER * SHARD_STATES * (len(shard.path) < DEEPEST)
 
@@ -294,17 +295,17 @@ def _neighbours(stages: Stages, boxes: Sequence[Box]) -> list[list[int]]:
     if not boxes:
         return []
     leads = np.packbits(np.triu(stages.leads(boxes, boxes), 1), axis=0, bitorder="little")
-    found: list[list[int]] = []
+    neighbours: list[list[int]] = []
     before: list[int] = []  # of each box all that lead to it, a bit each
     for column in leads.T:
-        left = every = int.from_bytes(column.tobytes(), "little")
-        found.append([])
+        left = all_before = int.from_bytes(column.tobytes(), "little")
+        neighbours.append([])
         while left:
             last = left.bit_length() - 1
-            found[-1].append(last)
+            neighbours[-1].append(last)
             left &= ~(before[last] | 1 << last)
-        before.append(every)
-    return [some[::-1] for some in found]
+        before.append(all_before)
+    return [some[::-1] for some in neighbours]
 
 
 class Order:
@@ -313,10 +314,10 @@ class Order:
 
     def __init__(self, shards: Sequence[LevelShard]) -> None:
         self.shards = list(shards)
-        self._missing = [len(one.after) for one in shards]
+        self._missing = [len(shard.after) for shard in shards]
         self._next: list[list[int]] = [[] for _ in shards]
-        for i, one in enumerate(shards):
-            for before in one.after:
+        for i, shard in enumerate(shards):
+            for before in shard.after:
                 self._next[before].append(i)
         self._chain = [0] * len(shards)
         for i in range(len(shards) - 1, -1, -1):
@@ -329,26 +330,26 @@ class Order:
         """The place of the next one; None where others must be done before."""
         return heapq.heappop(self._ready)[1] if self._ready else None
 
-    def done(self, shard: int, rest: Sequence[LevelShard] = ()) -> None:
+    def done(self, shard: int, remaining: Sequence[LevelShard] = ()) -> None:
         """A shard is found, and leaves others, which come to the end of the list; what waited for
         it waits for them."""
         waiting, first = self._next[shard], len(self.shards)
-        if not rest:
+        if not remaining:
             for i in waiting:
                 self._missing[i] -= 1
                 if not self._missing[i]:
                     heapq.heappush(self._ready, (-self._chain[i], i))
             return
         behind = max((self._chain[i] for i in waiting), default=0)
-        for one in rest:
-            self.shards.append(one)
-            self._missing.append(len(one.after))
+        for left in remaining:
+            self.shards.append(left)
+            self._missing.append(len(left.after))
             self._next.append(list(waiting))
-            self._chain.append(one.likely + behind)
+            self._chain.append(left.likely + behind)
         for i in waiting:
             after = (*self.shards[i].after, *range(first, len(self.shards)))
             self.shards[i] = replace(self.shards[i], after=after)
-            self._missing[i] += len(rest) - 1
+            self._missing[i] += len(remaining) - 1
         for i in range(first, len(self.shards)):
             for before in self.shards[i].after:
                 self._next[before].append(i)
@@ -360,11 +361,11 @@ class Order:
         at = sorted(range(len(self.shards)), key=lambda i: self.shards[i].path)
         place = {i: k for k, i in enumerate(at)}
         of = {self.shards[i].path: place[i] for i in at}
-        found = []
+        ordered = []
         for i in at:
-            one = self.shards[i]
-            after = {place[k] for k in one.after}
-            if len(one.path) > 1:
-                after.add(of[one.path[:-1]])
-            found.append(replace(one, after=tuple(sorted(after))))
-        return found
+            shard = self.shards[i]
+            after = {place[k] for k in shard.after}
+            if len(shard.path) > 1:
+                after.add(of[shard.path[:-1]])
+            ordered.append(replace(shard, after=tuple(sorted(after))))
+        return ordered

@@ -81,11 +81,11 @@ def solve_below(
 def goal_of(game: Game, keys: Keys, options: Options) -> tuple[Roots, str]:
     """What is wanted, and the part of the table that it belongs to."""
     used = None if options.using is None else place_of(options.using)
-    wanted = Roots(
+    target = Roots(
         [game.describe(state) for state in unpack_all(game.strides, keys)],
         using=None if used is None else using_table(game, used),
     )
-    return wanted, search_part(None if used is None else Goal("", {}, wanted, 1, "", {}).ask)
+    return target, search_part(None if used is None else Goal("", {}, target, 1, "", {}).ask)
 
 
 def using_table(game: Game, table: Path) -> Using:
@@ -128,8 +128,8 @@ class _Search(Work[SolvedSearch]):
     def forget(self, table: Path, ledger: Ledger) -> None:
         self.undone = dict(ledger.done)
         goal = Goal(self.part, {}, self.roots, 1, "", {})
-        mine = [e.name for e in ledger.of_part(self.part) if made_by(e.name, goal.ask)]
-        drop_files(storage_at(table), ledger, mine, goal)
+        names = [e.name for e in ledger.of_part(self.part) if made_by(e.name, goal.ask)]
+        drop_files(storage_at(table), ledger, names, goal)
 
     def compile(self) -> None:
         warm_up(self.game)
@@ -165,14 +165,14 @@ class _Search(Work[SolvedSearch]):
 
     def _solve(self) -> None:
         self._note_stopped()
-        most, small = self.options.most, self.options.one_piece
+        limit, small = self.options.most, self.options.one_piece
         using = self.options.using is not None
         grows, known = not using and bool(self.trusted.entries), None
         if not (grows or using) or self.goal.ask not in self.ledger.levels:
             try:
-                known = self._known(min(most, max(1, small)))
+                known = self._known(min(limit, max(1, small)))
             except SearchLimitError:  # many states lie above those that a table has
-                if most <= small:
+                if limit <= small:
                     raise
         if known is not None and self._was_small(known):
             return
@@ -190,7 +190,7 @@ class _Search(Work[SolvedSearch]):
             self._take_table(self._ends.table)
             rows = boundary.nothing_known(self.game)
         elif rows is None:
-            rows = self._known(most)
+            rows = self._known(limit)
             if self._was_small(rows):
                 return
         assert level is not None
@@ -199,11 +199,11 @@ class _Search(Work[SolvedSearch]):
     def _note_stopped(self) -> None:
         """Say that others that were stopped half-way will not go on from there: of this part, or
         that end at this table."""
-        stopped = {one.ask for one in self.ledger.shards.values()} - {self.goal.ask}
+        stopped = {shard.ask for shard in self.ledger.shards.values()} - {self.goal.ask}
         for goal in self.ledger.goals:
             using = None if goal.roots is None else goal.roots.using
-            here = using is not None and place_of(using.table) == self.table.absolute()
-            if goal.ask not in stopped or not (here or goal.part == self.part):
+            at_this_table = using is not None and place_of(using.table) == self.table.absolute()
+            if goal.ask not in stopped or not (at_this_table or goal.part == self.part):
                 continue
             return self.options.on_note(
                 "another search of this table was stopped; solving this one makes that one start "
@@ -235,7 +235,7 @@ class _Search(Work[SolvedSearch]):
             return self._used.sha256
         return boundary.digest_of(self.trusted.entries)
 
-    def _knows(self, keys: Keys) -> NDArray[np.bool_]:
+    def _is_known(self, keys: Keys) -> NDArray[np.bool_]:
         """(n,) whether the payoffs of states are known before the search."""
         if self.options.using is not None:
             return self._ends.holds(keys)
@@ -246,41 +246,41 @@ class _Search(Work[SolvedSearch]):
         this one is to solve, and its own if other states were known when they were solved, or
         stages were cut another way.
         by_stages: also all others that are not done, for it does not look at them."""
-        line, digest, own = self.ledger.levels.get(self.goal.ask), self._digest, False
+        line, digest, is_outdated = self.ledger.levels.get(self.goal.ask), self._digest, False
         if line is not None:
             from luckbase.cluster.search.shards import cutting
 
-            own = line.given != digest or line.cutting != cutting()
+            is_outdated = line.given != digest or line.cutting != cutting()
         trusted = {entry.name for entry in self.trusted.entries}
         names = [
             entry.name for entry in self.stored.entries
             if entry.name not in trusted and (entry.stages or by_stages)
-            and (own or not entry.stages or not made_by(entry.name, self.goal.ask))
+            and (is_outdated or not entry.stages or not made_by(entry.name, self.goal.ask))
         ]  # fmt: skip
         places = list[str]()
-        if line is not None and own:
+        if line is not None and is_outdated:
             why = "what is known" if line.given != digest else "how stages are cut"
             self.options.on_note(f"{why} has changed since this search was stopped: it starts over")
             places = self._forget_shards()
             del self.ledger.levels[self.goal.ask]
         places += [self.ledger.files.pop(name).place for name in names]
-        if own or names:
+        if is_outdated or names:
             compact(self.ledger)
         for place in places:
             self.storage.delete(place)
         self.stored = self._key_part()
         self.result = replace(self.result, kept=self.stored.rows)
 
-    def _known(self, most: int) -> PayoffTable:
+    def _known(self, limit: int) -> PayoffTable:
         """What is known of the states at which the search ends: from the part's other files, or
         the table that was asked for. Raises SearchLimitError where more than `most` lie above."""
         if self.options.using is not None:
-            known = boundary.known_payoffs(self.starts(), self._ends.table, most)
+            known = boundary.known_payoffs(self.starts(), self._ends.table, limit)
             self._take_table(self._ends.table)
             return known
         if not self.trusted.entries:
             return boundary.nothing_known(self.game)
-        return boundary.known_payoffs(self.starts(), self.trusted, most)
+        return boundary.known_payoffs(self.starts(), self.trusted, limit)
 
     def _take_table(self, used: StoredTable) -> None:
         """Count the errors of the table at which it ends."""
@@ -296,10 +296,10 @@ class _Search(Work[SolvedSearch]):
     def _in_one_piece(self, known: PayoffTable) -> bool:
         """Solve it in this process and memory; whether it was small enough. A game without levels
         is, up to `Options.most`."""
-        small, most = self.options.one_piece, self.options.most
+        small, limit = self.options.one_piece, self.options.most
         if small < 1 and self._level is not None:
             return False
-        graph = Graph(self.game, tolerance=self.tolerance, max_states=min(most, max(small, 1)))
+        graph = Graph(self.game, tolerance=self.tolerance, max_states=min(limit, max(small, 1)))
         graph.know(known.keys, known.values, known.best, known.margin, known.actor)
         start = graph.count
         with Watch(self.table, self.options.on_progress, self.options.on_note) as watch:
@@ -315,11 +315,11 @@ class _Search(Work[SolvedSearch]):
             try:
                 graph.solve(self.starts())
             except SearchLimitError:
-                if most <= small:
+                if limit <= small:
                     raise
                 if self._level is not None:
                     return False
-                graph.max_states = most
+                graph.max_states = limit
                 graph.solve(self.starts())
         solved = solved_rows(graph, start)
         self.result = replace(
@@ -364,7 +364,7 @@ class _Search(Work[SolvedSearch]):
         context = SearchContext(
             goal=self.goal, roots=self.keys, known=(known.keys, known.values), stored=stored,
             used=None if self.options.using is None else self._used,
-            knows=self._knows if self._digest else NONE_KNOWN, known_sha=self._digest,
+            is_known=self._is_known if self._digest else NONE_KNOWN, known_sha=self._digest,
             error=self.error, precision=self.precision, tolerance=self.tolerance,
         )  # fmt: skip
         try:
@@ -389,11 +389,11 @@ class _Search(Work[SolvedSearch]):
     def _forget_shards(self) -> list[str]:
         """Take the search's shards out of the ledger; where their files lie: a store has no stage
         files."""
-        mine = [e for e in self.ledger.shards.values() if e.ask == self.goal.ask]
-        for entry in mine:
+        entries = [e for e in self.ledger.shards.values() if e.ask == self.goal.ask]
+        for entry in entries:
             del self.ledger.shards[entry.name]
-        stages = [] if self.storage.anywhere else [entry.place for entry in mine]
-        return [*stages, *(entry.ask_place for entry in mine)]
+        stages = [] if self.storage.anywhere else [entry.place for entry in entries]
+        return [*stages, *(entry.ask_place for entry in entries)]
 
     def _note_goal(self) -> None:
         """Say in the ledger what is being solved; not before something of it is there."""
@@ -422,10 +422,10 @@ class _Search(Work[SolvedSearch]):
         self._finish()
 
     def _finish(self) -> None:
-        mine = [e for e in self.ledger.of_part(self.part) if made_by(e.name, self.goal.ask)]
-        rows = sum(entry.rows for entry in mine)
+        entries = [e for e in self.ledger.of_part(self.part) if made_by(e.name, self.goal.ask)]
+        rows = sum(entry.rows for entry in entries)
         if not boundary.can_decide(self.game, self.tolerance):
-            count = boundary.undecided(self.storage, self.table, mine, self.tolerance)
+            count = boundary.undecided(self.storage, self.table, entries, self.tolerance)
             if count:
                 where = f"the payoffs of {self.options.using}"
                 self.options.on_note(
@@ -437,7 +437,7 @@ class _Search(Work[SolvedSearch]):
         ask, named = self.goal.ask, {entry.place for entry in self.ledger.files.values()}
         # Of solves that were stopped and cut otherwise; listed before the line that fences others.
         left = {name for name in self.storage.list(f"{self.part}/") if made_by(name, ask)} - named
-        commit(self.ledger, Done(ask, len(mine), rows))
+        commit(self.ledger, Done(ask, len(entries), rows))
         places = [*self._forget_shards(), *left]  # from here on nobody goes on from them
         compact(self.ledger)
         for place in places:

@@ -35,18 +35,25 @@ from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.boundary import UsedTable, let_go, used_ends
 from luckbase.cluster.search.files import Ask, in_file, read_asks
 from luckbase.cluster.search.shards import (
-    Above,
-    Asked,
     Asker,
     Cut,
     Demand,
+    Growth,
     LevelShard,
-    Look,
     Order,
     Path,
+    Request,
+    StageSample,
     number_of,
 )
-from luckbase.cluster.search.tasks import Below, CutStage, Find, Found, Sweep, Swept
+from luckbase.cluster.search.tasks import (
+    ChildPiece,
+    CutStage,
+    Find,
+    FindReceipt,
+    Sweep,
+    SweepReceipt,
+)
 from luckbase.cluster.table import folder
 from luckbase.cluster.table.folder import Commits, Piece, ends_of
 from luckbase.cluster.table.format import file_entry
@@ -95,18 +102,18 @@ class StoredStages:
 
     def files(self, numbers: Sequence[int], box: Box) -> tuple[FileEntry, ...]:
         """Those that may hold states of a box of these stages."""
-        found = [one for number in numbers for one in self.of.get(number, ())]
-        if found and not box.whole:
-            meets = self.stages.meeting(box, *box_ends([its for _, its in found]))
-            found = [found[i] for i in np.flatnonzero(meets).tolist()]
-        return tuple({entry.name: entry for entry, _ in found}.values())
+        entries = [one for number in numbers for one in self.of.get(number, ())]
+        if entries and not box.whole:
+            meets = self.stages.meeting(box, *box_ends([its for _, its in entries]))
+            entries = [entries[i] for i in np.flatnonzero(meets).tolist()]
+        return tuple({entry.name: entry for entry, _ in entries}.values())
 
 
 def stored_stages(stages: Stages, part: KeyPart) -> StoredStages | None:
     """The files of a part by stages; None where one has stages of another level."""
     ours = stages.level.as_json()
-    other = [ask for ask, line in part.ledger.levels.items() if line.level != ours]
-    if any(entry.stages and made_by(entry.name, ask) for entry in part.entries for ask in other):
+    others = [ask for ask, line in part.ledger.levels.items() if line.level != ours]
+    if any(entry.stages and made_by(entry.name, ask) for entry in part.entries for ask in others):
         return None
     return StoredStages(stages, part)
 
@@ -123,7 +130,7 @@ class SearchContext:
     """From those by stages."""
     used: UsedTable | None
     """The table at which it ends."""
-    knows: IsKnown
+    is_known: IsKnown
     """Whether any of these has a state."""
     known_sha: str
     error: float
@@ -149,9 +156,9 @@ class StageSearch(Run[SolvedSearch]):
         self.level = json.dumps(level.as_json())
         self.seconds_finding = 0.0
         self.at_level = self.done_before = 0
-        mine = [one.rows for one in self.ledger.shards.values() if one.ask == context.goal.ask]
-        self.found_before = self.met = sum(mine)
-        self.shards_met = len(mine)
+        rows = [one.rows for one in self.ledger.shards.values() if one.ask == context.goal.ask]
+        self.found_before = self.met = sum(rows)
+        self.shards_met = len(rows)
         self.there: set[str] = set()
         """Stage files that were found, or seen to be whole, in this run."""
         self.lost: list[str] = []
@@ -198,11 +205,11 @@ class StageSearch(Run[SolvedSearch]):
         self.found: list[ShardEntry] = []
         self.levels: list[list[LevelShard]] = []
         stages = self.stages.of(self.context.roots)
-        self.wanted = {
+        self.roots_of = {
             stage: np.ascontiguousarray(self.context.roots[stages == stage])
             for stage in np.unique(stages).tolist()
         }
-        self.asks, above = Demand(self.stages, self.context.roots, self.context.knows), Above()
+        self.asks, above = Demand(self.stages, self.context.roots, self.context.is_known), Growth()
         while (level := self.asks.highest()) is not None:
             self.at_level = level
             shards = self._find(level, Order(self.asks.shards(level, above, self._cut)))
@@ -219,11 +226,11 @@ class StageSearch(Run[SolvedSearch]):
         """Forget the shards whose stage files are needed and on no machine's disk, or changed;
         whether there are any."""
         needed = folder.needed_shards(self.ledger, self.context.goal.ask)
-        there = self.workers.whole(
+        whole = self.workers.whole(
             {one.place: "" if one.place in self.there else one.sha256 for one in needed}
         )
-        lost = [one for one in needed if one.place not in there]
-        self.there = there
+        lost = [one for one in needed if one.place not in whole]
+        self.there = whole
         self._forget(*lost)
         if lost and self.location.apart:
             self.watch.note(
@@ -237,51 +244,51 @@ class StageSearch(Run[SolvedSearch]):
 
     def _forget(self, *entries: ShardEntry) -> None:
         """They are to be found again."""
-        for one in entries:
-            del self.ledger.shards[one.name]
-            self.met, self.shards_met = self.met - one.rows, self.shards_met - 1
+        for entry in entries:
+            del self.ledger.shards[entry.name]
+            self.met, self.shards_met = self.met - entry.rows, self.shards_met - 1
         if entries:
             folder.compact(self.ledger)  # else what it says may count at the next reading
-        for one in entries:  # what is found again may get another name (`Entries.mark`)
-            self.storage.delete(one.ask_place)
+        for entry in entries:  # what is found again may get another name (`Entries.mark`)
+            self.storage.delete(entry.ask_place)
 
     def _check_limit(self) -> None:
-        met, most = sum(one.rows for one in self.found), self.options.max_states
-        if most is not None and met > most:
+        met, limit = sum(one.rows for one in self.found), self.options.max_states
+        if limit is not None and met > limit:
             raise SearchLimitError(
                 f"the search has found {many(met, 'state')} in {many(len(self.levels), 'level')} "
-                f"and is not finished; the limit is {most:,}"
+                f"and is not finished; the limit is {limit:,}"
             )
 
-    def _cut(self, looks: Sequence[Look]) -> list[Cut]:
-        """Look at stages and cut them: workers do, unless it is to be seen here alone what is
+    def _cut(self, samples: Sequence[StageSample]) -> list[Cut]:
+        """Estimate and cut stages: workers do, unless only this process can see which states are
         known."""
-        if self.context.knows is not NONE_KNOWN:
-            return self.asks.cut(looks)
-        todo, found = list(enumerate(looks)), dict[int, Cut]()
+        if self.context.is_known is not NONE_KNOWN:
+            return self.asks.cut(samples)
+        todo, cuts = list(enumerate(samples)), dict[int, Cut]()
         at_once = max(1, min(self.workers.slots, self.memory // folder.LEAST_BYTES))
-        while len(found) < len(looks):
-            while todo and len(looks) - len(todo) - len(found) < at_once:
-                i, look = todo.pop()
+        while len(cuts) < len(samples):
+            while todo and len(samples) - len(todo) - len(cuts) < at_once:
+                i, sample = todo.pop()
                 job = CutStage(
                     board=self.game.board, location=self.location, level=self.level, number=i,
-                    look=look, roots=self.asks.looks.roots,
+                    sample=sample, roots=self.asks.estimator.roots,
                 )  # fmt: skip
                 self.workers.submit(Task(i, job, folder.LEAST_BYTES))
             receipt = self.workers.wait_one(IDLE_SECONDS)
             if receipt is not None:
-                found[receipt.shard] = receipt.cut
+                cuts[receipt.shard] = receipt.cut
                 self.solve_seconds += receipt.solve_seconds
-        return [found[i] for i in range(len(looks))]
+        return [cuts[i] for i in range(len(samples))]
 
     def _find(self, level: int, order: Order) -> list[LevelShard]:
         """Find the shards of a level, those that the ledger does not have; returns all."""
         running: dict[int, tuple[int, list[Asker]]] = {}  # bytes, and whose asks it was handed
 
-        def done(i: int, asks: Sequence[Ask], rest: Iterable[Box]) -> None:
+        def done(i: int, asks: Sequence[Ask], remaining: Iterable[Box]) -> None:
             shard, first = order.shards[i], len(order.shards)
             self.asks.add((level, shard.path), asks)
-            left = [(box, level_shards.SHARD_STATES) for box in rest]
+            left = [(box, level_shards.SHARD_STATES) for box in remaining]
             boxes = level_shards.boxes_in_order
             order.done(i, boxes(self.stages, shard.stages, left, first, shard.path))
 
@@ -290,9 +297,9 @@ class StageSearch(Run[SolvedSearch]):
             while (i := order.pop()) is not None:
                 entry = self._there(order.shards[i])
                 if entry is None:
-                    given = self.asks.of(order.shards[i])
-                    task = self._task_to_find(i, order.shards[i], given)
-                    return task, [one.asker for one in given]
+                    requests = self.asks.of(order.shards[i])
+                    task = self._task_to_find(i, order.shards[i], requests)
+                    return task, [one.asker for one in requests]
                 asks = read_asks(self.storage.read(entry.ask_place))
                 done(i, in_file(asks, entry.ask_place), [Box(*ends) for ends in entry.rest])
             return None
@@ -314,8 +321,8 @@ class StageSearch(Run[SolvedSearch]):
                 if receipt is not None:
                     i = receipt.shard
                     _, askers = running.pop(i)
-                    done(i, receipt.asks, receipt.rest)
-                    self._keep(order.shards[i], receipt, [askers[k] for k in receipt.met])
+                    done(i, receipt.asks, receipt.remaining)
+                    self._keep(order.shards[i], receipt, [askers[k] for k in receipt.used_asks])
                     waits = next_one() if waits is None else waits
                 if receipt is None or self.keeping.full:
                     self.keeping.flush()
@@ -323,17 +330,17 @@ class StageSearch(Run[SolvedSearch]):
         self._show_found()
         return order.in_order()
 
-    def _task_to_find(self, place: int, shard: LevelShard, asks: Sequence[Asked]) -> Task:
-        keys = [self.wanted[stage] for stage in shard.stages if stage in self.wanted]
+    def _task_to_find(self, place: int, shard: LevelShard, asks: Sequence[Request]) -> Task:
+        keys = [self.roots_of[stage] for stage in shard.stages if stage in self.roots_of]
         stored = tuple[FileEntry, ...]()
         if self.context.stored is not None:
             boxes = [one.ask.box for one in asks] + [self.stages.around(some) for some in keys]
             stored = self.context.stored.files(shard.stages, self._reach(shard, boxes))
         job = Find(
             board=self.game.board, location=self.location, level=self.level, number=place,
-            name=self._name(shard), shard=shard, wanted=np.concatenate(keys) if keys else NO_KEYS,
+            name=self._name(shard), shard=shard, roots=np.concatenate(keys) if keys else NO_KEYS,
             asks=tuple(one.keys for one in asks), known=self._known(shard),
-            stored=stored, enough=level_shards.enough(shard), sparse=files.SPARSE_BITS,
+            stored=stored, stop_after=level_shards.stop_after(shard), sparse=files.SPARSE_BITS,
             used=self.context.used,
         )  # fmt: skip
         memory = self._find_bytes(shard.likely) + STORED_BYTES * sum(one.rows for one in stored)
@@ -345,12 +352,12 @@ class StageSearch(Run[SolvedSearch]):
         if not boxes or any(box.whole for box in boxes):
             return shard.box
         inside = self.stages.inside
-        high = inside.values(np.array([box.high for box in boxes], np.uint64)).max(axis=0)
-        low = 0
+        upper = inside.values(np.array([box.high for box in boxes], np.uint64)).max(axis=0)
+        lower = 0
         if not shard.box.whole:
-            low = shard.box.low
-            high = np.minimum(high, inside.values(np.array([shard.box.high], np.uint64))[0])
-        return Box(low, inside.word(high))
+            lower = shard.box.low
+            upper = np.minimum(upper, inside.values(np.array([shard.box.high], np.uint64))[0])
+        return Box(lower, inside.word(upper))
 
     def _find_bytes(self, expected: int) -> int:
         box = min(expected, CACHED) if self.stages.level.inside else expected
@@ -388,7 +395,7 @@ class StageSearch(Run[SolvedSearch]):
         order = np.argsort(stages, kind="stable")
         return order, stages[order]
 
-    def _keep(self, shard: LevelShard, receipt: Found, askers: Sequence[Asker]) -> None:
+    def _keep(self, shard: LevelShard, receipt: FindReceipt, askers: Sequence[Asker]) -> None:
         """Note what was found, and what it asks."""
         name = self._name(shard)
         paths: dict[str, set[Path]] = {}
@@ -400,7 +407,7 @@ class StageSearch(Run[SolvedSearch]):
             given=self.context.known_sha, level=self.at_level, stages=list(shard.stages),
             boxes=receipt.boxes, ask_sha256=receipt.asks_sha256, edges=receipt.edges,
             box=ends_of(shard.box), spans=[[one.low, one.high] for one in receipt.spans],
-            rest=[[one.low, one.high] for one in receipt.rest],
+            rest=[[one.low, one.high] for one in receipt.remaining],
             askers={level: list(map(number_of, sorted(mine))) for level, mine in paths.items()},
             mark=self.location.mark,
         )  # fmt: skip
@@ -438,21 +445,21 @@ class StageSearch(Run[SolvedSearch]):
 
     def _up(self) -> None:
         """Lay out what is to be solved of all shards, children first."""
-        self.pieces = [piece for one in self.found[::-1] for piece in folder.pieces_of(one)]
-        self.below = [Below(tuple(one.entry.stages), one.spans) for one in self.pieces]
+        self.pieces = [piece for entry in self.found[::-1] for piece in folder.pieces_of(entry)]
+        self.below = [ChildPiece(tuple(entry.entry.stages), entry.spans) for entry in self.pieces]
         self.empty: set[int] = set()
         self.of_shard: dict[str, list[int]] = {}
         of_shard = self.of_shard
         for i, piece in enumerate(self.pieces):
             of_shard.setdefault(piece.entry.name, []).append(i)
         of_asker: dict[str, list[int]] = {name: [] for name in of_shard}
-        for one in self.found:
-            for asker in folder.askers_of(one):
-                of_asker[asker] += of_shard[one.name]
+        for entry in self.found:
+            for asker in folder.askers_of(entry):
+                of_asker[asker] += of_shard[entry.name]
         self.reads: list[list[int]] = []
         for i, piece in enumerate(self.pieces):
-            own = [k for k in of_shard[piece.entry.name] if k < i]
-            self.reads.append(sorted(own + of_asker[piece.entry.name]))
+            pieces_before = [k for k in of_shard[piece.entry.name] if k < i]
+            self.reads.append(sorted(pieces_before + of_asker[piece.entry.name]))
 
     def make_schedule(self) -> Schedule:
         """What is still to do on the way up, once all is found, and lies on some disk."""
@@ -476,7 +483,7 @@ class StageSearch(Run[SolvedSearch]):
             committed=stored | self.empty, stored=stored,
         )  # fmt: skip
 
-    def count(self, receipt: Swept) -> None:
+    def count(self, receipt: SweepReceipt) -> None:
         self.swept += 1
         new = receipt.shard not in self.schedule.stored
         self.done_rows += self.pieces[receipt.shard].states * new
@@ -492,10 +499,10 @@ class StageSearch(Run[SolvedSearch]):
 
     def _needed(self, entry: ShardEntry) -> bool:
         """Whether somebody will yet need a shard's stage file, also after a stop."""
-        mine = self.of_shard[entry.name]
-        still = self.schedule.kept, self.schedule.running, self.schedule.waiting
-        there = all(self._file(self.pieces[i]) in self.ledger.files for i in mine)
-        return not there or any(i in some for i in mine for some in still)
+        own_pieces = self.of_shard[entry.name]
+        unfinished = self.schedule.kept, self.schedule.running, self.schedule.waiting
+        written = all(self._file(self.pieces[i]) in self.ledger.files for i in own_pieces)
+        return not written or any(i in some for i in own_pieces for some in unfinished)
 
     def task(self, step: Solve) -> Task:
         i, piece = step.shard, self.pieces[step.shard]
@@ -511,7 +518,7 @@ class StageSearch(Run[SolvedSearch]):
         keep = PayoffPlace(i, shape, (0, shape[0])) if step.keep else None
         return Task(i, job, piece.memory, reads, keep, stage_file=piece.entry.place)
 
-    def commit(self, receipt: Swept) -> None:
+    def commit(self, receipt: SweepReceipt) -> None:
         piece, file = self.pieces[receipt.shard], next(iter(receipt.files.values()), None)
         self.solved += receipt.solved
         self.committed += piece.states

@@ -32,7 +32,7 @@ from luckbase.cluster.run.worker import (
 )
 from luckbase.cluster.search import boundary, files
 from luckbase.cluster.search.boundary import UsedTable, used_ends
-from luckbase.cluster.search.files import Ask, AskedKeys, StageFile
+from luckbase.cluster.search.files import Ask, RequestedKeys, StageFile
 from luckbase.cluster.table.folder import Piece
 from luckbase.cluster.table.keyed import GIVEN, SOLVED, PayoffTable, write_states
 from luckbase.cluster.table.ledger import SHARDS, FileEntry, stage_name
@@ -54,7 +54,7 @@ from luckbase.solver.search.sweep import Sweeping
 Content = bytes  # a receipt has a field `bytes`
 
 if TYPE_CHECKING:
-    from luckbase.cluster.search.shards import Cut, LevelShard, Look
+    from luckbase.cluster.search.shards import Cut, LevelShard, StageSample
 
 
 def warm_up_stages(stages: Stages) -> None:
@@ -87,23 +87,23 @@ class _StageJob:
 
 @dataclass(frozen=True)
 class CutStage(_StageJob):
-    """To look at a stage and cut it, number `number` of those of its level. roots: of the search, a
-    few that tell as much."""
+    """To estimate and cut a stage, number `number` of those of its level. roots: a few of the
+    search's, which give the same estimates."""
 
     number: int
-    look: Look
+    sample: StageSample
     roots: Keys
 
     def run(
         self, payoffs: Sequence[Any], sent: Sent, out: Floats | None, stop: Stop
     ) -> Iterator[Any]:
-        """Look; yields as `worker.Job.run`."""
+        """Cut it; yields as `worker.Job.run`."""
         from luckbase.cluster.search.shards import cut_stage
 
         started = time.perf_counter()
-        looks = StageEstimator(stages_of(self.board, self.level), self.roots)
+        estimator = StageEstimator(stages_of(self.board, self.level), self.roots)
         yield None
-        cut = cut_stage(looks, self.look)
+        cut = cut_stage(estimator, self.sample)
         seconds = time.perf_counter() - started
         yield StageCut(shard=self.number, solve_seconds=seconds, cut=cut), None
 
@@ -117,20 +117,20 @@ class StageCut(Receipt):
 
 @dataclass(frozen=True)
 class Find(_StageJob):
-    """To find a shard, number `number` of its level; name: of its stage file. wanted: the keys with
-    which it begins. asks: what others ask of these stages. known: states that are not expanded;
-    stored: files of the table whose states are not expanded either. enough: states after which the
-    boxes that are left are left to others. sparse: bits, of the sample of what it asks. used: the
-    table at which the search ends.
+    """To search a shard, number `number` of its level; name: of its stage file. roots: the search's
+    in it. asks: the requests of others to these stages. known: states that are not expanded;
+    stored: files of the table whose states are not expanded either. stop_after: states after which
+    the remaining boxes are left to others. sparse: bits, of the sample of what it requests. used:
+    the table at which the search ends.
     """
 
     number: int
     name: str
     shard: LevelShard
-    wanted: Keys
-    asks: tuple[AskedKeys, ...]
+    roots: Keys
+    asks: tuple[RequestedKeys, ...]
     known: KeyedPayoffs
-    enough: int
+    stop_after: int
     sparse: int
     stored: tuple[FileEntry, ...]
     used: UsedTable | None
@@ -152,15 +152,15 @@ class Find(_StageJob):
         ends = None if self.used is None else used_ends(self.used)
         if self.used is not None and ends is None:
             raise NotSeenError
-        there = boundary.read_rows(source, self.location.table, self.stored, stages.game)
-        asked = files.asked_keys(source, self.asks)
+        rows = boundary.read_rows(source, self.location.table, self.stored, stages.game)
+        requested = files.requested_keys(source, self.asks)
         yield None
-        wanted = [_within(stages, self.wanted, [box])]
-        wanted += [_within(stages, keys, [box]) for keys in asked]
+        lists = [_within(stages, self.roots, [box])]
+        lists += [_within(stages, keys, [box]) for keys in requested]
         search = LevelSearch(
-            stages, numbers[0] >> 32, [keys for keys in wanted if len(keys)], box=box,
-            known=ends or boundary.joined([self.known, there]),
-            expected=self.shard.likely, stop_after=self.enough,
+            stages, numbers[0] >> 32, [keys for keys in lists if len(keys)], box=box,
+            known=ends or boundary.joined([self.known, rows]),
+            expected=self.shard.likely, stop_after=self.stop_after,
         )  # fmt: skip
         demand: dict[int, list[Keys]] = {}
         edges, boxes, spans = 0, [], []
@@ -172,9 +172,9 @@ class Find(_StageJob):
                 for number, keys, _ in stage.requests:
                     demand.setdefault(number, []).append(keys)
                 del stage  # the next one has its memory
-            met = wanted[1:]
+            in_use = lists[1:]
             if search.remaining:  # else its spans are all of its box
-                met = [_within(stages, keys, spans) for keys in met]
+                in_use = [_within(stages, keys, spans) for keys in in_use]
             asks = self._asks(stages, demand, spans)
             content = files.write_asks(asks)
             with path.open("rb") as file:
@@ -186,11 +186,11 @@ class Find(_StageJob):
             at = stage_name(self.place, asks_sha256, "asks")
             storage_at(self.location.table).put_if_absent(at, content)
             asks, content = files.in_file(asks, at), b""
-        receipt = Found(
-            shard=self.number, boxes=boxes, spans=spans, rest=search.remaining, edges=edges,
+        receipt = FindReceipt(
+            shard=self.number, boxes=boxes, spans=spans, remaining=search.remaining, edges=edges,
             stage_file=name, bytes=size, sha256=sha256, asks=asks, asks_file=content,
             asks_sha256=asks_sha256,
-            met=[i for i, keys in enumerate(met) if len(keys)],
+            used_asks=[i for i, keys in enumerate(in_use) if len(keys)],
             solve_seconds=time.perf_counter() - started,
         )  # fmt: skip
         yield receipt, None
@@ -199,14 +199,14 @@ class Find(_StageJob):
         self, stages: Stages, demand: dict[int, list[Keys]], spans: Sequence[Box]
     ) -> list[Ask]:
         """What it asks of others: of its own stages what lies elsewhere."""
-        found = []
+        asks = []
         for number, lists in demand.items():
             keys, own = _merged(lists), number in self.shard.stages
             if own:
                 keys = keys[stages.boxes_of(keys, spans) < 0]
             if len(keys):  # its own stages are cut already
-                found.append(files.ask_of(stages, number, keys, None if own else self.sparse))
-        return found
+                asks.append(files.ask_of(stages, number, keys, None if own else self.sparse))
+        return asks
 
 
 def _within(stages: Stages, keys: Keys, boxes: Sequence[Box]) -> Keys:
@@ -224,25 +224,25 @@ def _merged(lists: Sequence[Keys]) -> Keys:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found(Receipt):
+class FindReceipt(Receipt):
     """What came of a `Find`: the states of each box and where it lies, the boxes that are left,
     edges expanded, its file; what it asks for, and the file of that: its bytes where they are yet
-    to be written, and its SHA-256; met: which of the asks that it was handed it met."""
+    to be written, and its SHA-256; used_asks: those of its asks that concerned it."""
 
     boxes: list[int]
     spans: list[Box]
-    rest: list[Box]
+    remaining: list[Box]
     edges: int
     bytes: int
     sha256: str
     asks: list[Ask]
     asks_file: Content
     asks_sha256: str
-    met: list[int]
+    used_asks: list[int]
 
 
 @dataclass(frozen=True)
-class Below:
+class ChildPiece:
     """A piece whose payoff table a `Sweep` is handed: its stages, and the boxes that it has of
     them."""
 
@@ -259,7 +259,7 @@ class Sweep(_StageJob):
 
     number: int
     piece: Piece
-    below: tuple[Below, ...]
+    below: tuple[ChildPiece, ...]
     file: str
     error: float
     precision: float
@@ -298,12 +298,12 @@ class Sweep(_StageJob):
             "precision": float(rows[0, 0]),
         }  # fmt: skip
         if not self.commit or table is None or not len(table):
-            yield Swept(**of_it), None
+            yield SweepReceipt(**of_it), None
             return
         with self.location.storage() as storage:
             game = stages_of(self.board, self.level).game
             written = write_states(storage, self.file, game, table, float(rows[0, 1]))
-            receipt = Swept(
+            receipt = SweepReceipt(
                 **of_it, files={self.file: written}, keys=(int(table.keys[0]), int(table.keys[-1])),
                 solved=int((table.status == SOLVED).sum()),
             )  # fmt: skip
@@ -320,41 +320,41 @@ class Sweep(_StageJob):
         for piece, rows_of_piece in zip(self.below, tables, strict=True):
             for number in piece.stages:
                 of.setdefault(number, []).extend((box, rows_of_piece[1:]) for box in piece.boxes)
-        every = [file.keys(i) for i in range(*self.piece.boxes)]
-        places = _places(every)
+        keys_of_boxes = [file.keys(i) for i in range(*self.piece.boxes)]
+        places = _places(keys_of_boxes)
         best, margins = np.empty(n, np.int64), np.empty(n)
-        actors, gap, given = np.empty(n, np.int8), np.empty(n), np.empty(n, bool)
+        actors, gap, on_boundary = np.empty(n, np.int8), np.empty(n), np.empty(n, bool)
         solved: list[tuple[Box, Floats]] = []
         first, stop_at = self.piece.boxes
         for i in range(stop_at - 1, first - 1, -1):
             stage = file.stage(i)
             sweeping = Sweeping(game, stage)
-            for asked, (number, keys, _) in enumerate(stage.requests):
-                found = _give(stages, sweeping, asked, of.get(number, ()))
+            for request, (number, keys, _) in enumerate(stage.requests):
+                filled = _fill(stages, sweeping, request, of.get(number, ()))
                 if number in numbers:
-                    found += _give(stages, sweeping, asked, solved)
-                if found != len(keys):
+                    filled += _fill(stages, sweeping, request, solved)
+                if filled != len(keys):
                     raise CorruptTableError(f"{self.file}: payoffs that it needs are missing")
             done = sweeping.solve(self.tolerance, stop)
-            here = places[i - first]
-            rows[1:][here], best[here] = done.values, done.best
-            margins[here], actors[here], gap[here] = done.margins, done.actors, done.gap
-            given[here] = done.on_boundary
+            at = places[i - first]
+            rows[1:][at], best[at] = done.values, done.best
+            margins[at], actors[at], gap[at] = done.margins, done.actors, done.gap
+            on_boundary[at] = done.on_boundary
             if i > first:
                 solved.append((stage.box, done.values))
             del stage, sweeping, done  # the next one has their memory
         below = np.array([one[0, :2].tolist() for one in tables] or [[self.precision, self.error]])
         precision, error = (below.max(axis=0) + gap.sum() / 2).tolist()
         keys = np.ascontiguousarray(rows[1:, 0]).view(np.uint64)
-        solves = (best != OVER) & (best != KNOWN) & ~given
-        wanted = solves | given
-        mine = slice(None) if wanted.all() else np.flatnonzero(wanted)
+        solves = (best != OVER) & (best != KNOWN) & ~on_boundary
+        written = solves | on_boundary
+        kept = slice(None) if written.all() else np.flatnonzero(written)
         chosen, rows[0] = margins[solves], 0.0
         rows[0, :2] = precision, boundary.error_with_undecided(game, chosen, self.tolerance, error)
-        status = np.where(given[mine], np.uint8(GIVEN), np.uint8(SOLVED))
+        status = np.where(on_boundary[kept], np.uint8(GIVEN), np.uint8(SOLVED))
         return PayoffTable(
-            keys[mine], np.array(rows[1:, 1:][mine]), best[mine], status, gap[mine],
-            margins[mine], actors[mine],
+            keys[kept], np.array(rows[1:, 1:][kept]), best[kept], status, gap[kept],
+            margins[kept], actors[kept],
         )  # fmt: skip
 
     def _read_back(self, file: StageFile, source: Storage, stored: FileEntry, rows: Floats) -> None:
@@ -365,11 +365,11 @@ class Sweep(_StageJob):
         keys = np.sort(np.concatenate([file.keys(i) for i in range(*self.piece.boxes)]))
         for i in range(*self.piece.boxes):
             stage = file.stage(i)
-            given = stage.states.patterns == stage_kernels.BOUNDARY
-            parts.append((stage.keys[given], stage.boundary.payoffs))
+            known = stage.states.patterns == stage_kernels.BOUNDARY
+            parts.append((stage.keys[known], stage.boundary.payoffs))
         parts.append(boundary.read_rows(source, self.location.table, [stored], game))
-        found, payoffs = boundary.joined(parts)
-        rows[1:, 0], where = keys.view(np.float64), np.searchsorted(keys, found)
+        keys_known, payoffs = boundary.joined(parts)
+        rows[1:, 0], where = keys.view(np.float64), np.searchsorted(keys, keys_known)
         rows[1 + where, 1:] = payoffs
         left = np.delete(np.arange(len(keys)), where)
         if len(left):
@@ -380,29 +380,29 @@ class Sweep(_StageJob):
 
 def _places(boxes: Sequence[Keys]) -> list[slice | Ints]:
     """Where the keys of each box, ascending, stand among those of all, by key."""
-    every, ends = np.concatenate(boxes), np.cumsum([0, *map(len, boxes)]).tolist()
-    if (every[1:] > every[:-1]).all():
+    keys, ends = np.concatenate(boxes), np.cumsum([0, *map(len, boxes)]).tolist()
+    if (keys[1:] > keys[:-1]).all():
         return [slice(*each) for each in pairwise(ends)]
-    place = np.empty(len(every), np.int64)
-    place[np.argsort(every, kind="stable")] = np.arange(len(every))  # it merges what is in order
+    place = np.empty(len(keys), np.int64)
+    place[np.argsort(keys, kind="stable")] = np.arange(len(keys))  # it merges what is in order
     return [place[start:end] for start, end in pairwise(ends)]
 
 
-def _give(
-    stages: Stages, sweeping: Sweeping, wanted: int, tables: Sequence[tuple[Box, Floats]]
+def _fill(
+    stages: Stages, sweeping: Sweeping, request: int, tables: Sequence[tuple[Box, Floats]]
 ) -> int:
-    """Give a stage those of the keys number `wanted` that tables have, each in its box, which is
+    """Copy to a stage those of the keys of a request that tables have, each in its box, which is
     apart from those of others or the same; returns how many."""
     boxes = list(dict.fromkeys(box for box, _ in tables))
     if len(boxes) <= 1:
-        return sum(sweeping.fill(wanted, rows) for _, rows in tables)
-    which = stages.boxes_of(sweeping.stage.requests[wanted][1], boxes)
+        return sum(sweeping.fill(request, rows) for _, rows in tables)
+    which = stages.boxes_of(sweeping.stage.requests[request][1], boxes)
     number = {box: i for i, box in enumerate(boxes)}
-    return sum(sweeping.fill(wanted, rows, which == number[box]) for box, rows in tables)
+    return sum(sweeping.fill(request, rows, which == number[box]) for box, rows in tables)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Swept(Receipt):
+class SweepReceipt(Receipt):
     """What came of a `Sweep`: also the first and the last key of its file, how many of its rows it
     solved, its boxes, its precision."""
 

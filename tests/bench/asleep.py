@@ -22,7 +22,7 @@ from unittest.mock import patch
 
 from luckbase.cluster.run.worker import Pool, Task, Threads
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.search.tasks import CutStage, Find, Found, Sweep
+from luckbase.cluster.search.tasks import CutStage, Find, FindReceipt, Sweep
 
 
 class Said(NamedTuple):
@@ -41,7 +41,7 @@ Receipts = dict[str, Said]
 def name_of(job: Any) -> str:
     """What names a task in all runs of a search."""
     if isinstance(job, CutStage):
-        return f"look {job.look.stage}"
+        return f"look {job.sample.stage}"
     return str(job.name if isinstance(job, Find) else job.file)
 
 
@@ -60,9 +60,9 @@ def receipts() -> Iterator[Receipts]:
             receipt, content = next(steps)
             taken, end = there - began, time.perf_counter()
             met = frozenset[tuple[str, int]]()
-            if isinstance(receipt, Found):
+            if isinstance(receipt, FindReceipt):
                 taken = end - began
-                met = frozenset((job.asks[i].file, job.asks[i].row) for i in receipt.met)
+                met = frozenset((job.asks[i].file, job.asks[i].row) for i in receipt.used_asks)
             found[name_of(job)] = Said(receipt, taken, end - began - taken, met)
             yield receipt, content
 
@@ -89,7 +89,7 @@ class Asleep:
         yield None
         time.sleep(self.said.write)
         receipt = replace(self.said.receipt, shard=self.shard)
-        if isinstance(receipt, Found):
+        if isinstance(receipt, FindReceipt):
             receipt = replace(receipt, met=self.met)
         yield receipt, None
 

@@ -17,7 +17,7 @@ from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.search import files as stage_file
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.search.tasks import Swept
+from luckbase.cluster.search.tasks import SweepReceipt
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.search import find_stages
@@ -63,7 +63,7 @@ def stopped_after(files: int) -> Iterator[None]:
     """Searches by stages raise Stopped once they have committed so many files."""
     commit, left = StageSearch.commit, [files]
 
-    def stops(run: StageSearch, receipt: Swept) -> None:
+    def stops(run: StageSearch, receipt: SweepReceipt) -> None:
         commit(run, receipt)
         left[0] -= 1
         if not left[0]:

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from luckbase.cluster.search.files import (
     StageFile,
     ask_of,
-    asked_keys,
     in_file,
     read_asks,
+    requested_keys,
     sampled,
     unpacked,
     write_asks,
@@ -123,12 +123,12 @@ def test_asks_give_back_their_keys_and_the_box_that_they_lie_in(
     there, heads = Memory({name: content}), in_file(asks, name)
     assert not any(one.packed for one in heads)
     mixed = [one.keys for one in (*asks[:1], *heads[::-1])]  # some came themselves
-    for keys, some in zip(asked_keys(there, mixed), [*wanted[:1], *wanted[::-1]], strict=True):
+    for keys, some in zip(requested_keys(there, mixed), [*wanted[:1], *wanted[::-1]], strict=True):
         same(keys, some)
     if asks:
         there.objects[name] = content[:-9] + bytes([content[-9] ^ 1]) + content[-8:]
         with pytest.raises(CorruptTableError, match="is not as luckbase wrote it"):
-            asked_keys(there, [heads[0].keys])
+            requested_keys(there, [heads[0].keys])
 
 
 def test_whoever_asks_for_a_key_has_it_in_the_sample_or_nobody_has() -> None:

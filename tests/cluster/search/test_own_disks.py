@@ -22,7 +22,7 @@ from luckbase.cluster.run.ray import RayWorkers
 from luckbase.cluster.run.worker import PayoffsLostError, TableLocation, Task
 from luckbase.cluster.search import files
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.search.tasks import Swept
+from luckbase.cluster.search.tasks import SweepReceipt
 from luckbase.cluster.table.folder import needed_shards
 from luckbase.cluster.table.place import storage_at
 from luckbase.cluster.table.remote import Objects
@@ -133,7 +133,7 @@ def test_what_is_lost_on_the_way_up_is_found_again_and_no_more(
 ) -> None:
     commit, lost = StageSearch.commit, list[str]()
 
-    def loses(search: StageSearch, receipt: Swept) -> None:
+    def loses(search: StageSearch, receipt: SweepReceipt) -> None:
         commit(search, receipt)
         if len(watched.solved) == 40 and not lost:
             lost.extend(path.name.split(".")[0] for path in stage_files(disk))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from luckbase.cluster.search import files as stage_file
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.files import Ask, ask_of, unpacked
-from luckbase.cluster.search.shards import Above, Demand, LevelShard, Order, growth_of
+from luckbase.cluster.search.shards import Demand, Growth, LevelShard, Order, growth_of
 from luckbase.solver.search.keys import NO_KEYS, Keys
 from luckbase.solver.search.stages import WHOLE, Stages, among
 from tests.solver.search.laid_out import Laid, Shape, shapes
@@ -45,7 +45,7 @@ def test_every_key_that_is_asked_for_is_of_one_shard_which_is_told_of_it(
         asked, every = asked_of(Laid(shape), lists)
         stages = asked.stages
         while (level := asked.highest()) is not None:
-            shards = asked.shards(level, Above(growth))
+            shards = asked.shards(level, Growth(growth))
             mine = [one for one in every if one >> 32 == level]
             assert sorted({s for one in shards for s in one.stages}) == sorted(mine)
             for stage in mine:
@@ -99,7 +99,7 @@ def test_a_level_tells_how_it_grew(monkeypatch: pytest.MonkeyPatch) -> None:
         LevelShard((1,), (2,), WHOLE, 0),
         LevelShard((2,), (3,), WHOLE, 50),
     ]
-    assert growth_of(shards, [20, 5, 75], 50) == Above(2.0, 5.0, 75)
+    assert growth_of(shards, [20, 5, 75], 50) == Growth(2.0, 5.0, 75)
     assert growth_of(shards, [20, 5000, 75], 50).growth == level_shards.MAX_GROWTH
     monkeypatch.setattr(level_shards, "SHARD_STATES", 80)  # a few where none was expected
     assert growth_of(shards, [20, 5, 75], 50).burst == 2.0
@@ -111,13 +111,13 @@ def test_stages_that_may_burst_are_not_put_together(monkeypatch: pytest.MonkeyPa
     stages = Stages(laid.game, laid.shape.true_level)
     asked = Demand(stages, NO_KEYS)
     asked.add((8, (0,)), [Ask((7 << 32) + i, WHOLE, 10, 0, b"", b"") for i in range(12)])
-    assert [len(one.stages) for one in asked.shards(7, Above())] == [10, 2]
-    assert [len(one.stages) for one in asked.shards(7, Above(2.0))] == [5, 5, 2]
-    assert [len(one.stages) for one in asked.shards(7, Above(1.0, 5.0, 80))] == [4, 4, 4]
-    assert [len(one.stages) for one in asked.shards(7, Above(1.0, 50.0, 20))] == [10, 2]
-    likely = [one.likely for one in asked.shards(7, Above(1.0, 5.0, 80))]
+    assert [len(one.stages) for one in asked.shards(7, Growth())] == [10, 2]
+    assert [len(one.stages) for one in asked.shards(7, Growth(2.0))] == [5, 5, 2]
+    assert [len(one.stages) for one in asked.shards(7, Growth(1.0, 5.0, 80))] == [4, 4, 4]
+    assert [len(one.stages) for one in asked.shards(7, Growth(1.0, 50.0, 20))] == [10, 2]
+    likely = [one.likely for one in asked.shards(7, Growth(1.0, 5.0, 80))]
     assert likely == [4 * 50] * 3  # ten states each, or five times as many
-    assert [one.likely for one in asked.shards(7, Above(1.0, 50.0, 20))] == [10 * 20, 2 * 20]
+    assert [one.likely for one in asked.shards(7, Growth(1.0, 50.0, 20))] == [10 * 20, 2 * 20]
 
 
 def grown_one() -> tuple[Stages, int, Keys, Keys]:
@@ -146,30 +146,30 @@ def test_a_stage_of_which_little_is_asked_is_cut_by_how_it_lies(
     states = len(found)
     monkeypatch.setattr(level_shards, "SHARD_STATES", states // 6)
     asked = asked_below(stage, keys, stages)
-    shards = asked.shards(stage >> 32, Above())
+    shards = asked.shards(stage >> 32, Growth())
     assert len(shards) > 3 and all(one.stages == (stage,) for one in shards)
     held = [int((stages.boxes_of(found, [one.box]) >= 0).sum()) for one in shards]
     assert sum(held) == states and max(held) < states / 2
     monkeypatch.setattr(level_shards, "MAX_BOXES", 2)
-    assert len(asked.shards(stage >> 32, Above())) == 2
+    assert len(asked.shards(stage >> 32, Growth())) == 2
     monkeypatch.setattr(level_shards, "MAX_GROWTH", 0.5)  # it cannot be large
-    assert len(asked.shards(stage >> 32, Above())) == 1
+    assert len(asked.shards(stage >> 32, Growth())) == 1
 
 
 def test_roots_are_looked_at_and_not_below_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage_file, "SPARSE_BITS", 1)
     stages, stage, roots, found = grown_one()
     monkeypatch.setattr(level_shards, "SHARD_STATES", len(found) // 6)
-    shards = Demand(stages, roots).shards(stage >> 32, Above())
+    shards = Demand(stages, roots).shards(stage >> 32, Growth())
     assert len(shards) > 3 and sum(one.expected for one in shards) > 2 * len(roots)
-    ends = Demand(stages, roots, among(np.sort(roots))).shards(stage >> 32, Above())
+    ends = Demand(stages, roots, among(np.sort(roots))).shards(stage >> 32, Growth())
     assert sum(one.expected for one in ends) < 1.5 * len(roots)
 
 
 def test_a_shard_of_too_many_states_leaves_some_but_not_without_end() -> None:
     deep = (0,) * level_shards.DEEPEST
-    assert level_shards.enough(LevelShard((0,), (1,), WHOLE, 1)) > level_shards.SHARD_STATES
-    assert level_shards.enough(LevelShard(deep, (1,), WHOLE, 1)) == 0
+    assert level_shards.stop_after(LevelShard((0,), (1,), WHOLE, 1)) > level_shards.SHARD_STATES
+    assert level_shards.stop_after(LevelShard(deep, (1,), WHOLE, 1)) == 0
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 255)), min_size=1,

@@ -24,7 +24,7 @@ from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search.shards import LevelShard
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.search.tasks import Swept
+from luckbase.cluster.search.tasks import SweepReceipt
 from luckbase.cluster.table.folder import read_ledger, stage_file_name
 from luckbase.cluster.table.ledger import Done, Ledger
 from luckbase.cluster.table.place import place_of, storage_at
@@ -89,7 +89,7 @@ class Watched:
             self.found.append(search._name(shard))
             keep(search, shard, *how)  # type: ignore[arg-type]
 
-        def committed(search: StageSearch, receipt: Swept) -> None:
+        def committed(search: StageSearch, receipt: SweepReceipt) -> None:
             if receipt.files:
                 self.solved.append(search._file(search.pieces[receipt.shard]))
             commit(search, receipt)
