@@ -91,9 +91,9 @@ def _acting(game: Game, states: Ints, names: list[str | None]) -> tuple[Ints, ND
     edges = expand(game, states)
     actions = edges.actions[action_starts(edges)[1]]  # much fewer than edges
     numbers = {game.action_name(int(a)): int(a) for a in np.unique(actions)}
-    found = [KNOWN if name is None else numbers[name] for name in names]
+    codes = [KNOWN if name is None else numbers[name] for name in names]
     acts = np.where(edges.terminal, 0, edges.actors + 1)
-    return np.array(found, np.int64), acts.astype(np.int8)
+    return np.array(codes, np.int64), acts.astype(np.int8)
 
 
 def read_rows(
@@ -171,11 +171,11 @@ class UsedEnds:
 
     def holds(self, keys: Keys) -> NDArray[np.bool_]:
         """(n,) whether it holds each state, by key."""
-        bits, held = self.table.game.strides, np.zeros(len(keys), bool)
+        bits, is_there = self.table.game.strides, np.zeros(len(keys), bool)
         for at in range(0, len(keys), PIECE):
             piece = np.ascontiguousarray(keys[at : at + PIECE])
-            held[at : at + PIECE] = self.table.holds(unpack_all(bits, piece))
-        return held
+            is_there[at : at + PIECE] = self.table.holds(unpack_all(bits, piece))
+        return is_there
 
     def known_payoffs(self, keys: Keys) -> KnownPayoffs:
         """The rows of states that it holds, by key."""

@@ -188,8 +188,8 @@ class Demand:
         """The sample of what roots and higher levels, all searched, request of a stage."""
         if stage not in self._samples:
             samples = [
-                files.unpacked(one.ask.sample, one.ask.sampled)
-                for one in self._asks.get(stage, ()) if one.asker[0] != stage >> 32
+                files.unpacked(request.ask.sample, request.ask.sampled)
+                for request in self._asks.get(stage, ()) if request.asker[0] != stage >> 32
             ]  # fmt: skip
             samples.append(self._roots.get(stage, NO_KEYS))
             self._samples[stage] = np.unique(np.concatenate(samples))
@@ -208,7 +208,7 @@ class Demand:
         together: list[int] = []
         states = burst = 0
         large = self._large_stages(level)
-        cuts = dict(zip([one.stage for one in large], (cut or self.cut)(large), strict=True))
+        cuts = dict(zip([sample.stage for sample in large], (cut or self.cut)(large), strict=True))
         for stage in self._stages(level):
             size, boxes = cuts.get(stage, (round(self._keys(stage) * above.growth), []))
             at_most = min(above.largest, round(size * above.burst))
@@ -225,7 +225,7 @@ class Demand:
 
     def cut(self, samples: Sequence[StageSample]) -> list[Cut]:
         """`cut_stage` of each, here."""
-        return [cut_stage(self.estimator, one) for one in samples]
+        return [cut_stage(self.estimator, sample) for sample in samples]
 
     def _large_stages(self, level: int) -> list[StageSample]:
         """Those stages of a level that may be large."""
@@ -255,7 +255,7 @@ class Demand:
         low, high = self._boxes.get(stage, (NO_KEYS, NO_KEYS))
         asks = self._asks.get(stage, [])
         if len(asks) > len(low):
-            ends = stages.box_ends([one.ask.box for one in asks[len(low) :]])
+            ends = stages.box_ends([request.ask.box for request in asks[len(low) :]])
             low, high = np.append(low, ends[0]), np.append(high, ends[1])
             self._boxes[stage] = low, high
         return low, high
@@ -305,7 +305,7 @@ def _neighbours(stages: Stages, boxes: Sequence[Box]) -> list[list[int]]:
             neighbours[-1].append(last)
             left &= ~(before[last] | 1 << last)
         before.append(all_before)
-    return [some[::-1] for some in neighbours]
+    return [row[::-1] for row in neighbours]
 
 
 class Order:

@@ -102,7 +102,7 @@ class StoredStages:
 
     def files(self, numbers: Sequence[int], box: Box) -> tuple[FileEntry, ...]:
         """Those that may hold states of a box of these stages."""
-        entries = [one for number in numbers for one in self.of.get(number, ())]
+        entries = [pair for number in numbers for pair in self.of.get(number, ())]
         if entries and not box.whole:
             meets = self.stages.meeting(box, *box_ends([its for _, its in entries]))
             entries = [entries[i] for i in np.flatnonzero(meets).tolist()]
@@ -156,7 +156,7 @@ class StageSearch(Run[SolvedSearch]):
         self.level = json.dumps(level.as_json())
         self.seconds_finding = 0.0
         self.at_level = self.done_before = 0
-        rows = [one.rows for one in self.ledger.shards.values() if one.ask == context.goal.ask]
+        rows = [line.rows for line in self.ledger.shards.values() if line.ask == context.goal.ask]
         self.found_before = self.met = sum(rows)
         self.shards_met = len(rows)
         self.there: set[str] = set()
@@ -193,8 +193,8 @@ class StageSearch(Run[SolvedSearch]):
 
     def _edges(self) -> int:
         """Edges of the states that this run has solved; about, of a search that went on."""
-        states = sum(one.rows for one in self.found)
-        return sum(one.edges for one in self.found) * self.committed // max(1, states)
+        states = sum(entry.rows for entry in self.found)
+        return sum(entry.edges for entry in self.found) * self.committed // max(1, states)
 
     def _file(self, piece: Piece) -> str:
         return folder.stage_file_name(self.context.goal.part, piece.entry.name, piece.number)
@@ -213,7 +213,7 @@ class StageSearch(Run[SolvedSearch]):
         while (level := self.asks.highest()) is not None:
             self.at_level = level
             shards = self._find(level, Order(self.asks.shards(level, above, self._cut)))
-            entries = [self.ledger.shards[self._name(one)] for one in shards]
+            entries = [self.ledger.shards[self._name(shard)] for shard in shards]
             above = level_shards.growth_of(
                 shards, [entry.rows for entry in entries], self.asks.keys(level)
             )
@@ -227,9 +227,9 @@ class StageSearch(Run[SolvedSearch]):
         whether there are any."""
         needed = folder.needed_shards(self.ledger, self.context.goal.ask)
         whole = self.workers.whole(
-            {one.place: "" if one.place in self.there else one.sha256 for one in needed}
+            {entry.place: "" if entry.place in self.there else entry.sha256 for entry in needed}
         )
-        lost = [one for one in needed if one.place not in whole]
+        lost = [entry for entry in needed if entry.place not in whole]
         self.there = whole
         self._forget(*lost)
         if lost and self.location.apart:
@@ -239,7 +239,7 @@ class StageSearch(Run[SolvedSearch]):
             )
         elif lost:
             said = "is missing or is not as luckbase wrote it"
-            self.lost += [f"{self.before.table / one.place}: {said}" for one in lost]
+            self.lost += [f"{self.before.table / entry.place}: {said}" for entry in lost]
         return bool(lost)
 
     def _forget(self, *entries: ShardEntry) -> None:
@@ -253,10 +253,10 @@ class StageSearch(Run[SolvedSearch]):
             self.storage.delete(entry.ask_place)
 
     def _check_limit(self) -> None:
-        met, limit = sum(one.rows for one in self.found), self.options.max_states
-        if limit is not None and met > limit:
+        count, limit = sum(entry.rows for entry in self.found), self.options.max_states
+        if limit is not None and count > limit:
             raise SearchLimitError(
-                f"the search has found {many(met, 'state')} in {many(len(self.levels), 'level')} "
+                f"the search has found {many(count, 'state')} in {many(len(self.levels), 'level')} "
                 f"and is not finished; the limit is {limit:,}"
             )
 
@@ -299,7 +299,7 @@ class StageSearch(Run[SolvedSearch]):
                 if entry is None:
                     requests = self.asks.of(order.shards[i])
                     task = self._task_to_find(i, order.shards[i], requests)
-                    return task, [one.asker for one in requests]
+                    return task, [request.asker for request in requests]
                 asks = read_asks(self.storage.read(entry.ask_place))
                 done(i, in_file(asks, entry.ask_place), [Box(*ends) for ends in entry.rest])
             return None
@@ -334,16 +334,16 @@ class StageSearch(Run[SolvedSearch]):
         keys = [self.roots_of[stage] for stage in shard.stages if stage in self.roots_of]
         stored = tuple[FileEntry, ...]()
         if self.context.stored is not None:
-            boxes = [one.ask.box for one in asks] + [self.stages.around(some) for some in keys]
+            boxes = [request.ask.box for request in asks] + [*map(self.stages.around, keys)]
             stored = self.context.stored.files(shard.stages, self._reach(shard, boxes))
         job = Find(
             board=self.game.board, location=self.location, level=self.level, number=place,
             name=self._name(shard), shard=shard, roots=np.concatenate(keys) if keys else NO_KEYS,
-            asks=tuple(one.keys for one in asks), known=self._known(shard),
+            asks=tuple(request.keys for request in asks), known=self._known(shard),
             stored=stored, stop_after=level_shards.stop_after(shard), sparse=files.SPARSE_BITS,
             used=self.context.used,
         )  # fmt: skip
-        memory = self._find_bytes(shard.likely) + STORED_BYTES * sum(one.rows for one in stored)
+        memory = self._find_bytes(shard.likely) + STORED_BYTES * sum(file.rows for file in stored)
         return Task(place, job, memory)
 
     def _reach(self, shard: LevelShard, boxes: Sequence[Box]) -> Box:
@@ -382,7 +382,7 @@ class StageSearch(Run[SolvedSearch]):
         if not len(keys):
             return self.context.known
         order, stages = self._known_stages
-        ends = np.array([(one, one + 1) for one in shard.stages], np.uint64)  # no float holds them
+        ends = np.array([(n, n + 1) for n in shard.stages], np.uint64)  # no float holds them
         spans = np.searchsorted(stages, ends).tolist()
         at = np.sort(np.concatenate([order[start:stop] for start, stop in spans]))
         at = at[self.stages.boxes_of(keys[at], [shard.box]) == 0]
@@ -406,9 +406,9 @@ class StageSearch(Run[SolvedSearch]):
             sha256=receipt.sha256, seconds=round(receipt.solve_seconds, 3),
             given=self.context.known_sha, level=self.at_level, stages=list(shard.stages),
             boxes=receipt.boxes, ask_sha256=receipt.asks_sha256, edges=receipt.edges,
-            box=ends_of(shard.box), spans=[[one.low, one.high] for one in receipt.spans],
-            rest=[[one.low, one.high] for one in receipt.remaining],
-            askers={level: list(map(number_of, sorted(mine))) for level, mine in paths.items()},
+            box=ends_of(shard.box), spans=[[box.low, box.high] for box in receipt.spans],
+            rest=[[box.low, box.high] for box in receipt.remaining],
+            askers={level: list(map(number_of, sorted(part))) for level, part in paths.items()},
             mark=self.location.mark,
         )  # fmt: skip
         if receipt.asks_file:
@@ -472,10 +472,10 @@ class StageSearch(Run[SolvedSearch]):
         self._up()
         pieces, files = self.pieces, self.ledger.files
         shards = tuple(
-            Shard(i, one.entry.name, tuple(self.reads[i]), one.states, one.memory)
-            for i, one in enumerate(pieces)
+            Shard(i, piece.entry.name, tuple(self.reads[i]), piece.states, piece.memory)
+            for i, piece in enumerate(pieces)
         )
-        stored = {i for i, one in enumerate(pieces) if self._file(one) in files}
+        stored = {i for i, piece in enumerate(pieces) if self._file(piece) in files}
         self.swept, self.done_rows = 0, sum(pieces[i].states for i in stored)
         self.done_before = self.done_rows
         return Schedule(
@@ -493,7 +493,7 @@ class StageSearch(Run[SolvedSearch]):
         for shard in shards:
             self.workers.drop(shard)
         entries = {self.pieces[shard].entry.name: self.pieces[shard].entry for shard in shards}
-        gone = [one.place for one in entries.values() if not self._needed(one)]
+        gone = [entry.place for entry in entries.values() if not self._needed(entry)]
         if gone:
             self.workers.delete(gone)
 
@@ -502,7 +502,7 @@ class StageSearch(Run[SolvedSearch]):
         own_pieces = self.of_shard[entry.name]
         unfinished = self.schedule.kept, self.schedule.running, self.schedule.waiting
         written = all(self._file(self.pieces[i]) in self.ledger.files for i in own_pieces)
-        return not written or any(i in some for i in own_pieces for some in unfinished)
+        return not written or any(i in shards for i in own_pieces for shards in unfinished)
 
     def task(self, step: Solve) -> Task:
         i, piece = step.shard, self.pieces[step.shard]

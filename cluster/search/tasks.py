@@ -147,7 +147,7 @@ class Find(_StageJob):
         started = time.perf_counter()
         stages, numbers, box = stages_of(self.board, self.level), self.shard.stages, self.shard.box
         names = {entry.place: None for entry in self.stored}
-        names |= {one.file: None for one in self.asks if one.file}
+        names |= {ask.file: None for ask in self.asks if ask.file}
         source = self.location.source(list(names), sent)
         ends = None if self.used is None else used_ends(self.used)
         if self.used is not None and ends is None:
@@ -201,11 +201,11 @@ class Find(_StageJob):
         """What it asks of others: of its own stages what lies elsewhere."""
         asks = []
         for number, lists in demand.items():
-            keys, own = _merged(lists), number in self.shard.stages
-            if own:
+            keys, is_own = _merged(lists), number in self.shard.stages
+            if is_own:
                 keys = keys[stages.boxes_of(keys, spans) < 0]
             if len(keys):  # its own stages are cut already
-                asks.append(files.ask_of(stages, number, keys, None if own else self.sparse))
+                asks.append(files.ask_of(stages, number, keys, None if is_own else self.sparse))
         return asks
 
 
@@ -343,7 +343,7 @@ class Sweep(_StageJob):
             if i > first:
                 solved.append((stage.box, done.values))
             del stage, sweeping, done  # the next one has their memory
-        below = np.array([one[0, :2].tolist() for one in tables] or [[self.precision, self.error]])
+        below = np.array([t[0, :2].tolist() for t in tables] or [[self.precision, self.error]])
         precision, error = (below.max(axis=0) + gap.sum() / 2).tolist()
         keys = np.ascontiguousarray(rows[1:, 0]).view(np.uint64)
         solves = (best != OVER) & (best != KNOWN) & ~on_boundary
