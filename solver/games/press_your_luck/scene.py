@@ -143,16 +143,16 @@ Place = tuple[float, float, float]
 
 
 @lru_cache(4096)
-def _desk(player: int, at: Place, role: str, desk: tuple[int, ...], max_whammies: int) -> tuple[Group, str]:
+def _desk(player: int, at: Place, role: str, desk: tuple[int, ...], out: int) -> tuple[Group, str]:
     """The desk of a player, and what they have in words."""
     (x, y, width), (score, earned, passed, whammies) = at, desk
-    text = _said(player, desk, whammies < max_whammies)
+    text = _said(player, desk, whammies < out)
     return Group((
         Box("desk", x, y, width, DESK_HIGH, role=role, about=text),
-        _money(player, at, role, score, whammies < max_whammies),
+        _money(player, at, role, score, whammies < out),
         _pieces("earned spins", f"earned_{player + 1}", earned, "", "", (x, y + 86, width)),
         _pieces("passed spins", f"passed_{player + 1}", passed, UP, "P", (x, y + 136, width)),
-        _whammies_of(player, at, whammies, max_whammies),
+        _whammies_of(player, at, whammies, out),
     )), text  # fmt: skip
 
 
