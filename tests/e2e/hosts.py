@@ -158,7 +158,7 @@ class Hosts:
         done = self.run(
             name, ["ray", "start", f"--node-ip-address={NET}.{self.numbers[name]}",
                    f"--num-cpus={cpus}", f"--object-store-memory={store}",
-                   "--disable-usage-stats", *words],
+                   "--disable-usage-stats", "--include-log-monitor=false", *words],
         )  # fmt: skip
         if done.returncode:
             raise RuntimeError(
