@@ -139,8 +139,8 @@ THINGS = """
 NEVER_ONE = """
     self.width values, len(groups) actions, self.options.cards cards, 1 if lead > 0 else 2 leads,
     self.dice dice, self.tiles tiles, self.rolls rolls, said positions, options.dice dice,
-    show(corners) names, runs(spins[~there]) spins, spins[x, 0] spins, n spins, most whammies,
-    len(every) settings, len(out) states, max_states states, self.count states,
+    show(corners) names, runs(spins[~in_table]) spins, spins[x, 0] spins, n spins, count whammies,
+    len(cases) settings, len(out) states, max_states states, self.count states,
     solver['host'] solves, sentences.count(guess) states, option('force') solves,
     len(names) columns, len(schema.names) columns, each bytes, per edges, a_state bytes,
     rate states,
