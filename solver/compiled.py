@@ -295,6 +295,8 @@ def _serve() -> None:
                 _named(module, name).made.load(types)
 
 
+IMPORTED = {__name__.partition(".")[0]}
+"""The packages whose functions it compiles: to import another might start who knows what."""
 _other: _Beside | None = None
 _may_start = False
 
@@ -319,7 +321,8 @@ def ahead(*functions: Any, types: Any = None) -> None:
     global _other
     if not _may_start:
         return
-    missing = [f for f in functions if type(f) is Function and not f.made.is_kept(types)]
+    ours = [f for f in functions if f.__module__.partition(".")[0] in IMPORTED]
+    missing = [f for f in ours if hasattr(f.made, "is_kept") and not f.made.is_kept(types)]
     if missing:
         _other = _other or _Beside()
         _other.ask([(f.__module__, f.__name__, types) for f in missing])
@@ -328,7 +331,8 @@ def ahead(*functions: Any, types: Any = None) -> None:
 def compile_all(*functions: Any) -> None:
     """Compile functions with signatures, or load them."""
     ahead(*functions)
-    load_all([(f.__module__, f.__name__, None) for f in functions])
+    compiled = (f for f in functions if hasattr(f.made, "load"))  # else numba is switched off
+    load_all([(f.__module__, f.__name__, None) for f in compiled])
 
 
 def load_all(names: list[_Name]) -> None:

@@ -217,6 +217,7 @@ def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtu
     (tmp_path / f"{name}.py").write_text(APART)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(compiled, "IMPORTED", {name})
     return importlib.import_module(name)
 
 
@@ -275,8 +276,14 @@ def test_a_process_that_fails_does_no_harm(
         assert apart.power.stats.cache_misses
 
 
-def test_one_core_has_no_other_process(apart: Any) -> None:
+def test_one_core_has_no_other_process_nor_have_the_functions_of_others(
+    apart: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ahead(apart.power)
     with beside(1):
+        ahead(apart.power)
+        assert compiled._other is None
+    monkeypatch.setattr(compiled, "IMPORTED", {"luckbase"})
+    with beside(2):
         ahead(apart.power)
         assert compiled._other is None and apart.power(2) == 8
