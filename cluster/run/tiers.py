@@ -447,12 +447,14 @@ class TierRun(Run[SolvedTiers]):
 
     def make_schedule(self) -> Schedule:
         committed = self.work.committed_shards(self.ledger)
+        # A face has no file to be read back from: it is taken of its tier again.
+        in_files = {i for i in committed if self.plan.parts[i][1] != FACE} if self.exact else ()
         self.stored_entries = {}
         for entry in self.ledger.of_part(TIERS):
             self.stored_entries.setdefault(entry.tier, []).append(entry)
         schedule = Schedule(
             self.plan.shards, workers=self.workers.slots, memory=self.memory, committed=committed,
-            stored=committed if self.exact else (), ahead=AHEAD if self.options.joins else 1,
+            stored=in_files, ahead=AHEAD if self.options.joins else 1,
         )  # fmt: skip
         waiting = schedule.waiting
         self.shards_total = self.shards + sum(self.plan.parts[i][1] != FACE for i in waiting)
