@@ -173,7 +173,10 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command; returns the exit code. Errors of ours end as one sentence on stderr."""
     try:
-        with terminal.signals(), terminal.watch_compiling(), sentences.command_line():
+        watched = arguments[:1] != ["serve"]  # which ends by its own handlers, and forks
+        with (
+            terminal.signals(watched), terminal.watch_compiling(), sentences.command_line(),
+        ):  # fmt: skip
             if arguments[:1] == ["query"] and "://" in "".join(arguments[1:2]):
                 from luckbase.cluster.table.place import read_ahead
 

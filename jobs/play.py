@@ -73,7 +73,8 @@ def play(
         terminal.print_to_fit(f"payoffs are from {played.table.source}")
         terminal.print_to_fit(f"write {played.help}")
         _converse(played)
-    _report(played.decisions, played.game.pays_chances)
+    if played.decisions or played.over:
+        _report(played.decisions, played.game.pays_chances)
 
 
 def _settings_of(board: Board, settings: list[str] | None) -> Iterator[str]:
@@ -229,7 +230,8 @@ def _follow(following: Following, as_json: bool) -> None:
             if asks:
                 terminal.say(f"{error}")
                 continue
-            raise type(error)(f"line {number}: '{line[:60]}': {error}") from None
+            text = sentences.shorten(line, 60)
+            raise type(error)(f"line {number}: '{text}': {error}") from None
         _show(following, answer, as_json)
 
 

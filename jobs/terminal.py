@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.table import Table
     from luckbase.solver.search.explore import FarTooMany
 
-SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+PATIENCE = 2.0
+"""Seconds that a signal may take to be heard, until a person is told."""
 
 MOMENT_SECONDS = 1.0
 """Seconds of compiling after which a person is told."""
@@ -52,7 +54,7 @@ COMPILING_TEXT = "compiling, the first time only …"
 
 
 class Ended(KeyboardInterrupt):
-    """A signal other than Ctrl+C's; `number` is the signal's."""
+    """A signal, Ctrl+C's too; `number` is the signal's."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -66,22 +68,53 @@ def exit_code(stop: BaseException) -> int:
 
 
 @contextmanager
-def signals() -> Iterator[None]:
-    """While this lasts, the signals raise `Ended`; not those that are ignored, as under nohup."""
+def signals(watched: bool = True) -> Iterator[None]:
+    """While this lasts, the signals raise `Ended`; not those that are ignored, as under nohup.
+
+    watched: what compiled code does not hear is said to be so (`_watch`)."""
 
     def end(number: int, frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_DFL)  # a second one ends it at once
         raise Ended(number)
 
     main = threading.current_thread() is threading.main_thread()  # no other thread may set them
-    handled = [each for each in SIGNALS if main and signal.getsignal(each) == signal.SIG_DFL]
+    installed = {number: signal.getsignal(number) for number in SIGNALS if main}
+    free = (signal.SIG_DFL, signal.default_int_handler)
+    handled = {number: handler for number, handler in installed.items() if handler in free}
     for number in handled:
         signal.signal(number, end)
+    writes, before = None, -1
+    if handled and watched:
+        reads, writes = os.pipe()
+        os.set_blocking(writes, False)
+        before = signal.set_wakeup_fd(writes, warn_on_full_buffer=False)
+        threading.Thread(target=_watch, args=(reads, end), daemon=True).start()
     try:
         yield
     finally:
-        for number in handled:
-            signal.signal(number, signal.SIG_DFL)
+        for number, handler in handled.items():
+            signal.signal(number, handler)
+        if writes is not None:
+            signal.set_wakeup_fd(before)
+            os.close(writes)
+
+
+def _watch(reads: int, end: Callable[[int, FrameType | None], None]) -> None:
+    """Say of a signal that compiled code keeps from its handler `end` how to end it: by another.
+
+    reads: a pipe with the number of each signal that has come. An endless loop in the rules of
+    somebody's game never returns to Python, where handlers run."""
+    said = False
+    with open(reads, "rb", buffering=0) as pipe:
+        while byte := pipe.read(1):
+            number = byte[0]
+            if said and signal.getsignal(number) is end:
+                os._exit(128 + number)
+            time.sleep(PATIENCE)
+            if signal.getsignal(number) is end:
+                said = True
+                sentence = "it stops when compiled code returns; Ctrl+C again ends it at once"
+                os.write(2, f"\nluckbase: {sentence}\n".encode())
 
 
 class StreamError(LuckbaseError):

@@ -218,7 +218,7 @@ class Comparison(Result):
     """Whose cost can not be told, for a table ends there."""
     mean: Cost
     """What an old action costs, over `actions`; worst_cost: at most."""
-    worst_cost: float
+    worst_cost: Cost
     only: tuple[int | None, int | None]
     """Of the states looked at, those that the first and that the second table alone holds; None
     where they were not counted, in the larger one of a sample."""

@@ -324,7 +324,10 @@ class _Tally:
             "toss_ups_worst": self.toss_ups_worst, "one_sided": int(self.kinds[ONE_SIDED]),
             "unpriced": int(self.kinds[UNPRICED]) + self.unpriced, "quiet": self.quiet,
             "mean": _mean(float(costs.total.sum()), moved - self.unpriced, moved),
-            "worst_cost": float(costs.worst.max(initial=0.0)), "worst": self.worst,
+            "worst_cost": _mean(
+                float(costs.worst.max(initial=0.0)), min(1, moved - self.unpriced), moved
+            ),
+            "worst": self.worst,
             "moves": [
                 ActionMoves(*names, count, _mean(*self.move_costs[names], count))
                 for names, count in moves

@@ -16,6 +16,8 @@ from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
+from select import select
+from stat import S_ISFIFO
 from typing import Any
 
 from pydantic import ValidationError
@@ -27,6 +29,8 @@ from luckbase.solver.sentences import nearest, on_command_line, setting, shorten
 
 # A board is some 3 kB; tomllib takes time quadratic in the length of a key.
 MAX_BYTES = 30_000
+PIPE_SECONDS = 2
+"""So long somebody may take to begin to write into a pipe."""
 FEW = 8
 """Board files of a folder that are named where none is nearly the one that was asked for."""
 BOARDS = Path(__file__).parents[2] / "boards"
@@ -314,7 +318,7 @@ def read_toml(path: Path, where: str) -> dict[str, Any]:
     if said is not None:
         return said
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_opened) as file:
             raw = file.read(MAX_BYTES + 1)
     except IsADirectoryError:
         raise BoardError(f"{where}: is a directory; name the board file in it") from None
@@ -339,6 +343,18 @@ def read_toml(path: Path, where: str) -> dict[str, Any]:
             raise BoardError(f"{where}: not TOML: {shorten(message, 100)}") from None
         why = f"not TOML: {shorten(match[1], 100)} (column {match[3]})"
         raise BoardError(f"{where}: line {match[2]}: {why}") from None
+
+
+def _opened(path: str, flags: int) -> int:
+    """`os.open`, but for a pipe that nobody writes into, which would be waited for: OSError."""
+    file = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    if S_ISFIFO(os.fstat(file).st_mode):
+        with suppress(BlockingIOError):  # somebody will write
+            if not select([file], [], [], PIPE_SECONDS)[0] and not os.read(file, 1):
+                os.close(file)
+                raise OSError(0, "it is a pipe, and nobody writes into it")
+        os.set_blocking(file, True)
+    return file
 
 
 def _sibling(path: Path) -> str:

@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -18,7 +19,7 @@ from luckbase.cluster.machine import check_disk
 from luckbase.cluster.table.answer import Answer
 from luckbase.jobs import terminal
 from luckbase.jobs.app import run
-from luckbase.solver.board import registry
+from luckbase.solver.board import file, registry
 from luckbase.solver.errors import DiskLimitError, LuckbaseError
 from luckbase.solver.search import explore
 from luckbase.solver.sentences import command_line, counted, many, nearest, option, setting, show
@@ -63,6 +64,21 @@ def test_a_board_that_is_not_there_is_said_beside_a_pipe(command: Command, tmp_p
     os.mkfifo(tmp_path / "x.toml")
     code, _, err = command("solve", str(tmp_path / "y.toml"))
     assert code == 2 and "no such file" in err
+
+
+@pytest.mark.parametrize("name", ["info", "plan"])
+def test_a_pipe_is_read_once_somebody_writes_and_refused_where_nobody_does(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    pipe = tmp_path / "x.toml"
+    os.mkfifo(pipe)
+    monkeypatch.setattr(file, "PIPE_SECONDS", 0.01)
+    code, _, err = command(name, str(pipe))
+    assert code == 2 and err.endswith("it is a pipe, and nobody writes into it\n")
+    writer = os.open(pipe, os.O_RDWR)  # is there, and takes its time
+    later = Timer(0.1, lambda: (os.write(writer, TINY.read_bytes()), os.close(writer)))
+    later.start()
+    assert command(name, str(pipe))[0] == 0
 
 
 @pytest.fixture

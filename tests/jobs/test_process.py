@@ -355,3 +355,34 @@ def test_the_bar_says_so(
             said += capsys.readouterr().err
         show(Progress(5, 20, 250, 1000, 40.0))
     assert "compiling, the first time only" in said
+
+
+def test_a_signal_that_compiled_code_keeps_is_said_and_a_second_one_ends_the_process(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def end(*_: object) -> None:
+        """It is not run: nothing comes back to Python."""
+
+    codes: list[int] = []
+    monkeypatch.setattr(signal, "getsignal", lambda number: end)
+    monkeypatch.setattr(terminal, "PATIENCE", 0.0)
+    monkeypatch.setattr(os, "_exit", codes.append)
+    reads, writes = os.pipe()
+    os.write(writes, bytes([signal.SIGINT, signal.SIGTERM]))
+    os.close(writes)
+    terminal._watch(reads, end)
+    assert codes == [143]
+    assert "Ctrl+C again ends it at once" in capfd.readouterr().err
+
+
+def test_a_second_signal_ends_a_command_by_itself() -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with terminal.signals():
+            with pytest.raises(terminal.Ended) as stop:
+                signal.raise_signal(signal.SIGINT)
+            assert terminal.exit_code(stop.value) == 130
+            assert signal.getsignal(signal.SIGINT) == signal.SIG_DFL
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -352,7 +352,9 @@ def test_moved_decisions_are_counted_and_priced_where_there_are_payoffs(tmp_path
         assert found.worst[0].cost == pytest.approx(right.worst[0].cost, abs=1e-6)
         assert (back.actions, back.unpriced) == (moved, moved)
         assert "have no cost" in " ".join(back.notes)
-        assert back.as_json()["mean"] is None and back.worst[0].as_json()["cost"] is None
+        assert back.as_json()["mean"] is back.as_json()["worst_cost"] is None
+        assert found.as_json()["worst_cost"] == pytest.approx(found.worst[0].cost)
+        assert back.worst[0].as_json()["cost"] is None
         assert {row[-1] for row in back.case_rows()[1] if row[0].endswith("decisions")} == {"–"}
         assert "costs" not in back.sentences[-2]
         assert old.diff(old).actions == 0
