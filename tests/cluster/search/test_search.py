@@ -98,7 +98,7 @@ def test_boxes_change_no_row(
     whole: Solved, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert LevelSearch.__init__.__kwdefaults__ is not None
-    monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "most", 50)
+    monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "max_states", 50)
     assert rows_of(by(tmp_path, workers=2).table) == rows_of(whole.table)
 
 

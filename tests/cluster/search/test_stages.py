@@ -416,7 +416,7 @@ def test_a_stage_in_many_boxes_is_solved_in_pieces_with_a_file_each(
     """Pieces ask one another, and are read back one by one after a stop; a probe opens one file."""
     root = tiny().parse(START)[None]
     whole = rows_of(search(tmp_path / "whole", root).table)
-    monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "most", 12)
+    monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "max_states", 12)
     monkeypatch.setattr(table_folder, "PIECE_STATES", 40)
     solved = by(tmp_path / "pieces", root, workers=2)
     assert rows_of(solved.table) == whole
@@ -520,7 +520,7 @@ def test_a_shard_that_begins_with_few_states_leaves_others_early(
     tmp_path: Path, whole: Solved, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cut_small(monkeypatch, 400)
-    monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "most", 400)
+    monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "max_states", 400)
     made = {}
     for name, number in (("late", 0), ("early", 2000)):
         monkeypatch.setattr(find_stages, "FEW", number)

@@ -145,7 +145,7 @@ def test_boxes_that_a_shard_leaves_to_others_are_found_by_these_also_after_a_sto
     cut_small(monkeypatch)
     monkeypatch.setattr(level_shards, "MAX_GROWTH", 0.01)
     monkeypatch.setattr(level_shards, "BURST", 1000)
-    monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "most", 40)  # type: ignore[arg-type]
+    monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "max_states", 40)  # type: ignore[arg-type]
     once = by(tmp_path / "once", workers=1)
     left = [name for name in watched.found if "." in name]
     assert len(left) > 20 and any(name.count(".") > 1 for name in left)
@@ -176,7 +176,7 @@ def test_boxes_are_left_to_others_so_many_times_and_no_more(
     root = tiny().parse(START)[None]
     for name, value in (("MAX_GROWTH", 0.01), ("BURST", 1000), ("DEEPEST", 2)):
         monkeypatch.setattr(level_shards, name, value)
-    monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "most", 4)  # type: ignore[arg-type]
+    monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "max_states", 4)  # type: ignore[arg-type]
     rows = rows_of(by(tmp_path / "stages", root, workers=1).table)
     assert rows == rows_of(search(tmp_path / "whole", root).table)
     assert {name.count(".") for name in watched.found} == {0, 1}
