@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from luckbase.cluster.run.tiers import solve
     from luckbase.cluster.search.solve import solve_below
-    from luckbase.cluster.table.table import open_table
+    from luckbase.cluster.table.find import open_table
 
 __all__ = ["open_table", "solve", "solve_below"]
-_WHERE = {"solve": "run.tiers", "solve_below": "search.solve", "open_table": "table.table"}
+_WHERE = {"solve": "run.tiers", "solve_below": "search.solve", "open_table": "table.find"}
 
 
 def __getattr__(name: str) -> Any:

@@ -18,11 +18,11 @@ from typing import Any, Literal
 from luckbase.cluster.batch.requests import relative_path, requests_for
 from luckbase.cluster.batch.run import statuses, statuses_of_board
 from luckbase.cluster.inputs import board_of, has_full_table
+from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.find import Status, find_table, is_table, table_of
-from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.ledger import Ledger, board_command, solve_command
-from luckbase.cluster.table.place import place_of, storage_at
-from luckbase.solver import load_game, sentences
+from luckbase.cluster.table.storage import place_of, storage_at
+from luckbase.solver import sentences
 from luckbase.solver.board import registry
 from luckbase.solver.board.file import (
     BOARDS,
@@ -38,7 +38,7 @@ from luckbase.solver.charts import FULL, Kind
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
 from luckbase.solver.game.capabilities import Agents, Charts, Layout, SearchHints, detailed
 from luckbase.solver.game.fields import MAX_VALUE, Field
-from luckbase.solver.game.game import Game
+from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.policy.agents import OPTIMAL, RANDOM
 from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
 from luckbase.solver.sentences import option

@@ -14,9 +14,9 @@ import numpy as np
 
 from luckbase.cluster.table.find import find_table, table_of, table_used
 from luckbase.cluster.table.ledger import SEARCH, TIERS, board_command
-from luckbase.cluster.table.place import is_uri, place_of
-from luckbase.solver import load_board, load_game, sentences
-from luckbase.solver.board.file import as_words, path_of, read_toml
+from luckbase.cluster.table.storage import is_uri, place_of
+from luckbase.solver import sentences
+from luckbase.solver.board.file import as_words, path_of, read_board, read_toml
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import (
     BoardError,
@@ -35,7 +35,7 @@ from luckbase.solver.game.capabilities import (
     simplify,
     states_to_copy,
 )
-from luckbase.solver.game.game import Game
+from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.sentences import many, nearest, on_command_line, option, shorten
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def game_of(board: Board | str | os.PathLike[str], /, **options: object) -> Game
 def board_of(board: Board | str | os.PathLike[str], /, **options: object) -> Board:
     """A board as it is, or a board file read with its options."""
     if not isinstance(board, Board):
-        return load_board(board, **options)
+        return read_board(path_of(board), as_words(options))
     if options:
         name = next(iter(options))
         raise OptionError(f"{name}: the board is there already; give options to load_board")
@@ -199,7 +199,7 @@ def open_by_name(board_or_path: Any, results: Path, options: Mapping[str, object
 
     Raises MissingTableError, which names the command to run, and as `find_table`.
     """
-    from luckbase.cluster.table.table import open_table
+    from luckbase.cluster.table.find import open_table
 
     if isinstance(board_or_path, Board):
         board = board_of(board_or_path, **options)
@@ -272,7 +272,7 @@ def tables_by_name(board: Board, results: Path) -> Iterator[Opener]:
     slash, or a board file, whose table under `results` it is; closes them at the end. Reads a file
     of frequencies."""
     from luckbase.cluster.play.agents import read_frequencies
-    from luckbase.cluster.table.table import open_table
+    from luckbase.cluster.table.find import open_table
 
     with ExitStack() as tables:
 
@@ -368,8 +368,8 @@ def table_for_play(
 def _stored(game: Game, roots: Ints, results: Path) -> StoredTable | None:
     """A complete table on disk of exactly this board, with all that lies below one of the roots
     (k, fields)."""
+    from luckbase.cluster.table.find import open_table
     from luckbase.cluster.table.parts import lookup_or_backup
-    from luckbase.cluster.table.table import open_table
 
     try:
         path = table_of(game.board, results)

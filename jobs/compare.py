@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import luckbase
-from luckbase.jobs import options, terminal
+from luckbase.jobs import app, terminal
 from luckbase.solver import sentences
 from luckbase.solver.sentences import Help, capital
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.comparison import Comparison
 
 
-@options.command(
+@app.command(
     "luckbase diff pig/tiny pig/tiny --set-second sides=4",
     "luckbase diff pig/tiny pig/tiny --set-second sides=4 --out moved.csv",
 )
 def diff(
-    first: options.TableName,
-    second: Annotated[str, options.Argument("Another table of the game.", "TABLE")],
-    more: options.More = None,
+    first: app.TableName,
+    second: Annotated[str, app.Argument("Another table of the game.", "TABLE")],
+    more: app.More = None,
     reachable: Annotated[
         bool, Help("Only states that can come up under best play of either table.")
     ] = False,
-    start: options.From = None,
+    start: app.From = None,
     out: Annotated[
         str | None, Help("Every decision that moved, as .csv or .parquet.", "FILE")
     ] = None,
@@ -44,12 +44,12 @@ def diff(
     ] = None,
     sample: Annotated[int | None, Help("Compare N states only, drawn evenly.", "N", 1)] = None,
     seed: Annotated[int, Help("Seed of the sample.", "N", 0)] = 0,
-    settings: options.Settings = None,
+    settings: app.Settings = None,
     set_second: Annotated[
         list[str] | None, Help("As --set, for the second board only.", "NAME=VALUE")
     ] = None,
-    results: options.Results = Path("results"),
-    as_json: options.Json = False,
+    results: app.Results = Path("results"),
+    as_json: app.Json = False,
 ) -> int:
     """Say where decisions differ between two tables, and at what cost.
 
@@ -59,18 +59,18 @@ def diff(
 
     suffix = ""
     if picture is not None:
-        suffix = options.check_ending("--picture", picture, options.PICTURES)
+        suffix = app.check_ending("--picture", picture, app.PICTURES)
         check_place("--picture", picture)
-    roots = options.read_start(start, more)
+    roots = app.read_start(start, more)
     first_settings, second_settings = _settings_of(first, second, settings or [], set_second or [])
     with (
-        options.open_found(first, results, first_settings) as old,
-        options.open_found(second, results, second_settings) as new,
+        app.open_found(first, results, first_settings) as old,
+        app.open_found(second, results, second_settings) as new,
         terminal.rows_progress("diff") as on_rows,
     ):
         names = [old.origin, new.origin]
-        options.say_unfinished(first, old)
-        options.say_unfinished(second, new)
+        app.say_unfinished(first, old)
+        app.say_unfinished(second, new)
         result = old.diff(
             new, tolerance=tolerance, worst=worst, sample=sample, seed=seed, reachable=reachable,
             start=roots, out=out, on_rows=on_rows,
@@ -92,7 +92,7 @@ def _settings_of(
     first: str, second: str, both: list[str], settings: list[str]
 ) -> tuple[list[str], list[str]]:
     """The options of each table, `settings` of the second; none of a directory."""
-    left, right = (both if not options.is_folder(table) else [] for table in (first, second))
+    left, right = (both if not app.is_folder(table) else [] for table in (first, second))
     names = [word.partition("=")[0].strip() for word in settings]
     inherited = [word for word in right if word.partition("=")[0].strip() not in names]
     return left, [*inherited, *settings]
@@ -149,29 +149,29 @@ def _print_comparison(result: Comparison, names: Sequence[Any], groups: int) -> 
         terminal.print_table("", columns, worst, sys.stdout)
 
 
-@options.command(
+@app.command(
     "luckbase evaluate pig/race --agents hold-at-20,optimal",
     "luckbase evaluate pig/tiny --agents hold-at-4,hold-at-6,optimal --matrix",
     api=luckbase.evaluate,
 )
 def evaluate(
-    board: options.BoardFile,
-    more: options.More = None,
-    agents: options.Agents = "optimal",
-    start: options.From = None,
-    settings: options.Settings = None,
-    results: options.Results = Path("results"),
+    board: app.BoardFile,
+    more: app.More = None,
+    agents: app.Agents = "optimal",
+    start: app.From = None,
+    settings: app.Settings = None,
+    results: app.Results = Path("results"),
     matrix: Annotated[bool, Help("Two players: each agent against each.")] = False,
-    as_json: options.Json = False,
+    as_json: app.Json = False,
     **how: Any,
 ) -> None:
     """Print the exact payoffs of agents who play each other.
 
     An agent is a name of the game's own, optimal, best-response, random, or a table. Starts
     from the game's start, or from --from."""
-    from luckbase.solver import load_game
+    from luckbase.solver.game.game import load_game
 
-    read, root = options.board_of(board, settings), options.read_start(start, more)
+    read, root = app.board_of(board, settings), app.read_start(start, more)
     payoff_name = load_game(read).payoff_name
     result: Matrix | Evaluated
     if matrix:
@@ -243,28 +243,28 @@ def _print_counts(counts: Sequence[Count] | None) -> None:
     terminal.print_table("", heads, rows, sys.stdout)
 
 
-@options.command(
+@app.command(
     "luckbase simulate pig/tiny --agents hold-at-5,optimal --games 100000",
     "luckbase simulate jackpot/seed --agents hilo --games 100000 --seed 7",
     api=luckbase.simulate,
 )
 def simulate(
-    board: options.BoardFile,
-    more: options.More = None,
-    agents: options.Agents = "optimal",
-    start: options.From = None,
-    settings: options.Settings = None,
-    results: options.Results = Path("results"),
-    as_json: options.Json = False,
+    board: app.BoardFile,
+    more: app.More = None,
+    agents: app.Agents = "optimal",
+    start: app.From = None,
+    settings: app.Settings = None,
+    results: app.Results = Path("results"),
+    as_json: app.Json = False,
     **how: Any,
 ) -> None:
     """Play many games of agents: mean payoffs and standard errors.
 
     Starts from the game's start, or from --from; the same seed gives the same plays."""
     from luckbase.cluster.play.evaluate import errors_off
-    from luckbase.solver import load_game
+    from luckbase.solver.game.game import load_game
 
-    read, root = options.board_of(board, settings), options.read_start(start, more)
+    read, root = app.board_of(board, settings), app.read_start(start, more)
     result = luckbase.simulate(read, agents, start=root, results=results, **how)
     if as_json:
         terminal.print_json(result)

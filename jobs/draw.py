@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import luckbase
-from luckbase.jobs import options, terminal
+from luckbase.jobs import app, terminal
 from luckbase.solver import sentences
 from luckbase.solver.errors import OptionError, need
 from luckbase.solver.sentences import Help
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from luckbase.solver.game.game import Game
 
 
-@options.command(
+@app.command(
     "luckbase chart pig/race --list",
     "luckbase chart pig/race --what hold --out hold.png",
 )
 def chart(
-    table: options.TableName,
+    table: app.TableName,
     fields: Annotated[
         list[str] | None,
-        options.Argument("Only the lines with these values, or what to draw.", "[FIELD=VALUE...]"),
+        app.Argument("Only the lines with these values, or what to draw.", "[FIELD=VALUE...]"),
     ] = None,
     what: Annotated[
         str | None, Help("Which of the game's charts; the first if not given.", "NAME")
@@ -40,10 +40,10 @@ def chart(
     as_csv: Annotated[bool, Help("Print CSV; of a picture, its numbers.")] = False,
     out: Annotated[str, Help("A .txt, .csv, .png, .svg or .pdf; - is stdout.", "FILE")] = "-",
     listed: Annotated[bool, Help("List the charts: what each shows, and how to read it.")] = False,
-    settings: options.Settings = None,
-    strict: options.Strict = False,
-    results: options.Results = Path("results"),
-    as_json: options.Json = False,
+    settings: app.Settings = None,
+    strict: app.Strict = False,
+    results: app.Results = Path("results"),
+    as_json: app.Json = False,
 ) -> None:
     """Print or draw a table at a glance: when to hold, chances to win.
 
@@ -52,18 +52,18 @@ def chart(
     from luckbase.solver.charts import Listing
     from luckbase.solver.game.capabilities import Charts, choose_chart
 
-    options.check_one(as_csv=as_csv, as_json=as_json)
+    app.check_one(as_csv=as_csv, as_json=as_json)
     if listed or Path(table).is_file():  # a game that has no charts says so, solved or not
         game = _game_of(table, settings)
         kinds = game.need(Charts).kinds
     if listed:
         _print_kinds(game.board.name, kinds, as_json)
         return
-    with options.open_found(table, results, settings, strict) as source:
+    with app.open_found(table, results, settings, strict) as source:
         kind = choose_chart(source.game, what)
         source.check_chart(kind)
         suffix = _suffix(kind, source.game.need(Charts).kinds, as_csv, out)
-        drawn = source.chart(kind.name, options.read_fields(fields or []), reachable=reachable)
+        drawn = source.chart(kind.name, app.read_fields(fields or []), reachable=reachable)
         origin = source.origin
     if not as_json:
         note = drawn.note if isinstance(drawn, Listing) else ""
@@ -79,10 +79,10 @@ def chart(
 
 def _game_of(table: str, settings: list[str] | None) -> Game:
     """The game of a board file, or of a table's directory."""
-    from luckbase.solver import load_game
+    from luckbase.solver.game.game import load_game
 
-    if not options.is_folder(table):
-        return load_game(options.board_of(table, settings))
+    if not app.is_folder(table):
+        return load_game(app.board_of(table, settings))
     with luckbase.open(table) as source:
         return source.game
 
@@ -109,16 +109,16 @@ def _suffix(kind: Kind, kinds: Sequence[Kind], as_csv: bool, out: str) -> str:
     """How the chart is to be written: .txt, .csv or a picture's ending."""
     if out == "-":
         return ".csv" if as_csv else ".txt"
-    suffix = options.check_ending("--out", out, (".txt", ".csv", *options.PICTURES))
+    suffix = app.check_ending("--out", out, (".txt", ".csv", *app.PICTURES))
     if as_csv and suffix != ".csv":
         raise OptionError(f"--csv: {out} does not end in .csv")
-    if suffix in options.PICTURES and not kind.picture:
+    if suffix in app.PICTURES and not kind.picture:
         pictures = ", ".join(each.name for each in kinds if each.picture)
         raise OptionError(
             f"--out: {out}: the chart '{kind.name}' is a list, for .txt or .csv; pictures by "
             f"--what: {pictures or 'none'}"
         )
-    if suffix in options.PICTURES:
+    if suffix in app.PICTURES:
         need("chart --out", "matplotlib", extra="report")
     return suffix
 
@@ -136,20 +136,20 @@ def _written(drawn: Chart, suffix: str, out: Any = None) -> bytes:
     return text(drawn, terminal.width(out), terminal.has_colours(out)).encode()
 
 
-@options.command(
+@app.command(
     "luckbase graph jackpot/tiny --out tiny.dot",
     "luckbase graph pig/tiny --agents hold-at-4 --labels actions --out tiny.dot",
     api=luckbase.graph,
 )
 def graph(
-    board: options.BoardFile,
-    more: options.More = None,
-    agents: options.Agents = "optimal",
-    start: options.From = None,
-    settings: options.Settings = None,
-    results: options.Results = Path("results"),
+    board: app.BoardFile,
+    more: app.More = None,
+    agents: app.Agents = "optimal",
+    start: app.From = None,
+    settings: app.Settings = None,
+    results: app.Results = Path("results"),
     out: Annotated[str, Help("A .dot, .svg, .png or .pdf; - is DOT on stdout.", "FILE")] = "-",
-    as_json: options.Json = False,
+    as_json: app.Json = False,
     **how: Any,
 ) -> None:
     """Draw how agents play as a graph (DOT): positions and moves.
@@ -159,9 +159,9 @@ def graph(
 
     need("graph", "graphviz", extra="report")
     check_labels(how["labels"])
-    endings = (".dot", *options.PICTURES)
-    suffix = ".dot" if out == "-" else options.check_ending("--out", out, endings)
-    read, root = options.board_of(board, settings), options.read_start(start, more)
+    endings = (".dot", *app.PICTURES)
+    suffix = ".dot" if out == "-" else app.check_ending("--out", out, endings)
+    read, root = app.board_of(board, settings), app.read_start(start, more)
     drawn = luckbase.graph(read, agents, root, results=results, **how)
     heading = {"board": drawn.game.board.name, "agents": drawn.agents}
     if out != "-":
@@ -193,33 +193,33 @@ def _rendered(picture: graphviz.Digraph, suffix: str, out: str) -> bytes:
         raise OptionError(f"--out: {out}: GraphViz: {str(error)[:150]}") from None
 
 
-@options.command(
+@app.command(
     "luckbase report pig/tiny --out tiny.html",
     "luckbase report pig/tiny --all --out tiny.html",
 )
 def report(
-    table: options.TableName,
+    table: app.TableName,
     out: Annotated[str, Help("The file to write.", "FILE.html")],
     sample: Annotated[
-        int | None, Help(f"Rows to verify ({options.SAMPLE}); 0: do not verify.", "N", 0)
+        int | None, Help(f"Rows to verify ({app.SAMPLE}); 0: do not verify.", "N", 0)
     ] = None,
     every: Annotated[bool, Help("Verify every row.")] = False,
-    settings: options.Settings = None,
-    strict: options.Strict = False,
-    results: options.Results = Path("results"),
-    as_json: options.Json = False,
+    settings: app.Settings = None,
+    strict: app.Strict = False,
+    results: app.Results = Path("results"),
+    as_json: app.Json = False,
 ) -> int:
     """Write a page in one file to send: board, summary, charts, verdict.
 
     It needs no network and nothing installed, is below 2 MB, and says how to get the same. Exit
     code 1 if the verdict is bad."""
-    rows = options.read_sample(sample, every)
+    rows = app.read_sample(sample, every)
     where = Path(out)
     if where.suffix.lower() not in (".html", ".htm"):
         raise OptionError(f"--out: {out}: end it in .html")
     if not where.parent.is_dir():
         raise OptionError(f"--out: {where.parent} is not a folder; make it first")
-    with options.open_found(table, results, settings, strict) as source:
+    with app.open_found(table, results, settings, strict) as source:
         page, origin = luckbase.report(source, rows), source.origin
     verdict = "not verified"
     if page.verdict is not None and page.verdict.ok:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import luckbase
-from luckbase.jobs import options, terminal
+from luckbase.jobs import app, terminal
 from luckbase.solver import sentences
 from luckbase.solver.errors import OptionError, RequestError
 from luckbase.solver.sentences import Help
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from luckbase.cluster.play.game import Decision
 
 
-@options.command(
+@app.command(
     "luckbase play pig/race --hints",
     "luckbase play pig/race --against hold-at-20 --as 2",
 )
 def play(
-    board: options.BoardFile,
-    more: options.More = None,
+    board: app.BoardFile,
+    more: app.More = None,
     against: Annotated[
         str | None,
         Help("Opponents by name, or tables' directories; one for all, or one for each "
@@ -40,15 +40,15 @@ def play(
         int | None, Help("Which player you are; who decides first if not given.", "PLAYER", 1)
     ] = None,
     seed: Annotated[int | None, Help("Seed of the random numbers.", "S", 0)] = None,
-    start: options.From = None,
-    settings: options.Settings = None,
+    start: app.From = None,
+    settings: app.Settings = None,
     hints: Annotated[
         bool, Help("Show what each action is worth before every decision.")
     ] = False,
     max_states: Annotated[
         int, Help("The most states that a search for payoffs may find.", "N", 1)
     ] = 20_000_000,
-    results: options.Results = Path("results"),
+    results: app.Results = Path("results"),
 ) -> None:  # fmt: skip
     """Play against agents; afterwards, see what each decision cost you.
 
@@ -56,11 +56,11 @@ def play(
     quits. Where both choose at once, fields are as you see them: mine is yours."""
     from luckbase.cluster.play.game import new_seed
 
-    read = options.board_of(board, settings)
+    read = app.board_of(board, settings)
     seed = new_seed() if seed is None else seed
     named = shlex.join([board, *_settings_of(read, settings)])
     with luckbase.play(
-        read, options.read_start(start, more), results=results, max_states=max_states, seat=seat,
+        read, app.read_start(start, more), results=results, max_states=max_states, seat=seat,
         against=against, seed=seed, hints=hints, on_note=terminal.say, named=named,
     ) as played:  # fmt: skip
         title = read.title or read.name
@@ -79,11 +79,11 @@ def play(
 
 def _settings_of(board: Board, settings: list[str] | None) -> Iterator[str]:
     """The words ``--set NAME=VALUE`` without those that a table's board does not take."""
-    from luckbase.solver import load_game
     from luckbase.solver.game.capabilities import plain as plain_form
+    from luckbase.solver.game.game import load_game
 
     plain = plain_form(load_game(board)).board
-    for name, value in options.read_settings(settings).items():
+    for name, value in app.read_settings(settings).items():
         place = ".".join(map(str, plain.options()[name]))
         if attrgetter(place)(board) == attrgetter(place)(plain):
             yield from ("--set", f"{name}={value}")
@@ -139,26 +139,26 @@ def _take_any_text() -> None:
         sys.stdin.reconfigure(errors="replace")
 
 
-@options.command(
+@app.command(
     "luckbase advise press-your-luck/1985-02 --set score_unit=500",
     "luckbase advise --file press-your-luck/episodes/tiny --out page.html",
     api=luckbase.episode,
 )
 def advise(
     board: Annotated[
-        str | None, options.Argument("A board file; none where --file says it.", "[BOARD]")
+        str | None, app.Argument("A board file; none where --file says it.", "[BOARD]")
     ] = None,
-    more: options.More = None,
+    more: app.More = None,
     file: Annotated[
         str | None, Help("Replay a game that is written down; each decision priced.", "EPISODE")
     ] = None,
     out: Annotated[
         str | None, Help("Write the replay as a page, in one file.", "PAGE.html")
     ] = None,
-    start: options.From = None,
-    settings: options.Settings = None,
-    results: options.Results = Path("results"),
-    as_json: options.Json = False,
+    start: app.From = None,
+    settings: app.Settings = None,
+    results: app.Results = Path("results"),
+    as_json: app.Json = False,
     **how: Any,
 ) -> None:
     """Follow a real game in words: whose turn, what to do, and why.
@@ -169,8 +169,8 @@ def advise(
     if out is not None:
         if file is None:
             raise OptionError("--out: a page is made of a game that is written down; add --file")
-        options.check_ending("--out", out, (".html",))
-    typed: dict[str, Any] = dict(options.read_settings(settings))
+        app.check_ending("--out", out, (".html",))
+    typed: dict[str, Any] = dict(app.read_settings(settings))
     if file is None and how["skip"]:
         raise OptionError("--skip: decisions of a game that is written down; add --file")
     if file is not None:
@@ -185,7 +185,7 @@ def advise(
             "command boards lists both"
         )
     del how["skip"]
-    root = options.read_start(start, more)
+    root = app.read_start(start, more)
     with luckbase.advise(board, root, results=results, **how, **typed) as following:
         _follow(following, as_json)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import luckbase
-from luckbase.jobs import options, terminal
+from luckbase.jobs import app, terminal
 from luckbase.solver import sentences
 from luckbase.solver.compiled import in_python
 from luckbase.solver.errors import OptionError
@@ -30,7 +30,7 @@ NAME = 24
 """Of a name in front of a text, at most; a longer one has a line to itself."""
 
 
-@options.command(
+@app.command(
     "luckbase boards",
     "luckbase boards --copy pig/race --out mine.toml",
 )
@@ -39,7 +39,7 @@ def boards(
     out: Annotated[
         str | None, Help("The file; if not given, the board's name here.", "FILE")
     ] = None,
-    as_json: options.Json = False,
+    as_json: app.Json = False,
 ) -> None:
     """List the boards that luckbase brings, or copy one to edit.
 
@@ -75,22 +75,22 @@ def boards(
     terminal.say(f"{sentences.program()} info NAME explains one; --copy NAME writes one to edit")
 
 
-@options.command(
+@app.command(
     "luckbase info pig/race",
     "luckbase info pig/race --json",
 )
 def info(
-    table: Annotated[str, options.Argument("A board file or its name, or a table.", "TABLE")],
-    settings: options.Settings = None,
-    results: options.Results = Path("results"),
-    as_json: options.Json = False,
+    table: Annotated[str, app.Argument("A board file or its name, or a table.", "TABLE")],
+    settings: app.Settings = None,
+    results: app.Results = Path("results"),
+    as_json: app.Json = False,
 ) -> None:
     """Explain a board or a table: fields, options, charts, agents.
 
     It says what each field of a state is, which values the options have, how to read the charts,
     and commands to copy; of a table also its size, age and origin."""
     with in_python():
-        facts = luckbase.info(table, results=results, **options.read_settings(settings))
+        facts = luckbase.info(table, results=results, **app.read_settings(settings))
     if as_json:
         terminal.print_json(facts)
         return
@@ -207,15 +207,15 @@ def _ago(seconds: float) -> str:
     return "just now"
 
 
-@options.command(
+@app.command(
     "luckbase query pig/race mine=0 yours=87 turn=12",
     "luckbase query pig/race --batch states.csv --best --out answers.csv",
 )
 def query(
-    table: options.TableName,
+    table: app.TableName,
     fields: Annotated[
         list[str] | None,
-        options.Argument("The state: scores=0,2000,3500 earned=0,1,0", "FIELD=VALUE..."),
+        app.Argument("The state: scores=0,2000,3500 earned=0,1,0", "FIELD=VALUE..."),
     ] = None,
     batch: Annotated[
         str | None, Help("States as CSV, JSON lines or Parquet; - is stdin.", "FILE")
@@ -234,10 +234,10 @@ def query(
     max_states: Annotated[
         int, Help("The most states that a search above the table may find.", "N", 1)
     ] = 20_000_000,
-    settings: options.Settings = None,
-    strict: options.Strict = False,
-    results: options.Results = Path("results"),
-    as_json: options.Json = False,
+    settings: app.Settings = None,
+    strict: app.Strict = False,
+    results: app.Results = Path("results"),
+    as_json: app.Json = False,
 ) -> None:
     """Answer by state: its payoff, and that of every action, best first.
 
@@ -247,14 +247,14 @@ def query(
     if batch is not None and (payoffs or games is not None):
         name = "payoffs" if payoffs else "games"
         raise OptionError(f"--{name}: is of one state; leave it out, or give a state for --batch")
-    with options.open_found(table, results, settings, strict) as source, in_python(batch is None):
+    with app.open_found(table, results, settings, strict) as source, in_python(batch is None):
         if batch is not None:
             alone = source.decisions_alone
             columns = {"best": best or alone, "toss_up": best and not alone, "actions": actions}
             _answer_batch(source, batch, out, None if as_json else columns)
             terminal.say(f"answered by {source.origin}")
             return
-        state = options.read_fields(fields or [])
+        state = app.read_fields(fields or [])
         if source.decisions_alone:
             _print_decision(source, state, payoffs, games, max_states, as_json)
             return
@@ -330,15 +330,15 @@ def _print(answer: Answer, payoff_name: str, reasons: list[str]) -> None:
     print(answer.footline.replace("; ", "\n", 1))
 
 
-@options.command(
+@app.command(
     "luckbase export pig/race yours=87 'margin<0.001' --out close.csv",
     "luckbase export pig/race mine=0 --columns yours,turn,best --format csv",
 )
 def export(
-    table: options.TableName,
+    table: app.TableName,
     where: Annotated[
         list[str] | None,
-        options.Argument(
+        app.Argument(
             "Only these rows: COLUMN OP VALUE, as spins=2 'scores_1>=8000' 'margin<0.001'",
             "[WHERE...]",
         ),
@@ -354,10 +354,10 @@ def export(
     no_actions: Annotated[
         bool, Help("Only what is stored, nothing worked out: far faster.")
     ] = False,
-    settings: options.Settings = None,
-    strict: options.Strict = False,
-    results: options.Results = Path("results"),
-    as_json: options.Json = False,
+    settings: app.Settings = None,
+    strict: app.Strict = False,
+    results: app.Results = Path("results"),
+    as_json: app.Json = False,
 ) -> None:
     """Write rows as CSV, Excel, Parquet or Arrow, all or those you name.
 
@@ -372,10 +372,10 @@ def export(
     if columns is not None:
         names = [name.strip() for name in columns.split(",") if name.strip()]
     with (
-        options.open_found(table, results, settings, strict) as source,
+        app.open_found(table, results, settings, strict) as source,
         terminal.rows_progress("export") as on_rows,
     ):
-        options.say_unfinished(table, source)
+        app.say_unfinished(table, source)
         done = source.export(
             out, where or None, columns=names, actions=not no_actions, format=format,
             on_rows=on_rows,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from luckbase.jobs import options, terminal
+from luckbase.jobs import app, terminal
 from luckbase.solver import sentences
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError, need
 from luckbase.solver.sentences import Help
@@ -40,11 +40,11 @@ ENDING = [
 """The signals that end it."""
 
 
-@options.command("luckbase serve", "luckbase serve pig/race --port 8000 --no-open")
+@app.command("luckbase serve", "luckbase serve pig/race --port 8000 --no-open")
 def serve(
     tables: Annotated[
         list[str] | None,
-        options.Argument(
+        app.Argument(
             "Tables' directories, board files, folders of tables; all results if not given.",
             "[TABLE|BOARD|FOLDER...]",
         ),
@@ -59,20 +59,20 @@ def serve(
     host: Annotated[
         str, Help("Listen at this address of the machine, so that others may ask too.", "H")
     ] = "127.0.0.1",
-    settings: options.Settings = None,
-    results: options.Results = Path("results"),
-    as_json: options.Json = False,
+    settings: app.Settings = None,
+    results: app.Results = Path("results"),
+    as_json: app.Json = False,
 ) -> None:
     """Explore tables in a browser, or ask them over HTTP as JSON.
 
     Nothing is ever written. Listens on this machine alone unless --host says otherwise. Ctrl+C
     ends it."""
-    from luckbase.cluster.table.place import is_uri
+    from luckbase.cluster.table.storage import is_uri
 
     need("serve", "starlette", "uvicorn", extra="web")
     if processes > 1 and not hasattr(os, "fork"):
         raise OptionError(f"--processes: {processes} need a system that forks; leave it out")
-    pool = pool_of(tables or [], results, options.read_settings(settings))
+    pool = pool_of(tables or [], results, app.read_settings(settings))
     if processes > 1 and any(is_uri(each.path) for each in pool.listed()):
         raise OptionError("--processes: one process answers of tables in a store; leave it out")
     listener = listen(host, port)
@@ -94,7 +94,7 @@ def pool_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) ->
     """The tables that are named, by directory, board file or folder; all under `results` if none
     is. Raises OptionError, BoardError, MissingTableError for what is not there."""
     from luckbase.cluster.table.find import find_table, tables_below, tables_of
-    from luckbase.cluster.table.place import place_of
+    from luckbase.cluster.table.storage import place_of
     from luckbase.jobs.web.pool import TablePool
     from luckbase.solver.board.file import meant, read_board
 

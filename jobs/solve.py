@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 import luckbase
 from luckbase.cluster.run.options import Options
-from luckbase.jobs import options, terminal
+from luckbase.jobs import app, terminal
 from luckbase.jobs.terminal import say
 from luckbase.solver import sentences
 from luckbase.solver.compiled import in_python
@@ -45,7 +45,7 @@ class _Call:
     as_json: bool
 
 
-@options.command(
+@app.command(
     "luckbase solve pig/race",
     "luckbase solve press-your-luck/1985-02 --set score_unit=500 --set frontier=2",
     api=Options,
@@ -53,17 +53,17 @@ class _Call:
 def solve(
     boards: Annotated[
         list[str],
-        options.Argument("Board files, folders of them, or job files (boards by night); then, with "
+        app.Argument("Board files, folders of them, or job files (boards by night); then, with "
                          "FIELD=VALUE, solve what lies below that state, as with --from.",
                          "BOARD... [FIELD=VALUE...]"),
     ],
-    settings: options.Settings = None,
-    start: options.From = None,
-    results: options.ResultsOrJob = None,
-    memory: options.Memory = None,
+    settings: app.Settings = None,
+    start: app.From = None,
+    results: app.ResultsOrJob = None,
+    memory: app.Memory = None,
     dry_run: Annotated[bool, Help("Say what would be solved, why and how long; no more.")] = False,
     watch: Annotated[bool, Help("Keep running: solve a board again when it is saved.")] = False,
-    as_json: options.Json = False,
+    as_json: app.Json = False,
     **how: Any,
 ) -> int:  # fmt: skip
     """Solve a board's table; after a stop the same command goes on.
@@ -81,13 +81,13 @@ def solve(
     names = [word for word in boards if word not in fields]
     if not names:
         raise OptionError("solve: name a board file, a folder of them or a job file")
-    how |= {"results": results, "memory": options.read_memory(memory)}
+    how |= {"results": results, "memory": app.read_memory(memory)}
     typed = {name: value for name, value in how.items() if value is not None and value is not False}
     call = _Call(
-        names, options.read_start(start, fields), options.read_settings(settings),
+        names, app.read_start(start, fields), app.read_settings(settings),
         cast("SolveOptions", {**typed, "on_note": say}), as_json,
     )  # fmt: skip
-    folder = results or options.read_results("results")
+    folder = results or app.read_results("results")
     if dry_run:
         return _dry_run(call)
     if watch:
@@ -283,8 +283,7 @@ def _say_tiers(solved: SolvedTiers) -> None:
 
 
 def _opening_questions(solved: Solved, path: Path) -> None:
-    from luckbase.cluster.table.find import action_names, opening_answers
-    from luckbase.cluster.table.table import open_table
+    from luckbase.cluster.table.find import action_names, open_table, opening_answers
 
     with open_table(solved.table, named_by_board=True) as source, in_python(beside=True):
         answers = opening_answers(source)
@@ -395,19 +394,19 @@ def _print_due(planned: Sequence[Due]) -> None:
     print(summary + (f"; {refused} cannot be" if refused else ""))
 
 
-@options.command(
+@app.command(
     "luckbase plan pig/race",
     "luckbase plan press-your-luck/1985-02 --set score_unit=500 --set frontier=2",
     api=luckbase.plan,
 )
 def plan(
-    board: options.BoardFile,
-    more: options.More = None,
-    settings: options.Settings = None,
-    start: options.From = None,
-    results: options.Results = Path("results"),
-    memory: options.Memory = None,
-    as_json: options.Json = False,
+    board: app.BoardFile,
+    more: app.More = None,
+    settings: app.Settings = None,
+    start: app.From = None,
+    results: app.Results = Path("results"),
+    memory: app.Memory = None,
+    as_json: app.Json = False,
     **how: Any,
 ) -> None:
     """Say how many states, bytes and minutes a solve will take.
@@ -417,8 +416,8 @@ def plan(
     from luckbase.cluster.run.tiers import Planned
 
     result = luckbase.plan(
-        options.board_of(board, settings), options.read_start(start, more),
-        memory=options.read_memory(memory), results=results, **how,
+        app.board_of(board, settings), app.read_start(start, more),
+        memory=app.read_memory(memory), results=results, **how,
     )  # fmt: skip
     if as_json:
         terminal.print_json(result)

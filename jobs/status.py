@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import luckbase
-from luckbase.jobs import options, terminal
+from luckbase.jobs import app, terminal
 from luckbase.solver import sentences
 from luckbase.solver.errors import OptionError, need
 from luckbase.solver.sentences import Help, shorten
@@ -28,14 +28,14 @@ CLEAN_WORDS = {"unasked": "not needed", "protected": "kept", "asked": "needed",
                "running": "being solved", "removed": "removed"}  # fmt: skip
 
 
-@options.command(
+@app.command(
     "luckbase status --sort size",
     "luckbase status pig/race",
 )
 def status(
     tables: Annotated[
         list[str] | None,
-        options.Argument(
+        app.Argument(
             "Tables' directories, board files, folders of them, job files; all if not given.",
             "TABLE...",
         ),
@@ -43,9 +43,9 @@ def status(
     sort: Annotated[
         str, Help("By name, or the largest or newest first: size, date, states.", "KEY")
     ] = "name",
-    settings: options.Settings = None,
-    results: options.ResultsOrJob = None,
-    as_json: options.Json = False,
+    settings: app.Settings = None,
+    results: app.ResultsOrJob = None,
+    as_json: app.Json = False,
 ) -> int:
     """Say which tables are complete, partial, stale or damaged, and why.
 
@@ -53,8 +53,8 @@ def status(
     complete and fresh."""
     if sort not in SORTS:
         raise OptionError(f"--sort: '{shorten(sort, 30)}'; expected {', '.join(SORTS)}")
-    options.read_results(results or "results")
-    set_options = options.read_settings(settings)
+    app.read_results(results or "results")
+    set_options = app.read_settings(settings)
     statuses = luckbase.status(*(tables or []), results=results, settings=set_options)
     if SORTS[sort] is not None:
         statuses.sort(key=SORTS[sort], reverse=True)
@@ -119,29 +119,29 @@ def _running(state: dict[str, Any]) -> Iterator[str]:
         yield f"  {state['last_note']}"
 
 
-@options.command(
+@app.command(
     "luckbase verify pig/race",
     "luckbase verify pig/tiny --all",
 )
 def verify(
-    table: options.TableName,
+    table: app.TableName,
     sample: Annotated[
-        int | None, Help(f"Rows to recompute from the rules ({options.SAMPLE}).", "N", 0)
+        int | None, Help(f"Rows to recompute from the rules ({app.SAMPLE}).", "N", 0)
     ] = None,
     every: Annotated[bool, Help("Recompute every row.")] = False,
     seed: Annotated[int, Help("Seed of the sample.", "N", 0)] = 0,
-    settings: options.Settings = None,
-    results: options.Results = Path("results"),
-    as_json: options.Json = False,
+    settings: app.Settings = None,
+    results: app.Results = Path("results"),
+    as_json: app.Json = False,
 ) -> int:
     """Check a table: all its bytes, and its payoffs against the rules.
 
     Exit code 1 if it fails. A row's residual is the payoff recomputed from the rules, not the
     kernel, minus the stored one. Twice the error that its file promises is allowed.
     """
-    rows = options.read_sample(sample, every)
+    rows = app.read_sample(sample, every)
     with (
-        options.open_found(table, results, settings) as source,
+        app.open_found(table, results, settings) as source,
         terminal.rows_progress("verify") as on_rows,
     ):
         verdict = source.verify(rows, seed, on_rows)
@@ -172,21 +172,19 @@ def verify(
     return 0
 
 
-@options.command(
+@app.command(
     "luckbase publish pig/race s3://bucket/pig",
     "luckbase publish pig/race --site pig-page",
 )
 def publish(
-    table: options.TableName,
-    to: Annotated[
-        str | None, options.Argument("A URI, or the folder of a web server.", "URI")
-    ] = None,
+    table: app.TableName,
+    to: Annotated[str | None, app.Argument("A URI, or the folder of a web server.", "URI")] = None,
     site: Annotated[
         str | None, Help("Write its page here, as files for any web server.", "DIR")
     ] = None,
-    settings: options.Settings = None,
-    results: options.Results = Path("results"),
-    as_json: options.Json = False,
+    settings: app.Settings = None,
+    results: app.Results = Path("results"),
+    as_json: app.Json = False,
 ) -> None:
     """Copy a finished table to a store, or write its page as files.
 
@@ -197,7 +195,7 @@ def publish(
     if (to is None) == (site is None):
         raise OptionError("publish: expected one place: a URI, or --site DIR")
     with (
-        options.open_found(table, results, settings) as source,
+        app.open_found(table, results, settings) as source,
         terminal.rows_progress("publish") as on_rows,
     ):
         if site is not None:
@@ -219,20 +217,18 @@ def publish(
     print(f"{result.to}: {sentences.counted(result.states, 'state')}, {size} in {files}{more}")
 
 
-@options.command(
+@app.command(
     "luckbase clean",
     "luckbase clean --yes",
 )
 def clean(
     names: Annotated[
         list[str] | None,
-        options.Argument(
-            "Board files or folders of them: their tables only; or tables.", "BOARD..."
-        ),
+        app.Argument("Board files or folders of them: their tables only; or tables.", "BOARD..."),
     ] = None,
-    results: options.Results = Path("results"),
+    results: app.Results = Path("results"),
     yes: Annotated[bool, Help("Remove what is listed.")] = False,
-    as_json: options.Json = False,
+    as_json: app.Json = False,
 ) -> int:
     """List, or remove, the tables that no board file needs any more.
 

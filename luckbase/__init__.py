@@ -132,7 +132,7 @@ def _place(results: str | os.PathLike[str]) -> Path:
     """A folder of tables, or where a URI says."""
     if "://" not in os.fspath(results):
         return Path(results)
-    from luckbase.cluster.table.place import place_of
+    from luckbase.cluster.table.storage import place_of
 
     return place_of(results)
 
@@ -208,7 +208,7 @@ def plan(
         roots_of,
         stores_decisions,
     )  # fmt: skip
-    from luckbase.solver import load_game
+    from luckbase.solver.game.game import load_game
 
     read, folder = board_of(board), _place(results)
     game = load_game(read)

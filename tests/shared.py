@@ -21,7 +21,7 @@ from numba.core.compiler_lock import global_compiler_lock
 
 from luckbase import cluster, solver
 from luckbase.cluster.table.answer import Answer, answer_at
-from luckbase.cluster.table.folder import begin, compact
+from luckbase.cluster.table.entries import begin, compact
 from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import Table

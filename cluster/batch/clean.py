@@ -26,15 +26,21 @@ from pathlib import Path
 
 from luckbase.cluster.batch.requests import requests_for
 from luckbase.cluster.run.driver import PROBE
-from luckbase.cluster.run.lock import LOCK, lock, suspended
+from luckbase.cluster.run.progress import LOCK, lock, suspended
 from luckbase.cluster.table import RUNNING
-from luckbase.cluster.table.entries import LINES, Entries
+from luckbase.cluster.table.entries import (
+    HEAD,
+    LINES,
+    ORPHAN_SECONDS,
+    Entries,
+    read_head,
+    read_ledger,
+)
 from luckbase.cluster.table.find import is_table, running, tables_in, what_changed
-from luckbase.cluster.table.folder import HEAD, ORPHAN_SECONDS, read_head, read_ledger
+from luckbase.cluster.table.index import INDEX
 from luckbase.cluster.table.ledger import Goal, Ledger
-from luckbase.cluster.table.place import INDEX, is_uri, place_of, storage_at
-from luckbase.cluster.table.storage import is_special
-from luckbase.solver import load_game, sentences
+from luckbase.cluster.table.storage import is_special, is_uri, place_of, storage_at
+from luckbase.solver import sentences
 from luckbase.solver.board.file import is_there, meant, path_of, read_board
 from luckbase.solver.board.model import rules_identity
 from luckbase.solver.errors import (
@@ -45,6 +51,7 @@ from luckbase.solver.errors import (
     TableError,
 )
 from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.game import load_game
 from luckbase.solver.result import OrNull, PythonOnly, Result
 from luckbase.solver.sentences import option, setting
 

@@ -34,9 +34,8 @@ from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, Solved
 from luckbase.cluster.run.tiers import Plan, check_room, make_plan
 from luckbase.cluster.table import find
-from luckbase.cluster.table.entries import LINES
+from luckbase.cluster.table.entries import LINES, damaged_files, read_ledger
 from luckbase.cluster.table.find import Status, status_of, statuses_of
-from luckbase.cluster.table.folder import damaged_files, read_ledger
 from luckbase.cluster.table.ledger import (
     DECISIONS,
     RESULTS,
@@ -44,11 +43,11 @@ from luckbase.cluster.table.ledger import (
     board_command,
     table_directory,
 )
-from luckbase.cluster.table.place import place_of, results_of, storage_at
-from luckbase.solver import load_game, sentences
+from luckbase.cluster.table.storage import place_of, results_of, storage_at
+from luckbase.solver import sentences
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError, TableError
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
-from luckbase.solver.game.game import Game
+from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.result import ANY_TYPE, AsText, Flat, PythonOnly, Result, Rounded
 from luckbase.solver.sentences import option
 

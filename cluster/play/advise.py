@@ -96,8 +96,7 @@ class Prices:
     searches of at most `max_states`. solve: the command that makes a table."""
 
     def __init__(self, game: Game, results: Path, max_states: int, solve: str) -> None:
-        from luckbase.cluster.table.find import table_of
-        from luckbase.cluster.table.table import open_table
+        from luckbase.cluster.table.find import open_table, table_of
 
         self.game, self.max_states, self.solve = game, max_states, solve
         path = table_of(game.board, results)

@@ -51,11 +51,11 @@ from luckbase.cluster.table.format import (
 )
 from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS, Goal, Ledger
 from luckbase.cluster.table.storage import Storage, in_threads
-from luckbase.solver import load_game
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Decisions, Floats
 from luckbase.solver.game.capabilities import NOBODY, DecisionLayout
+from luckbase.solver.game.game import load_game
 from luckbase.solver.sentences import many, option
 
 BYTES_A_STATE = 0.035

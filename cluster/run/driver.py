@@ -24,9 +24,8 @@ import numpy as np
 
 from luckbase.cluster import machine
 from luckbase.cluster.machine import MemoryUsed
-from luckbase.cluster.run.lock import Lock, lock
 from luckbase.cluster.run.options import Options
-from luckbase.cluster.run.progress import Progress, Solved, Watch
+from luckbase.cluster.run.progress import Lock, Progress, Solved, Watch, lock
 from luckbase.cluster.run.schedule import Commit, Drop, Instruction, Schedule, Solve
 from luckbase.cluster.run.worker import (
     PayoffsLostError,
@@ -38,19 +37,33 @@ from luckbase.cluster.run.worker import (
     Threads,
     Workers,
 )
-from luckbase.cluster.table import RUNNING, folder
-from luckbase.cluster.table.entries import digest
-from luckbase.cluster.table.folder import HEAD, Commits, commit, compact, read_ledger
+from luckbase.cluster.table import RUNNING
+from luckbase.cluster.table.entries import (
+    HEAD,
+    Commits,
+    begin,
+    check_bytes,
+    check_identity,
+    commit,
+    compact,
+    damaged_files,
+    drop_files,
+    entries_of,
+    read_ledger,
+    sweep,
+    write_head,
+)
+from luckbase.cluster.table.index import take_index_away, write_index
 from luckbase.cluster.table.ledger import (
     Goal,
     Ledger,
     Roots,
+    digest,
     new_head,
     reach_of,
     table_directory,
 )
-from luckbase.cluster.table.place import storage_at, take_index_away, write_index
-from luckbase.cluster.table.storage import Storage, attempt
+from luckbase.cluster.table.storage import Storage, attempt, storage_at
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.model import rules_form, rules_identity
 from luckbase.solver.compiled import beside
@@ -184,7 +197,7 @@ def complete_ledger(
     complete = goal.ask in ledger.done and not is_new(goal, ledger)
     complete &= ledger.head.identity == rules_identity(game)
     complete &= all(shard.ask not in ledger.done for shard in ledger.shards.values())
-    return ledger if complete and not folder.damaged_files(storage, table, ledger) else None
+    return ledger if complete and not damaged_files(storage, table, ledger) else None
 
 
 def _goal(
@@ -224,7 +237,7 @@ def _finish(storage: Storage, ledger: Ledger) -> None:
     """Leave a table as others read it: one entry that says all, and of a store its index."""
     compact(ledger)
     if not storage.list(HEAD):  # somebody's `clean`, which was suspended, has just deleted it
-        folder.write_head(storage, ledger.head)
+        write_head(storage, ledger.head)
     if storage.anywhere:
         write_index(storage, storage.read(HEAD), ledger)
 
@@ -235,8 +248,8 @@ def _tidy(table: Path, whole: Ledger) -> None:
     if not whole.compacted:
         with suppress(RequestError, OSError), lock(table) as lease:
             storage = storage_at(table)
-            ledger = folder.begin(storage, table, whole.head, lease.holder, lease.lapsed)
-            folder.sweep(storage, table, ledger)
+            ledger = begin(storage, table, whole.head, lease.holder, lease.lapsed)
+            sweep(storage, table, ledger)
             _finish(storage, ledger)
 
 
@@ -253,15 +266,15 @@ def _open_ledger(
     if storage.anywhere:
         _check_conditions(storage, table)
     try:
-        folder.check_identity(storage, table, head.identity)
+        check_identity(storage, table, head.identity)
     except MissingTableError:
-        folder.write_head(storage, head)
+        write_head(storage, head)
     except ForeignTableError:
         raise
     except CorruptTableError as error:
         damaged.append(str(error))
-        folder.write_head(storage, head)
-    ledger = folder.begin(storage, table, head, lease.holder, lease.lapsed)
+        write_head(storage, head)
+    ledger = begin(storage, table, head, lease.holder, lease.lapsed)
     if storage.anywhere:
         take_index_away(storage, ledger)
     if ledger.damage:
@@ -269,11 +282,11 @@ def _open_ledger(
         ledger.done.clear()
         compact(ledger)
     of_parts = replace(ledger, files={e.name: e for p in parts for e in ledger.of_part(p)})
-    faults = (folder.check_bytes if check else folder.damaged_files)(storage, table, of_parts)
+    faults = (check_bytes if check else damaged_files)(storage, table, of_parts)
     if faults:
-        folder.drop_files(storage, ledger, list(faults))
+        drop_files(storage, ledger, list(faults))
     probes = storage.list(PROBE)
-    lost = folder.sweep(storage, table, ledger)
+    lost = sweep(storage, table, ledger)
     if lost:  # else the lines of these count at the next reading
         compact(ledger)
     for name in (RUNNING, *probes):
@@ -397,9 +410,7 @@ class Run(ABC, Generic[S]):
         table, options = self.before.table, self.options
         with (
             Watch(table, options.on_progress, options.on_note) as self.watch,
-            shown_by_a_file(
-                table, options.joins, folder.entries_of(self.ledger).mark
-            ) as self.location,
+            shown_by_a_file(table, options.joins, entries_of(self.ledger).mark) as self.location,
             self._workers(kept, store) as self.workers,
         ):
             yield

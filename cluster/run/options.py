@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from luckbase.cluster.machine import cores
-from luckbase.cluster.table.place import place_of
+from luckbase.cluster.table.storage import place_of
 from luckbase.solver.sentences import Help
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ ONE_PIECE = 1_000_000
 class Options:
     """The options of a solve, with what is meant where nothing is given.
 
-    A `Help` is of the command line too, whose options are made from these fields (`jobs.options`).
+    A `Help` is of the command line too, whose options are made from these fields (`jobs.app`).
     """
 
     results: Place = "results"

@@ -64,7 +64,7 @@ from luckbase.cluster.run.worker import (
     Task,
     Workers,
 )
-from luckbase.cluster.table.place import storage_at
+from luckbase.cluster.table.storage import storage_at
 from luckbase.solver.errors import LuckbaseError, MemoryLimitError, OptionError, WorkerError
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.njit import pack

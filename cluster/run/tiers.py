@@ -44,7 +44,7 @@ from luckbase.cluster.run.worker import (
     Task,
     writable,
 )
-from luckbase.cluster.table.folder import commit, drop_files, files_there
+from luckbase.cluster.table.entries import commit, drop_files, files_there
 from luckbase.cluster.table.format import (
     FileReceipt,
     SealedFile,
@@ -66,14 +66,12 @@ from luckbase.cluster.table.ledger import (
     row_spans,
     table_directory,
 )
-from luckbase.cluster.table.place import storage_at
-from luckbase.cluster.table.storage import in_threads
-from luckbase.solver import load_game, load_layout
+from luckbase.cluster.table.storage import in_threads, storage_at
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import MemoryLimitError, OptionError
 from luckbase.solver.game.arrays import Decisions, Floats, Ints, Pieces
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
-from luckbase.solver.game.game import Stopped
+from luckbase.solver.game.game import Stopped, load_game
 from luckbase.solver.result import PythonOnly, Result, Rounded
 from luckbase.solver.sentences import on_command_line, option, setting, size
 
@@ -272,7 +270,7 @@ def plan_table(
     board: Board, results: Path, workers: int | None = None, memory: int | None = None
 ) -> Planned:
     """The plan of a board's full table. Raises BoardError, OptionError where it has none."""
-    layout = load_layout(board)
+    layout = load_game(board).need(Layout)
     count, budget = workers or cores(), memory_to_use() if memory is None else memory
     plan, tiers = make_plan(layout, count), layout.tiers()
     pieces = [(tiers[index], shard.rows, shard.memory)
@@ -325,7 +323,7 @@ def check_room(
 
 def solve(board: Board, **options: Unpack[SolveOptions]) -> SolvedTiers:
     """Solve what is missing of the board's full table. Raises as `driver.solve_table`."""
-    return solve_table(FullTable(load_layout(board), Options(**options)))
+    return solve_table(FullTable(load_game(board).need(Layout), Options(**options)))
 
 
 class FullTable(Work[SolvedTiers]):
@@ -382,7 +380,7 @@ class FullTable(Work[SolvedTiers]):
             commit(ledger, Done(goal.ask, self.files, self.plan.rows))
         for earlier in ledger.goals:  # which a lost file or --force undid, and all is there again
             if earlier.part == TIERS and earlier.ask not in ledger.done:
-                layout = load_layout(ledger.board(earlier.reach))
+                layout = load_game(ledger.board(earlier.reach)).need(Layout)
                 plan = make_plan(layout)
                 if len(committed(layout, plan, ledger)) == len(plan.shards):
                     commit(ledger, Done(earlier.ask, len(plan.names), plan.rows))
@@ -552,7 +550,7 @@ class TierJob:
 
     def compile(self) -> None:
         """Compile, or load, what it needs."""
-        load_layout(self.board).compile()
+        load_game(self.board).need(Layout).compile()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -574,7 +572,7 @@ class SolveTier(TierJob):
         self, payoffs: Sequence[Any], sent: Sent, out: Floats | None, stop: Stop
     ) -> Iterator[Any]:
         """Solve the shard, or read it back; yields as `Job.run`."""
-        layout, started = load_layout(self.board), time.perf_counter()
+        layout, started = load_game(self.board).need(Layout), time.perf_counter()
         tiers = layout.tiers()
         if self.part == FACE:
             face = np.empty(self.layout.face_size(tiers[self.tier])) if out is None else out

@@ -35,8 +35,7 @@ import numpy as np
 from luckbase.cluster.machine import MemoryUsed, memory_used, process_name
 from luckbase.cluster.table.format import put_file, seal_file
 from luckbase.cluster.table.ledger import SHARDS, marked
-from luckbase.cluster.table.place import is_uri, storage_at
-from luckbase.cluster.table.storage import Folder, Memory, Storage, in_threads
+from luckbase.cluster.table.storage import Folder, Memory, Storage, in_threads, is_uri, storage_at
 from luckbase.solver.errors import WorkerError
 from luckbase.solver.game.arrays import Floats
 

@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.folder import read_ledger
+from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.format import number_rows, numbers_of, payoff_columns, row_groups
 from luckbase.cluster.table.keyed import GIVEN, SOLVED, KeyPart, PayoffTable
 from luckbase.cluster.table.ledger import FileEntry, Ledger
-from luckbase.cluster.table.place import storage_at
-from luckbase.cluster.table.storage import Storage
+from luckbase.cluster.table.storage import Storage, storage_at
 from luckbase.solver.errors import TableError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
@@ -147,9 +146,9 @@ class UsedEnds:
     """What a table knows of states: `find_stages.EndTable`."""
 
     def __init__(self, path: Path, ledger: Ledger, without: str) -> None:
-        from luckbase.cluster.table.table import StoredTable
+        from luckbase.cluster.table.find import table_at
 
-        self.table = StoredTable(path, ledger)
+        self.table = table_at(path, ledger)
         self.table.parts = [part for part in self.table.parts if part.name != without]
         for part in self.table.parts:
             part.groups.max_bytes = REMEMBERED

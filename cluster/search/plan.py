@@ -18,7 +18,7 @@ from luckbase.cluster.run.options import ONE_PIECE
 from luckbase.cluster.search.shards import FIND_BYTES, SHARD_STATES
 from luckbase.cluster.table.folder import SWEEP_BYTES
 from luckbase.cluster.table.ledger import table_directory
-from luckbase.cluster.table.place import is_uri
+from luckbase.cluster.table.storage import is_uri
 from luckbase.solver.game.capabilities import Level, SearchHints
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import PythonOnly, Result, Rounded

@@ -19,7 +19,7 @@ import numpy as np
 from luckbase.cluster.search import files
 from luckbase.cluster.search.files import Ask, RequestedKeys
 from luckbase.cluster.table import folder
-from luckbase.cluster.table.entries import digest
+from luckbase.cluster.table.ledger import digest
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.search import find_stages, stages
 from luckbase.solver.search.keys import NO_KEYS, Keys

@@ -23,7 +23,7 @@ from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, SolvedSearch, Watch
 from luckbase.cluster.search import boundary
 from luckbase.cluster.search.boundary import UsedEnds, UsedTable
-from luckbase.cluster.table.folder import commit, compact, drop_files, entries_of
+from luckbase.cluster.table.entries import commit, compact, drop_files, entries_of
 from luckbase.cluster.table.format import file_entry, put_file
 from luckbase.cluster.table.keyed import (
     SOLVED,
@@ -47,14 +47,13 @@ from luckbase.cluster.table.ledger import (
     marked,
     origin_of,
 )
-from luckbase.cluster.table.place import place_of, storage_at
-from luckbase.solver import load_game
+from luckbase.cluster.table.storage import place_of, storage_at
 from luckbase.solver.board.model import Board, rules_identity
 from luckbase.solver.compiled import ahead
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Level, SearchHints, level_from
-from luckbase.solver.game.game import Game
+from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.search.bellman import matrix_game_solver
 from luckbase.solver.search.expand import root_keys, some_state
 from luckbase.solver.search.game_graph import Graph
@@ -90,7 +89,7 @@ def goal_of(game: Game, keys: Keys, options: Options) -> tuple[Roots, str]:
 
 def using_table(game: Game, table: Path) -> Using:
     """The table that a search is to end at. Raises OptionError where it has other rules."""
-    from luckbase.cluster.table.table import open_table
+    from luckbase.cluster.table.find import open_table
 
     with open_table(table) as opened:
         head = opened.ledger.head

@@ -56,7 +56,8 @@ from luckbase.cluster.search.tasks import (
     SweepReceipt,
 )
 from luckbase.cluster.table import folder
-from luckbase.cluster.table.folder import Commits, Piece, ends_of
+from luckbase.cluster.table.entries import Commits, commit, compact
+from luckbase.cluster.table.folder import Piece, ends_of
 from luckbase.cluster.table.format import file_entry
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import FileEntry, Goal, LevelEntry, ShardEntry, made_by
@@ -174,7 +175,7 @@ class StageSearch(Run[SolvedSearch]):
         ask, sha = self.context.goal.ask, self.context.known_sha
         if ask not in self.ledger.levels:
             entry = LevelEntry(ask, self.stages.level.as_json(), sha, level_shards.cutting())
-            folder.commit(self.ledger, entry)
+            commit(self.ledger, entry)
         with self.open(self.memory // 2, min(self.memory // 4, STORE_BYTES)):
             try:
                 self.solve_shards()
@@ -249,7 +250,7 @@ class StageSearch(Run[SolvedSearch]):
             del self.ledger.shards[entry.name]
             self.met, self.shards_met = self.met - entry.rows, self.shards_met - 1
         if entries:
-            folder.compact(self.ledger)  # else what it says may count at the next reading
+            compact(self.ledger)  # else what it says may count at the next reading
         for entry in entries:  # what is found again may get another name (`Entries.mark`)
             self.storage.delete(entry.ask_place)
 

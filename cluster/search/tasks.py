@@ -37,13 +37,12 @@ from luckbase.cluster.search.files import Ask, RequestedKeys, StageFile
 from luckbase.cluster.table.folder import Piece
 from luckbase.cluster.table.keyed import GIVEN, SOLVED, PayoffTable, write_states
 from luckbase.cluster.table.ledger import SHARDS, FileEntry, stage_name
-from luckbase.cluster.table.place import storage_at
-from luckbase.cluster.table.storage import Storage
-from luckbase.solver import load_game
+from luckbase.cluster.table.storage import Storage, storage_at
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import level_from
+from luckbase.solver.game.game import load_game
 from luckbase.solver.search import stage_kernels
 from luckbase.solver.search.bellman import KNOWN, OVER, final_payoffs
 from luckbase.solver.search.expand import some_state

@@ -202,7 +202,9 @@ def _run_table(
     columns: dict[str, Any] = constants(constant, len(code))
     for name, column in runs.items():
         if name != "code":
-            whole = column.expand() if isinstance(column, Runs) else column
+            whole = column
+            if isinstance(column, Runs):
+                whole = np.repeat(column.values, column.times)
             columns[name] = column_of(whole, whole < 0) if whole is not column else column
     columns["best"] = names_column(best_in(code), names)
     if margins:

@@ -1,4 +1,11 @@
-"""The objects of a ledger: who may add one, and which of them count.
+"""A ledger in its place: the objects that it lies in, who may add one, which of them count; all of
+it read and committed; and whether the files that it names are whole, and what is cleared.
+
+Every commit adds one small object of a line or several and never touches another; at the end of a
+solve all lines are written into one (`compact`), so a table of 10,000 files opens at once. Files
+are in their places before a line names them (`format.put_file`). To flush a disk takes
+milliseconds, for one line as for a hundred: a driver with many workers hands out new work first and
+commits what came meanwhile at once (`Commits`).
 
 An **entry** is ``ledger/<10 digits>``, counted from 1: sealed lines, the first of which says what
 it is. It is put where there is none, and never changes::
@@ -25,21 +32,52 @@ one, and stops. Safety needs nothing else: no lock, no lease, no clock. What it 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import re
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
-from luckbase.cluster.table.storage import Storage, in_threads
-from luckbase.solver.errors import CorruptTableError, FencedError
+from luckbase.cluster.table import FORMAT, OnRows, nobody
+from luckbase.cluster.table.index import INDEX, footers_of, parts_of, read_index
+from luckbase.cluster.table.ledger import (
+    DECISIONS,
+    RUNS,
+    SEARCH,
+    SHARDS,
+    TIERS,
+    FileEntry,
+    Goal,
+    Head,
+    Ledger,
+    Line,
+    ShardEntry,
+    as_text,
+    digest,
+    from_text,
+    seal,
+    unseal,
+    validated,
+)
+from luckbase.cluster.table.storage import Storage, Stored, in_threads
+from luckbase.solver.board.model import identity_of
+from luckbase.solver.errors import (
+    CorruptTableError,
+    FencedError,
+    ForeignTableError,
+    MissingTableError,
+)
+from luckbase.solver.sentences import many
 
+HEAD = "table.json"
 LINES = "ledger/"
 FENCE, ADDS, ALL = "fence", "lines", "all"
-CHECK = 32
-_SEALED = re.compile(r'(?s)(.*),\s*"check":\s*"([0-9a-f]{32})"\s*\}\s*')
+ORPHAN_SECONDS = 86_400.0
+"""After which a file that no line names goes, by the clock of the place that it lies in."""
 _DIGITS, _TRIES, _GAP_TRIES, _AT_ONCE = 10, 50, 3, 16
 
 
@@ -221,30 +259,300 @@ def _missing(number: int) -> Entry:
     return Entry(number, "", [], damage="is missing")
 
 
-# --- sealed text ---
+# --- a ledger, read and committed ---
 
 
-def digest(text: str) -> str:
-    """The check of a text."""
-    return hashlib.sha256(text.encode()).hexdigest()[:CHECK]
+def read_head(storage: Storage, where: Path) -> Head:
+    """The head of the table at `where`.
+
+    Raises MissingTableError where there is none, CorruptTableError where it is not as luckbase
+    wrote it or of another format.
+    """
+    try:
+        return _head_of(storage.read(HEAD), where)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        raise MissingTableError(f"{where}: no table here ({HEAD} is missing)") from None
 
 
-def seal(salt: str, form: dict[str, Any], indent: int | None = None) -> str:
-    """JSON of `form` with its check as the last key; a single line unless `indent`."""
-    separators = (",", ":") if indent is None else (",", ": ")
-    text = json.dumps(form, sort_keys=True, separators=separators, indent=indent)
-    body = text[:-1].rstrip()
-    between = "" if indent is None else "\n" + " " * indent
-    return f'{body},{between}"check":{separators[1][1:]}"{digest(salt + chr(10) + body)}"}}\n'
+def _head_of(content: bytes, where: Path) -> Head:
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise CorruptTableError(_changed(where / HEAD, "is not text")) from None
+    try:
+        form = unseal("", text)
+        if form.get("format") != FORMAT:
+            raise CorruptTableError(
+                f"{where / HEAD}: format {form.get('format')}; expected {FORMAT}; solve its board "
+                "again"
+            )
+        head: Head = validated(Head, form)
+        if identity_of(head.rules, head.rules_version) != head.identity:
+            raise ValueError("its identity is not that of its rules")
+        return head
+    except (ValueError, RecursionError) as error:
+        raise CorruptTableError(_changed(where / HEAD, str(error))) from None
 
 
-def unseal(salt: str, text: str) -> dict[str, Any]:
-    """The form in a sealed text. Raises ValueError where a byte of it has changed."""
-    match = _SEALED.fullmatch(text)
-    if not match:
-        raise ValueError("has no check")
-    if digest(salt + "\n" + match[1]) != match[2]:
-        raise ValueError("its check does not match")
-    form = json.loads(match[1] + "}")
-    assert isinstance(form, dict)
-    return form
+def check_identity(storage: Storage, where: Path, identity: str) -> None:
+    """Raises as `read_head`, and ForeignTableError where the head says other rules."""
+    stored = read_head(storage, where).identity
+    if stored != identity:
+        raise ForeignTableError(f"{where}: holds a table of other rules, {stored}; move it away")
+
+
+def _changed(path: Path, why: str) -> str:
+    again = "luckbase solve of its board makes it again"
+    if getattr(path, "read_only", False):
+        again = "expected what luckbase publish wrote; publish the table there again"
+    return f"{path}: was changed after luckbase wrote it: {why[:80]}; {again}"
+
+
+def begin(storage: Storage, where: Path, head: Head, holder: str, lapsed: bool = False) -> Ledger:
+    """The ledger from which a driver goes on, to which no earlier driver can add any more. Lines
+    that are not as luckbase wrote them are left out and noted. lapsed: as `Entries.begin` has it.
+    """
+    entries = Entries(storage, head.identity)
+    entries.begin(holder, lapsed)
+    ledger = read_lines(where, entries, head)
+    ledger.entries = entries
+    return ledger
+
+
+def read_ledger(storage: Storage, where: Path) -> Ledger:
+    """The ledger of the table at `where`, of its index where it has one. Raises as `read_head`, and
+    CorruptTableError for a line that is not as luckbase wrote it."""
+    content = read_index(storage) if storage.anywhere else None
+    indexed = None if content is None else _indexed(content, where)
+    if indexed is not None:
+        return indexed
+    head = read_head(storage, where)
+    ledger = read_lines(where, Entries(storage, head.identity), head)
+    if ledger.damage:
+        raise CorruptTableError(ledger.damage[-1])
+    return ledger
+
+
+def _indexed(content: bytes, where: Path) -> Ledger | None:
+    """The ledger in a table's index, with its footers; None while the table is changed."""
+    try:
+        head, lines, footers = parts_of(content)
+        if not head:
+            return None
+        ledger = Ledger(_head_of(head, where))
+        for line in lines.decode().splitlines():
+            ledger.add(from_text(ledger.head, line))
+    except (ValueError, KeyError, zlib.error, RecursionError) as error:
+        raise CorruptTableError(_changed(where / INDEX, str(error))) from None
+    ledger.footers, ledger.compacted = footers_of(ledger, footers), True
+    return ledger
+
+
+def read_lines(where: Path, entries: Entries, head: Head) -> Ledger:
+    """What the entries of a table say. A line that is not as it was written counts as none, and
+    `Ledger.damage` says so."""
+    ledger = Ledger(head)
+    for entry in entries.read():
+        lost = [entry.damage] if entry.damage else []
+        for number, line in enumerate(entry.lines, start=2):
+            try:
+                ledger.add(from_text(head, line + "\n"))
+            except (ValueError, RecursionError) as error:
+                lost.append(f"line {number}: {error}")
+        ledger.damage += [_changed(where / entry.name, why) for why in lost]
+    ledger.compacted = entries.compacted is not None
+    return ledger
+
+
+def write_head(storage: Storage, head: Head) -> None:
+    """Write the head."""
+    storage.put(HEAD, seal("", asdict(head), indent=1).encode())
+
+
+def commit(ledger: Ledger, *lines: Line) -> None:
+    """Add lines to the ledger, all or none, on the disk when this returns; `ledger`, which has
+    begun, is modified in place. Raises FencedError where another driver has begun."""
+    entries_of(ledger).add("".join(as_text(ledger.head, line) for line in lines))
+    for line in lines:
+        ledger.add(line)
+
+
+def compact(ledger: Ledger) -> None:
+    """Write all lines of `ledger` as one entry, and delete those before it: what it does not say
+    any more is gone. Nothing is written where nothing would change."""
+    entries_of(ledger).compact(ledger.as_text())
+
+
+def entries_of(ledger: Ledger) -> Entries:
+    """Where lines are added to a ledger that has begun."""
+    assert ledger.entries is not None, "a driver begins before it commits"
+    return ledger.entries
+
+
+MAX_WAITING = 64
+"""Lines that wait at most: what a process that dies has done in vain."""
+
+
+class Commits:
+    """Lines that wait, of a ledger that is modified in place once they are on the disk. A driver
+    commits when nothing else is to do and they have waited, or `full`. A context: at its end, also
+    at an error, it commits."""
+
+    def __init__(self, ledger: Ledger, patience: float = 0.0) -> None:
+        """patience: seconds that a line may wait for others."""
+        self.ledger, self.patience, self._since = ledger, patience, 0.0
+        self.lines: list[Line] = []
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        self.flush()
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    @property
+    def full(self) -> bool:
+        """Whether no more should wait."""
+        return len(self) >= MAX_WAITING
+
+    @property
+    def seconds(self) -> float:
+        """Until the lines that wait are to be committed."""
+        return max(0.0, self._since + self.patience - time.monotonic())
+
+    def add(self, line: Line) -> None:
+        """A line, of files that are in their places."""
+        if not self.lines:
+            self._since = time.monotonic()
+        self.lines.append(line)
+
+    def flush(self) -> None:
+        """Commit all that waits."""
+        lines, self.lines = self.lines, []
+        if lines:
+            commit(self.ledger, *lines)
+
+
+# --- the files that it names ---
+
+
+def files_there(storage: Storage) -> dict[str, int]:
+    """The files in the folders of the parts, with sizes, whether the ledger names them or not."""
+    dense = [storage.list(f"{part}/") for part in (TIERS, DECISIONS, RUNS)]
+    return {name: size for part in (*dense, storage.list(SEARCH)) for name, size in part.items()}
+
+
+def damaged_files(storage: Storage, where: Path, ledger: Ledger) -> dict[str, str]:
+    """The files that are missing, empty or of another size, by name, each with a sentence; nothing
+    is known of a web server's, which does not say what it has."""
+    if not storage.lists:
+        return {}
+    sizes = files_there(storage)
+    faults = {}
+    for name, entry in sorted(ledger.files.items()):
+        size = sizes.get(entry.place)
+        if size != entry.bytes:
+            why = "is missing" if size is None else f"has {many(size, 'byte')}, not {entry.bytes:,}"
+            faults[name] = f"{where / entry.place}: {'is empty' if size == 0 else why}"
+    return faults
+
+
+def check_bytes(
+    storage: Storage, where: Path, ledger: Ledger, on_rows: OnRows = nobody,
+    checked: Mapping[str, set[int]] = {},
+) -> dict[str, str]:  # fmt: skip
+    """The files that are not as they were written, by name: every byte of all of them is read.
+    on_rows: called with how many rows were read, and of how many. checked: row groups, by
+    file, that were read before."""
+    from luckbase.cluster.machine import cores
+
+    faults = damaged_files(storage, where, ledger)
+    entries = [entry for name, entry in sorted(ledger.files.items()) if name not in faults]
+    rows, total = 0, sum(entry.rows for entry in entries)
+    on_rows(rows, total)
+
+    def read(entry: FileEntry) -> str | None:
+        return why_wrong(storage, where, entry, checked.get(entry.name, set()))
+
+    for entry, why in zip(entries, in_threads(read, entries, cores()), strict=True):
+        if why:
+            faults[entry.name] = why
+        rows += entry.rows
+        on_rows(rows, total)
+    return faults
+
+
+def why_wrong(
+    storage: Storage, where: Path, entry: FileEntry, checked: AbstractSet[int] = frozenset()
+) -> str | None:
+    """Why the bytes of a file are not as they were written; None where they are, to the last.
+    checked: row groups that were read before."""
+    from luckbase.cluster.table.decisions import open_blocks  # brings pyarrow
+
+    try:
+        with closing(open_blocks(storage, where, entry)) as file:
+            for group in file.ahead(sorted({*range(file.groups)} - checked)):
+                file.check(group)
+    except CorruptTableError as error:
+        return str(error)
+    return None
+
+
+def drop_files(
+    storage: Storage, ledger: Ledger, names: list[str], goal: Goal | None = None
+) -> None:
+    """Take files out of the table: the ledger first, then their bytes. No goal of a part that
+    loses a file counts as done, nor `goal`. `ledger` is modified in place."""
+    entries = [ledger.files.pop(name) for name in names]
+    parts, places = {entry.part for entry in entries}, [entry.place for entry in entries]
+    if goal is not None:
+        parts.add(goal.part)
+    asks = {goal.ask for goal in ledger.goals if goal.part in parts}
+    for ask in asks:
+        ledger.done.pop(ask, None)
+    ledger.shards = {name: s for name, s in ledger.shards.items() if s.ask not in asks}
+    compact(ledger)
+    for place in places:
+        storage.delete(place)
+
+
+def sweep(storage: Storage, where: Path, ledger: Ledger) -> list[str]:
+    """Delete what a stopped solve left: temporary files, files that the ledger does not name,
+    shards of searches that are done; and forget shards of which what they ask for is not as it was
+    written, a sentence each."""
+    lost = []
+    for name, shard in list(ledger.shards.items()):
+        why = None if shard.ask in ledger.done else _why_lost(storage, shard)
+        if why:
+            lost.append(f"{where / shard.ask_place}: {why}")
+        if why or shard.ask in ledger.done:
+            del ledger.shards[name]
+    shards = ledger.shards.values()
+    committed = {entry.place for entry in ledger.files.values()}
+    committed |= {place for shard in shards for place in (shard.place, shard.ask_place)}
+    files, parts = dict[str, Stored](), (TIERS, DECISIONS, RUNS, SEARCH)
+    for folder in (*(f"{part}/" for part in parts[:3]), SEARCH, SHARDS, LINES, f"{HEAD}."):
+        files |= storage.details(folder)
+    now = max((stored.put_at for name, stored in files.items() if is_entry(name)), default=0.0)
+    entries_of(ledger).check()  # so all of this is older than what a later driver puts
+    for name, stored in files.items():
+        if name in committed or is_entry(name):
+            continue
+        # A file of the table that is there already need not be put: who finds it takes it.
+        spare = not name.startswith(parts) or now - stored.put_at > ORPHAN_SECONDS
+        if spare or name.endswith(".part"):
+            storage.delete(name)
+    return lost
+
+
+def _why_lost(storage: Storage, shard: ShardEntry) -> str | None:
+    """Why a shard that was found has to be found again, for lower ones may yet need what it asks
+    for; None if it has not."""
+    try:
+        content = storage.read(shard.ask_place)
+    except FileNotFoundError:
+        return "is missing"
+    same = hashlib.sha256(content).hexdigest() == shard.ask_sha256
+    return None if same else "is not as luckbase wrote it"

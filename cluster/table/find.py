@@ -17,24 +17,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from luckbase.cluster.table import RUNNING, Condition
-from luckbase.cluster.table.entries import LINES
-from luckbase.cluster.table.folder import (
+from luckbase.cluster.table.entries import (
     HEAD,
+    LINES,
     check_identity,
     damaged_files,
     read_head,
     read_ledger,
 )
 from luckbase.cluster.table.ledger import (
+    DECISIONS,
+    RUNS,
+    TIERS,
     Goal,
     Head,
     Ledger,
+    as_its_file_begins,
     board_command,
     in_order,
     solve_command,
 )
-from luckbase.cluster.table.place import place_of, results_of, storage_at
-from luckbase.solver import load_game, sentences
+from luckbase.cluster.table.storage import place_of, results_of, storage_at
+from luckbase.solver import sentences
 from luckbase.solver.board.file import differences, is_there, meant, name_of, read_board
 from luckbase.solver.board.model import (
     Board,
@@ -54,12 +58,15 @@ from luckbase.solver.errors import (
     UnknownGameError,
 )
 from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.game import load_game
 from luckbase.solver.result import PythonOnly, Result
 from luckbase.solver.sentences import html_facts, on_command_line, setting, show
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.answer import Answer
     from luckbase.cluster.table.lookup import Lookup
+    from luckbase.cluster.table.parts import Part
+    from luckbase.cluster.table.table import StoredTable
 
 SILENT_SECONDS = 60.0
 """A solve without a sign of life for so long has been killed."""
@@ -235,6 +242,46 @@ def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Pat
     same_board = source is not None and not path.is_dir() and absolute == name_of(source.file)
     table = table_of(board, results) if same_board else None
     return table or find_table(str(name), results, {}).path
+
+
+# --- open -----------------------------------------------------------------------------------------
+
+
+def _part_kind(name: str) -> type[Part]:
+    """What holds the rows of a part of this name."""
+    from luckbase.cluster.table.parts import TierPart
+
+    if name == TIERS:
+        return TierPart
+    if name == DECISIONS:
+        from luckbase.cluster.table.decisions import DecisionPart
+
+        return DecisionPart
+    from luckbase.cluster.table.keyed import KeyPart
+
+    return KeyPart
+
+
+def table_at(path: Path, ledger: Ledger, *, named_by_board: bool = False) -> StoredTable:
+    """The table at a path, with this ledger. named_by_board: found by the rules of a board file as
+    it stands, so never stale."""
+    from luckbase.cluster.table.table import StoredTable
+
+    goal = ledger.furthest
+    board = as_its_file_begins(ledger.board({} if goal is None else goal.reach), ledger.origin)
+    game, storage = load_game(board), storage_at(path)
+    names = [name for name in ledger.part_names() if name != RUNS]
+    parts = [_part_kind(name)(storage, path, ledger, name, game) for name in names]
+    table = StoredTable(game, parts, path)
+    table.ledger = ledger
+    table.stale = () if named_by_board else tuple(why_stale(ledger, absent_is_stale=False))
+    return table
+
+
+def open_table(path: str | os.PathLike[str], *, named_by_board: bool = False) -> StoredTable:
+    """Open the table in a directory, or at a URI. Raises MissingTableError, CorruptTableError."""
+    where = place_of(path)
+    return table_at(where, read_ledger(storage_at(where), where), named_by_board=named_by_board)
 
 
 # --- the status and the summary of a table ------------------------------------------------------

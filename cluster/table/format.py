@@ -697,7 +697,7 @@ def names_column(codes: NDArray[Any], labels: Sequence[str]) -> pa.Array:
 def _column(column: Any) -> pa.Array:
     """An array as pyarrow has it; sets as text, dictionary-coded."""
     if isinstance(column, Runs):
-        column = column.expand()
+        column = np.repeat(column.values, column.times)
     if isinstance(column, Coded):
         return pa.DictionaryArray.from_arrays(
             column_of(column.codes), texts_of(tuple(column.labels))

@@ -1,7 +1,7 @@
 """What a ledger says: what is committed of a table. What it does not name is not in the table.
 
 ``table.json``, the head, says which board and rules; the lines say the rest: goals, files, levels
-(docs/reference/table-format.md), and shards of a search that runs, gone when it is done. `folder`
+(docs/reference/table-format.md), and shards of a search that runs, gone when it is done. `entries`
 reads and commits them. Each is sealed, so a changed byte is refused, and so is a line of another
 table. Nothing but ``seconds`` depends on when a table was solved or with how many workers, and
 goals on what was asked in which order.
@@ -9,6 +9,7 @@ goals on what was asked in which order.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -23,7 +24,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter, ValidationError
 
 from luckbase.cluster.table import FORMAT
-from luckbase.cluster.table.entries import Entries, digest, seal, unseal
 from luckbase.solver.board import registry
 from luckbase.solver.board.file import board_from_canonical, name_of, read_board
 from luckbase.solver.board.model import Board, changed_options, rules_form, rules_identity
@@ -54,6 +54,9 @@ _NAME = re.compile(
     r"((tiers|runs|search|search-[0-9a-f]{1,32})/[A-Za-z0-9_.-]{1,200}\.parquet"
     r"|decisions/[A-Za-z0-9_.-]{1,200}\.blocks)"
 )
+CHECK = 32
+"""Digits of the check of a sealed text."""
+_SEALED = re.compile(r'(?s)(.*),\s*"check":\s*"([0-9a-f]{32})"\s*\}\s*')
 _SHARD = re.compile(r"[0-9a-f]{1,64}-[0-9]{1,12}-[0-9]{1,12}(\.[0-9]{1,12}){0,20}")
 Raw = bytes  # an entry has a field `bytes`
 
@@ -246,8 +249,9 @@ _KINDS: dict[str, type[Line]] = {
 @dataclass(repr=False)
 class Ledger:
     """What a table's ledger says. damage: in a reading that goes on past it, a sentence each.
-    footers: of its files, by name, where they were read with it (`cluster.table.place`).
-    compacted: whether one entry says it all. entries: where a driver adds to it."""
+    footers: of its files, by name, where they were read with it (`cluster.table.index`).
+    compacted: whether one entry says it all. entries: where a driver adds to it
+    (`entries.Entries`), None before it begins."""
 
     head: Head
     goals: list[Goal] = field(default_factory=list)
@@ -258,7 +262,7 @@ class Ledger:
     damage: list[str] = field(default_factory=list)
     footers: Mapping[str, Raw] = field(default_factory=dict)
     compacted: bool = False
-    entries: Entries | None = field(default=None, compare=False)
+    entries: Any = field(default=None, compare=False)
 
     def add(self, line: Line) -> None:
         """Take in a line; the first of several that say the same thing counts."""
@@ -504,6 +508,32 @@ def table_directory(results: Path, game: Game) -> Path:
 
 
 # --- sealed text ---
+
+
+def digest(text: str) -> str:
+    """The check of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:CHECK]
+
+
+def seal(salt: str, form: dict[str, Any], indent: int | None = None) -> str:
+    """JSON of `form` with its check as the last key; a single line unless `indent`."""
+    separators = (",", ":") if indent is None else (",", ": ")
+    text = json.dumps(form, sort_keys=True, separators=separators, indent=indent)
+    body = text[:-1].rstrip()
+    between = "" if indent is None else "\n" + " " * indent
+    return f'{body},{between}"check":{separators[1][1:]}"{digest(salt + chr(10) + body)}"}}\n'
+
+
+def unseal(salt: str, text: str) -> dict[str, Any]:
+    """The form in a sealed text. Raises ValueError where a byte of it has changed."""
+    match = _SEALED.fullmatch(text)
+    if not match:
+        raise ValueError("has no check")
+    if digest(salt + "\n" + match[1]) != match[2]:
+        raise ValueError("its check does not match")
+    form = json.loads(match[1] + "}")
+    assert isinstance(form, dict)
+    return form
 
 
 def as_text(head: Head, line: Line) -> str:

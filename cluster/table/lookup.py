@@ -29,7 +29,7 @@ from luckbase.cluster.table.answer import (
 )
 from luckbase.cluster.table.ledger import DECISIONS, TIERS, Ledger, Origin, origin_of, solve_command
 from luckbase.cluster.table.parts import PIECE, Part, TierPart, lookup_or_backup, once
-from luckbase.cluster.table.place import results_of
+from luckbase.cluster.table.storage import results_of
 from luckbase.solver import sentences
 from luckbase.solver.compiled import compile_on
 from luckbase.solver.errors import (
@@ -78,6 +78,8 @@ class Lookup:
     """
 
     ledger: Ledger | None = None
+    stale: tuple[str, ...] = ()
+    """Why its board's file means another table by now, if it does."""
     _parts: list[Part] | None = None
 
     def __init__(
@@ -119,7 +121,7 @@ class Lookup:
     @cached_property
     def origin(self) -> Origin:
         """What every answer says of the table."""
-        return origin_of(self.game)
+        return origin_of(self.game, self.stale)
 
     @property
     def identity(self) -> str:

@@ -1,9 +1,12 @@
 """Where a table's bytes lie: put, read ranges, list, delete. A folder does it, memory, and what a
-URI names (`cluster.table.remote`): `place.storage_at` says which.
+URI names (`cluster.table.remote`): `storage_at` says which.
 
 Names are relative and written with ``/``. `put` is whole or not at all, and on the disk when it
 returns: the bytes are written beside their place under a name that no other attempt has, flushed
 and renamed, and the folder is flushed.
+
+A `Place` is a `Path` whose text is a URI, ``s3://bucket/prefix``, ``gs://``, ``az://``, read-only
+``https://``: everything that joins names to the path of a table, or of results, takes one.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import errno
 import filecmp
 import hashlib
 import os
+import re
 import socket
 import stat
 import tempfile
@@ -22,11 +26,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
+from fnmatch import fnmatchcase
 from itertools import count
-from pathlib import Path
-from typing import IO, NamedTuple, TypeVar
+from pathlib import Path, PosixPath
+from pkgutil import resolve_name
+from typing import IO, Any, NamedTuple, TypeVar
+from urllib.parse import unquote
 
-from luckbase.solver.errors import CorruptTableError
+from luckbase.solver.errors import CorruptTableError, OptionError, StoreError, need
 
 READ_ONLY = ("https", "http")
 """URIs of these are written by nobody, nor listed."""
@@ -34,6 +41,12 @@ PARALLEL = 16
 """Requests of a store that are under way at once."""
 WITHOUT_LINKS = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK)
 """What a file system says that has no links."""
+SCHEMES = ("s3", "gs", "az", "https", "http", "memory")
+_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
+_BUCKET = re.compile(r"[\w.:@%~\[\]-]+", re.ASCII)
+"""A bucket's name, or a web server's: obstore panics at others."""
+OBJECTS = "luckbase.cluster.table.remote:Objects"
+"""The storage of what a URI names, loaded when there is one: it brings obstore."""
 _attempts = count()
 S = TypeVar("S")
 R = TypeVar("R")
@@ -287,6 +300,116 @@ class Memory(Storage):
 def _unless_gone(error: OSError) -> None:
     if not isinstance(error, FileNotFoundError | NotADirectoryError):
         raise error
+
+
+# --- what a name means ---
+
+
+def is_uri(name: str | os.PathLike[str]) -> bool:
+    """Whether a name is that of a place that is no folder of this machine's."""
+    match = _URI.match(os.fspath(name))
+    return match is not None and match[1] in SCHEMES
+
+
+def results_of(path: Path) -> Path | None:
+    """The folder of results that a table is in, as short as the table was named; None where it is
+    in none."""
+    if is_uri(path):
+        return path.parents[2] if len(path.parts) > 4 else None
+    for each in (path, Path(os.path.abspath(path))):
+        if len(each.parts) > 3:
+            return each.parents[2]
+    return None
+
+
+def place_of(name: str | os.PathLike[str]) -> Path:
+    """The path of what a person names: a URI, or as `path_of` a file or folder. Raises OptionError
+    for a URI of another kind, or one without a bucket."""
+    from luckbase.solver.board.file import path_of  # and pydantic
+
+    text = os.fspath(name)
+    if not is_uri(text):
+        match = _URI.match(text)
+        if match is None or not text.startswith(f"{match[0]}/") or os.path.exists(text):
+            return path_of(name)
+        raise OptionError(
+            f"'{text[:60]}' cannot hold tables; expected a folder, s3://, gs://, az:// or https://"
+        )
+    read_only = text.startswith(READ_ONLY)  # an address as a browser shows it
+    place = Place(unquote(text) if read_only else text)
+    if not _BUCKET.fullmatch("".join(place.parts[1:2])) or {*text} & {*"?#"} or ".." in place.parts:
+        raise OptionError(f"{text[:80]}: expected {place.scheme}://BUCKET/PREFIX")
+    return place
+
+
+def storage_at(path: Path) -> Storage:
+    """Where the bytes of the table at a path lie. Raises StoreError without credentials for it,
+    OptionError where obstore is not installed."""
+    return _objects(path) if is_uri(path) else Folder(path)
+
+
+def _objects(path: Path) -> Any:
+    need(f"{os.fspath(path)[:60]}", "obstore", extra="cloud")
+    return resolve_name(OBJECTS).at(path)
+
+
+class Place(PosixPath):
+    """Where a URI says, with what is asked of a path of tables: no request is made by joining
+    names, and what holds names counts as a folder whether anything is there or not."""
+
+    def __str__(self) -> str:
+        scheme, *rest = self.parts or (".",)
+        return f"{scheme}//{'/'.join(rest)}" if scheme.endswith(":") else "/".join(self.parts)
+
+    def __fspath__(self) -> str:
+        return str(self)
+
+    @property
+    def scheme(self) -> str:
+        """``s3``, …"""
+        return self.parts[0].rstrip(":")
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing can be written there, nor listed."""
+        return self.scheme in READ_ONLY
+
+    def is_dir(self, **_: Any) -> bool:
+        return True
+
+    def is_file(self, **_: Any) -> bool:
+        return _objects(self.parent).has(self.name)
+
+    def exists(self, **_: Any) -> bool:
+        if len(self.parts) < 3:  # of a bucket the first request says so
+            return True
+        return self.is_file() or (not self.read_only and bool(_objects(self).names()))
+
+    def absolute(self) -> Place:
+        return self
+
+    def samefile(self, other: Any) -> bool:
+        return str(self) == str(os.fspath(other))
+
+    def mkdir(self, *_: Any, **__: Any) -> None:
+        raise StoreError(f"{self}: cannot be made as a folder; expected a path on this machine")
+
+    def glob(self, pattern: str, **_: Any) -> Iterator[Place]:  # type: ignore[override]
+        """What matches, segment by segment; nothing where nothing can be listed."""
+        first, _slash, rest = pattern.partition("/")
+        if not rest and "*" not in first:
+            child = self / first
+            if child.is_file() or (not self.read_only and _objects(child).names()):
+                yield child
+        elif "*" not in first:
+            yield from (self / first).glob(rest)
+        elif not self.read_only:
+            for name in _objects(self).names():
+                if fnmatchcase(name, first):
+                    yield from (self / name).glob(rest) if rest else (self / name,)
+
+
+# --- what places have in common ---
 
 
 def in_threads(do: Callable[[S], R], each: Iterable[S], threads: int) -> Iterator[R]:

@@ -4,9 +4,9 @@
     ...     table[{"scores": (0, 10000, 7000), "earned": (0, 1, 0)}].best
     'pass to 3'
 
-`open_table` opens one in a folder; `tiers_in_memory` and `search_in_memory` solve one from nothing
-but a board. One in memory has the files that `cluster.run.driver` would write, in memory: they
-answer alike to the last bit.
+`find.open_table` opens one in a folder; `tiers_in_memory` and `search_in_memory` solve one from
+nothing but a board. One in memory has the files that `cluster.run.driver` would write, in memory:
+they answer alike to the last bit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
@@ -23,26 +22,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 import numpy as np
 
 from luckbase.cluster.table import FORMAT, OnRows, nobody
-from luckbase.cluster.table.find import why_stale
-from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.ledger import (
-    DECISIONS,
-    RUNS,
     SEARCH,
     TIERS,
     Goal,
     Head,
     Ledger,
-    Origin,
-    as_its_file_begins,
-    origin_of,
     solve_command,
 )
 from luckbase.cluster.table.lookup import MAX_SEARCHED, Lookup
 from luckbase.cluster.table.parts import Part, TierPart
-from luckbase.cluster.table.place import place_of, results_of, storage_at
-from luckbase.cluster.table.storage import Memory
-from luckbase.solver import load_game, sentences
+from luckbase.cluster.table.storage import Memory, place_of, results_of
+from luckbase.solver import sentences
 from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.arrays import Decisions, Ints
 from luckbase.solver.game.capabilities import Charts, Layout, choose_chart
@@ -282,38 +273,15 @@ class Table(Lookup):
         return resolve_name(self.played_by)(self, start, **how)
 
 
-def _part_kind(name: str) -> type[Part]:
-    """What holds the rows of a part of this name."""
-    if name == TIERS:
-        return TierPart
-    if name == DECISIONS:
-        from luckbase.cluster.table.decisions import DecisionPart
-
-        return DecisionPart
-    from luckbase.cluster.table.keyed import KeyPart
-
-    return KeyPart
-
-
 class StoredTable(Table):
-    """A table in a folder, or where a URI says."""
+    """A table in a folder, or where a URI says (`find.open_table`)."""
 
     ledger: Ledger
 
-    def __init__(self, path: Path, ledger: Ledger, *, named_by_board: bool = False) -> None:
-        """named_by_board: found by the rules of a board file as it stands, so never stale."""
-        self.path, self.ledger, self.named_by_board = path, ledger, named_by_board
-        goal = ledger.furthest
-        board = as_its_file_begins(ledger.board({} if goal is None else goal.reach), ledger.origin)
-        game = load_game(board)
-        names, storage = [n for n in ledger.part_names() if n != RUNS], storage_at(path)
-        parts = [_part_kind(name)(storage, path, ledger, name, game) for name in names]
-        super().__init__(game, parts, path)
-
-    @cached_property
-    def origin(self) -> Origin:
-        stale = () if self.named_by_board else tuple(why_stale(self.ledger, absent_is_stale=False))
-        return origin_of(self.game, stale)
+    @property
+    def path(self) -> Path:
+        """Its folder, or the place that the URI names."""
+        return self.where
 
     @property
     def identity(self) -> str:
@@ -331,13 +299,6 @@ class StoredTable(Table):
         return publish(self.path, place_of(to), on_rows)
 
 
-def open_table(path: str | os.PathLike[str], *, named_by_board: bool = False) -> StoredTable:
-    """Open the table in a directory, or at a URI. Raises MissingTableError, CorruptTableError."""
-    where = place_of(path)
-    ledger = read_ledger(storage_at(where), where)
-    return StoredTable(where, ledger, named_by_board=named_by_board)
-
-
 MEMORY = Path("memory")
 """Where tables stand that are in no folder."""
 MAX_STATES = 20_000_000
@@ -345,7 +306,7 @@ MAX_STATES = 20_000_000
 
 
 def _in_memory(
-    game: Game, name: str, source: str,
+    game: Game, kind: type[Part], name: str, source: str,
     write: Callable[[Memory], Iterator[tuple[str, int, tuple[int, int], FileReceipt]]],
 ) -> Table:  # fmt: skip
     """A table of one part: write(storage) makes its files, and says each one's name, tier, keys."""
@@ -358,8 +319,7 @@ def _in_memory(
         storage.put(file, receipt.path)
         storage.close()
         ledger.add(file_entry(file, name, tier, keys, receipt))
-    part = _part_kind(name)(storage, MEMORY, ledger, name, game)
-    return Table(game, [part], MEMORY, source)
+    return Table(game, [kind(storage, MEMORY, ledger, name, game)], MEMORY, source)
 
 
 def tiers_in_memory(layout: Layout[Any]) -> Table:
@@ -384,7 +344,7 @@ def tiers_in_memory(layout: Layout[Any]) -> Table:
                 receipt = write_tier(storage, layout, tier, file, rows, decisions, error)
                 yield file.name, number, file.keys(number), receipt
 
-    return _in_memory(layout.game, TIERS, "all tiers, solved just now", write)
+    return _in_memory(layout.game, TierPart, TIERS, "all tiers, solved just now", write)
 
 
 def search_in_memory(game: Game, roots: Ints, max_states: int = MAX_STATES) -> Table:
@@ -392,7 +352,7 @@ def search_in_memory(game: Game, roots: Ints, max_states: int = MAX_STATES) -> T
 
     Raises SearchLimitError beyond `max_states`, StateError as `Graph.solve`.
     """
-    from luckbase.cluster.table.keyed import solved_rows, write_states
+    from luckbase.cluster.table.keyed import KeyPart, solved_rows, write_states
     from luckbase.solver.search.game_graph import Graph
 
     graph = Graph(game, max_states=max_states)
@@ -406,4 +366,4 @@ def search_in_memory(game: Game, roots: Ints, max_states: int = MAX_STATES) -> T
         ends = (int(keys[0]), int(keys[-1])) if len(keys) else (0, 0)
         yield name, 0, ends, write_states(storage, name, game, rows, error)
 
-    return _in_memory(game, SEARCH, "a search of all that lies below", write)
+    return _in_memory(game, KeyPart, SEARCH, "a search of all that lies below", write)

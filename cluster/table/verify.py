@@ -23,7 +23,7 @@ from pydantic import Field
 
 from luckbase.cluster.table import OnRows, nobody
 from luckbase.cluster.table.decisions import DecisionPart, codes_of, file_names
-from luckbase.cluster.table.folder import check_bytes, files_there, read_ledger
+from luckbase.cluster.table.entries import check_bytes, files_there, read_ledger
 from luckbase.cluster.table.format import (
     key_range,
     numbers_of,
@@ -32,12 +32,12 @@ from luckbase.cluster.table.format import (
 )
 from luckbase.cluster.table.ledger import TIERS, FileEntry, Ledger, row_spans
 from luckbase.cluster.table.parts import Part, TierPart
-from luckbase.cluster.table.place import storage_at
-from luckbase.solver import load_layout
+from luckbase.cluster.table.storage import storage_at
 from luckbase.solver.dense import decisions_in_order
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
+from luckbase.solver.game.game import load_game
 from luckbase.solver.result import Flat, PythonOnly, Result
 from luckbase.solver.search.bellman import most_residual
 from luckbase.solver.sentences import fields, html_facts, many
@@ -150,7 +150,7 @@ def _missing_files(ledger: Ledger) -> set[str]:
     spans = row_spans(ledger.of_part(TIERS))
     for goal in ledger.goals:
         if goal.part == TIERS and ledger.is_done(goal):
-            layout = load_layout(ledger.board(goal.reach))
+            layout = load_game(ledger.board(goal.reach)).need(Layout)
             for tier in layout.tiers():
                 of_tier = spans.get(layout.tier_number(tier), [])
                 names |= {

@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from luckbase.cluster.machine import memory_limit
-from luckbase.cluster.table.find import Status, is_table, status_of
-from luckbase.cluster.table.folder import HEAD
-from luckbase.cluster.table.place import is_uri
-from luckbase.cluster.table.table import StoredTable, open_table
+from luckbase.cluster.table.entries import HEAD
+from luckbase.cluster.table.find import Status, is_table, open_table, status_of
+from luckbase.cluster.table.storage import is_uri
+from luckbase.cluster.table.table import StoredTable
 from luckbase.solver import errors
 from luckbase.solver.errors import LuckbaseError
 from luckbase.solver.njit import PACKAGE, digest_of

@@ -29,7 +29,7 @@ from luckbase.cluster.table.decisions import CLASS_NAMES, SealedBlocks
 from luckbase.cluster.table.format import tier_stem
 from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.moves import equal_cases
-from luckbase.cluster.table.place import storage_at
+from luckbase.cluster.table.storage import storage_at
 from luckbase.jobs.terminal import write_file
 from luckbase.jobs.web import pictures
 from luckbase.jobs.web.http import FILE_TYPES, STATIC, ApiRequest, encode

@@ -51,10 +51,6 @@ class Runs:
     values: NDArray[Any]
     times: int
 
-    def expand(self) -> NDArray[Any]:
-        """The column."""
-        return np.repeat(self.values, self.times)
-
 
 def set_text(mask: int) -> str:
     """A set of numbers from 1, kept as bits, as a table says it: ``1 2 5``."""
@@ -90,13 +86,3 @@ class Decisions:
     def blank(rows: int, margins: bool = False) -> Decisions:
         """As `solve_tier` takes them on entry."""
         return Decisions(np.full(rows, -1, np.int8), np.full(rows, np.nan) if margins else None)
-
-
-def kernel_arrays(
-    decisions: Decisions | None,
-) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
-    """(best, margin) as a kernel takes them, so that it needs one signature: of size 0 where they
-    are not wanted."""
-    best = np.empty(0, np.int8) if decisions is None else decisions.best
-    margin = None if decisions is None else decisions.margin
-    return best, np.empty(0) if margin is None else margin

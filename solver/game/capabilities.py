@@ -610,6 +610,16 @@ class View(Capability):
     )
 
 
+def kernel_arrays(
+    decisions: Decisions | None,
+) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    """(best, margin) as a kernel takes them, so that it needs one signature: of size 0 where they
+    are not wanted."""
+    best = np.empty(0, np.int8) if decisions is None else decisions.best
+    margin = None if decisions is None else decisions.margin
+    return best, np.empty(0) if margin is None else margin
+
+
 def rounding(layout: Layout[Any]) -> float:
     """The most that storing a payoff as the layout's type loses: half a unit in the last place."""
     largest = max(abs(bound) for bound in layout.game.payoff_range)

@@ -63,7 +63,7 @@ def coarsen_suite(board: Path, results: Path) -> None:
 def _searches(board: Path, results: Path) -> None:
     """One root by searches on coarser boards: states, edges, time, and what the root is worth."""
     from luckbase import cluster, solver
-    from luckbase.jobs.options import read_fields
+    from luckbase.jobs.app import read_fields
 
     rows: list[tuple[str, ...]] = []
     good: dict[str, float] = {}
@@ -229,7 +229,7 @@ def far_suite(board: Path, results: Path) -> None:
 def _root(board: Path, results: Path, root: str, table: Any) -> tuple[list[str], Any]:
     """A root's row, and how far the coarse table is from its search by level."""
     from luckbase import cluster, solver
-    from luckbase.jobs.options import read_fields
+    from luckbase.jobs.app import read_fields
     from tests.bench.apart import apart
 
     fields = read_fields(root.split())

@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 
 from luckbase import solver
 from luckbase.cluster.table.decisions import best_in, codes_of, write_blocks, write_runs
+from luckbase.cluster.table.find import open_table
 from luckbase.cluster.table.format import as_table, names_column
 from luckbase.cluster.table.ledger import DECISIONS, RUNS
 from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.table import open_table
 from luckbase.jobs import terminal
 from luckbase.solver import sentences
 from luckbase.solver.dense import decisions_in_order

@@ -20,7 +20,7 @@ REWRITES = 5
 def ledger_suite(board: Path, results: Path) -> None:
     """Print the table: all commits one by one, then opening, sizes looked at, the peer's commit."""
     from luckbase import solver
-    from luckbase.cluster.table.folder import (
+    from luckbase.cluster.table.entries import (
         MAX_WAITING,
         begin,
         commit,
@@ -88,7 +88,7 @@ def _entry(i: int) -> Any:
 
 def _files_and_lines(folder: Path, head: Any, number: int) -> float:
     """Seconds that a driver takes to commit a file, of so many at once."""
-    from luckbase.cluster.table.folder import Commits, begin
+    from luckbase.cluster.table.entries import Commits, begin
     from luckbase.cluster.table.storage import Folder
 
     storage, seconds = Folder(folder), 0.0

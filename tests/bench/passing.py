@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from luckbase.cluster.table.find import open_table
 from luckbase.cluster.table.lookup import Lookup
-from luckbase.cluster.table.table import Table, open_table
+from luckbase.cluster.table.table import Table
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.groups import groups_of
 from luckbase.solver.game.rules import DECISION

@@ -399,7 +399,7 @@ def _matrix(games: str) -> tuple[float, Any]:
 
 def _searches(roots: Sequence[str]) -> tuple[float, Any]:
     import luckbase
-    from luckbase.jobs.options import read_fields
+    from luckbase.jobs.app import read_fields
 
     read = luckbase.load_board(BOARDS / "press-your-luck/1985-02.toml")
     starts = [read_fields(root.split()) for root in roots]

@@ -43,7 +43,7 @@ def _questions(board: Path, results: Path, proxy: Proxy) -> None:
     import numpy as np
 
     import luckbase
-    from luckbase.cluster.table.table import open_table
+    from luckbase.cluster.table.find import open_table
 
     solved = luckbase.solve(luckbase.load_board(board, **SETTINGS), results=results)
     with open_table(solved.table) as local:
@@ -108,9 +108,10 @@ def _many_files(proxy: Proxy) -> None:
     from dataclasses import replace
 
     from luckbase import solver
-    from luckbase.cluster.table.folder import HEAD, begin, compact, read_ledger, write_head
+    from luckbase.cluster.table.entries import HEAD, begin, compact, read_ledger, write_head
+    from luckbase.cluster.table.index import write_index
     from luckbase.cluster.table.ledger import Ledger, new_head
-    from luckbase.cluster.table.place import place_of, storage_at, write_index
+    from luckbase.cluster.table.storage import place_of, storage_at
     from tests.bench.ledger import _entry
     from tests.places import BOARDS
 

@@ -27,7 +27,7 @@ from luckbase.cluster.run.schedule import (
     is_batch,
 )
 from luckbase.cluster.run.tiers import AHEAD, FACE, SHARD_SECONDS, WRITE_NS, Plan, payoff_bytes
-from luckbase.cluster.table.folder import MAX_WAITING
+from luckbase.cluster.table.entries import MAX_WAITING
 from luckbase.cluster.table.format import tier_files
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.games.press_your_luck.layout import Planes, diagonals

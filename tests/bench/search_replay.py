@@ -21,7 +21,8 @@ from luckbase.cluster.run.worker import Threads
 from luckbase.cluster.search.shards import Demand, LevelShard, Order
 from luckbase.cluster.search.stages import PATIENCE, StageSearch
 from luckbase.cluster.search.tasks import Asking
-from luckbase.cluster.table.folder import Commits, Piece
+from luckbase.cluster.table.entries import Commits
+from luckbase.cluster.table.folder import Piece
 from luckbase.solver.search.stages import WHOLE
 from tests.bench.replay import Costs, Driver, Replayed, Tasks, longest_chain, play_out
 

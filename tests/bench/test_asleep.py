@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.table.folder import read_ledger
+from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.storage import Folder
 from tests.bench.asleep import receipts, sleeping
 from tests.cluster.search.searches import cut_small

@@ -122,7 +122,7 @@ def _searches(board: Path, results: Path) -> None:
 
 def measured_seconds(layout: Any, plan: Any, results: Path) -> list[tuple[float, float]]:
     """Of each shard, as the ledger of the board's table has them; none where not all is there."""
-    from luckbase.cluster.table.folder import read_ledger
+    from luckbase.cluster.table.entries import read_ledger
     from luckbase.cluster.table.ledger import table_directory
     from luckbase.cluster.table.storage import Folder
     from luckbase.solver.errors import TableError

@@ -16,7 +16,7 @@ from luckbase.solver.board.model import options_of
 from luckbase.solver.errors import LuckbaseError
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.press_your_luck.slides import read_slide
+from luckbase.solver.games.press_your_luck.outcomes import read_slide
 from tests.docs.generated import PART, STATES, pictures, with_parts
 
 ROOT = Path(__file__).parents[2]

@@ -14,10 +14,9 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.run import tiers, worker
-from luckbase.cluster.run.lock import lock
-from luckbase.cluster.run.progress import Solved
+from luckbase.cluster.run.progress import Solved, lock
 from luckbase.cluster.run.tiers import add_tally, make_plan
-from luckbase.cluster.table.folder import read_ledger
+from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals

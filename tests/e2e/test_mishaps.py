@@ -12,12 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.lock import lock
-from luckbase.cluster.run.progress import Progress, Solved
+from luckbase.cluster.run.progress import Progress, Solved, lock
 from luckbase.cluster.search import solve as search
 from luckbase.cluster.search.stages import StageSearch
+from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.find import table_of
-from luckbase.cluster.table.folder import read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.jobs.app import run
@@ -234,7 +233,7 @@ def test_a_table_of_a_game_nobody_knows_stops_no_status_of_the_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from luckbase.cluster.table import FORMAT
-    from luckbase.cluster.table.folder import write_head
+    from luckbase.cluster.table.entries import write_head
     from luckbase.cluster.table.ledger import Head
     from luckbase.solver.board.model import identity_of
 

@@ -22,11 +22,10 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.run import driver, tiers
-from luckbase.cluster.run.lock import lock
-from luckbase.cluster.run.progress import Progress
+from luckbase.cluster.run.progress import Progress, lock
 from luckbase.cluster.run.worker import Receipt
 from luckbase.cluster.table import storage
-from luckbase.cluster.table.folder import read_ledger
+from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver.errors import MemoryLimitError, RequestError

@@ -20,9 +20,8 @@ from luckbase import cluster, solver
 from luckbase.cluster.run import driver
 from luckbase.cluster.run.progress import Progress
 from luckbase.cluster.table import remote
-from luckbase.cluster.table.folder import read_ledger
-from luckbase.cluster.table.place import storage_at
-from luckbase.cluster.table.storage import Memory
+from luckbase.cluster.table.entries import read_ledger
+from luckbase.cluster.table.storage import Memory, storage_at
 from luckbase.jobs.app import run
 from luckbase.solver.errors import RequestError, StoreError
 from tests.places import BOARDS, ROOT

@@ -50,8 +50,8 @@ def hosts(on_disk: Path) -> Iterator[Hosts]:
 
 
 READ = """
-import sys; from pathlib import Path; from luckbase.cluster.table.folder import read_ledger
-from luckbase.cluster.table.place import place_of, storage_at
+import sys; from pathlib import Path; from luckbase.cluster.table.entries import read_ledger
+from luckbase.cluster.table.storage import place_of, storage_at
 import hashlib
 (table,) = place_of("s3://tests/r").glob("*/*/*")
 storage = storage_at(table); ledger = read_ledger(storage, table); assert ledger.complete
@@ -99,7 +99,7 @@ def test_a_search_by_stages_loses_a_host_and_no_stage_file_lies_in_the_store(
 
 SOLVE = """
 import sys, time; from pathlib import Path; from luckbase import cluster, solver
-from luckbase.cluster.run.lock import Lock
+from luckbase.cluster.run.progress import Lock
 Lock.__init__.__defaults__ = (float(sys.argv[2]),)
 def wait(now):
     if now.shards >= 3 and not Path("cut").exists():

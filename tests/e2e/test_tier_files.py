@@ -17,7 +17,7 @@ from luckbase.cluster.run.options import Options
 from luckbase.cluster.run.progress import Progress
 from luckbase.cluster.run.tiers import FACE, make_plan
 from luckbase.cluster.table import format as table_format
-from luckbase.cluster.table.folder import read_ledger
+from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.format import tier_files
 from luckbase.cluster.table.ledger import DECISIONS, TIERS
 from luckbase.cluster.table.storage import Folder

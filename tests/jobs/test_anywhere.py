@@ -23,11 +23,12 @@ import polars
 import pytest
 
 import luckbase
-from luckbase.cluster.table.folder import read_ledger
+from luckbase.cluster.table.entries import read_ledger
+from luckbase.cluster.table.find import open_table
 from luckbase.cluster.table.format import RowGroups
-from luckbase.cluster.table.place import INDEX, Place, place_of, read_ahead, storage_at
-from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.table import StoredTable, open_table
+from luckbase.cluster.table.index import INDEX, read_ahead
+from luckbase.cluster.table.storage import Folder, Place, place_of, storage_at
+from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.app import run
 from luckbase.solver.errors import (
     CorruptTableError,
@@ -192,7 +193,7 @@ def test_the_index_is_read_while_the_command_line_is_imported(
     with pytest.raises(MissingTableError, match="no table here"):
         open_table(f"{uri}-not")
     names = list[str]()
-    monkeypatch.setattr("luckbase.cluster.table.place.read_ahead", names.append)
+    monkeypatch.setattr("luckbase.cluster.table.index.read_ahead", names.append)
     assert run(["query", uri, *WORDS]) == 0
     assert run(["query", str(local.path), *WORDS]) == 0
     assert names == [uri]

@@ -16,10 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from luckbase.cluster import open_table
-from luckbase.cluster.table.folder import read_ledger
+from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.storage import Folder
-from luckbase.jobs.app import run
-from luckbase.jobs.options import PICTURES
+from luckbase.jobs.app import PICTURES, run
 from luckbase.jobs.plots import draw
 from luckbase.solver import load_board, load_game, load_layout
 from luckbase.solver.charts import ChartRequest, Heatmap, Line, Words

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase.jobs import plots
-from luckbase.jobs.options import PICTURES
+from luckbase.jobs.app import PICTURES
 from luckbase.jobs.plots import (
     CLASSES,
     COLOURS,

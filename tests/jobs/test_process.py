@@ -20,7 +20,7 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.cluster.run.progress import Progress
 from luckbase.cluster.table import frames as files
-from luckbase.cluster.table.folder import read_ledger
+from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.jobs import terminal
 from luckbase.jobs.app import run

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.table.entries import seal
+from luckbase.cluster.table.ledger import seal
 from luckbase.jobs.app import run
 from luckbase.solver.board.model import rules_identity
 

@@ -17,7 +17,7 @@ from luckbase.cluster import machine
 from luckbase.cluster.run import tiers, worker
 from luckbase.cluster.run.tiers import check_room, make_plan
 from luckbase.cluster.table import storage
-from luckbase.cluster.table.folder import read_ledger
+from luckbase.cluster.table.entries import read_ledger
 from luckbase.jobs.app import run
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError
 from luckbase.solver.game.capabilities import Layout

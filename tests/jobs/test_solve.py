@@ -18,7 +18,7 @@ from types import FrameType
 import pytest
 
 import luckbase
-from luckbase.cluster.run.lock import lock
+from luckbase.cluster.run.progress import lock
 from luckbase.solver.board.file import read_toml
 from tests.cluster.batch.boards import BOARDS, JACKPOT, pig, press, put
 

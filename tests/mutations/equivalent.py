@@ -33,8 +33,8 @@ PLACES: dict[tuple[str, str, str], str] = {
      "said.append(_said(i, desk, inside[i])) "
      "shapes += _desk(i, (WIDE + gap + i * (wide + gap), top, wide), role, desk, most)",
      ): "two lists",
-    ("cluster/run/driver.py", "folder.sweep(storage, table, ledger) compact(storage, ledger)",
-     "compact(storage, ledger) folder.sweep(storage, table, ledger)"): "the same ledger, in memory",
+    ("cluster/run/driver.py", "sweep(storage, table, ledger) compact(storage, ledger)",
+     "compact(storage, ledger) sweep(storage, table, ledger)"): "the same ledger, in memory",
     ("cluster/play/game.py",
      "reply = answer(self) if isinstance(line, Question) else None "
      "lines.append(line.prompt if isinstance(line, Question) else line)",

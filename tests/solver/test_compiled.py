@@ -13,8 +13,8 @@ import numba as nb
 import numpy as np
 
 import luckbase
+from luckbase.cluster.table.find import open_table
 from luckbase.cluster.table.moves import moves
-from luckbase.cluster.table.table import open_table
 from luckbase.cluster.table.why import why
 from luckbase.solver.compiled import Function, in_python, jitable, njit, types
 from tests.places import BOARDS, ROOT
@@ -23,7 +23,7 @@ LAID_OUT = ["press-your-luck", "skunk", "pig", "goofspiel"]
 ASK = """
 import json, sys
 from luckbase.cluster.table.moves import moves
-from luckbase.cluster.table.table import open_table
+from luckbase.cluster.table.find import open_table
 from luckbase.cluster.table.why import why
 from luckbase.solver.compiled import in_python
 

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.compiled import njit, types
-from luckbase.solver.game.arrays import Decisions, Floats, Ints, kernel_arrays
-from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.arrays import Decisions, Floats, Ints
+from luckbase.solver.game.capabilities import Layout, kernel_arrays
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.pig.game import (
     CUT,

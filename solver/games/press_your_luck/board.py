@@ -1,7 +1,7 @@
 """Press Your Luck boards: the models of the file, and what a spin can come to.
 
 Squares are numbered clockwise from the top left; every square and every slide of one is equally
-likely. (docs/reference/boards.md lists the slides, `slides` reads them.) With `choices = "random"`
+likely. (docs/reference/boards.md lists slides, `outcomes` reads them.) With `choices = "random"`
 every square that a slide offers is equally likely, and landing on it draws one of its slides. So
 the chance a[n] that one spin visits square n satisfies
 
@@ -37,30 +37,28 @@ from luckbase.solver.board.model import Board, Location, Section, mistake, optio
 from luckbase.solver.games.press_your_luck.outcomes import (
     DOUBLES,
     LOSES,
+    MAX_DOLLARS,
+    MAX_OUTCOMES,
     MAY_LOSE,
     PAYS,
+    SQUARES,
     WHAMMY,
+    Chances,
     Effect,
     Outcomes,
     Paid,
+    Slide,
+    Squares,
     Start,
+    chances_as_written,
     coarsened,
     fewest,
     in_units,
     mean_amount,
-    round_half_up,
-    rounded,
-)
-from luckbase.solver.games.press_your_luck.slides import (
-    MAX_DOLLARS,
-    MAX_OUTCOMES,
-    SQUARES,
-    Chances,
-    Slide,
-    Squares,
-    chances_as_written,
     read_chances,
     read_squares,
+    round_half_up,
+    rounded,
     squares_as_written,
 )
 from luckbase.solver.sentences import show

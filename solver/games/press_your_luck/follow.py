@@ -33,13 +33,14 @@ from luckbase.solver.games.press_your_luck.game import (
 from luckbase.solver.games.press_your_luck.outcomes import (
     DOUBLES,
     LOSES,
+    MAX_DOLLARS,
     MAY_LOSE,
     PAYS,
     WHAMMY,
     Effect,
+    Slide,
     round_half_up,
 )
-from luckbase.solver.games.press_your_luck.slides import MAX_DOLLARS, Slide
 from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.sentences import many, shorten
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from luckbase.solver.compiled import ahead, njit, types
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Floats, Ints, Runs, kernel_arrays
-from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Floats, Ints, Runs
+from luckbase.solver.game.capabilities import Layout, kernel_arrays
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.press_your_luck import tiers
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
@@ -46,6 +46,14 @@ BIG_ROWS = 1 << 24
 BLOCK_ROWS = 1 << 16
 """States that a thread is handed at a time: some 0.8 ms, for 0.05 ms of Python."""
 THREADS = 16
+WAYS = np.array([[math.comb(n, k) for n in range(64)] for k in range(6)])
+"""[k, n]: in how many ways k of n are chosen."""
+
+
+def configuration_count(spins: int, three: bool) -> int:
+    """How many configurations (`tiers`) so many spins have over three players in, or two."""
+    parts = 6 if three else 4
+    return math.comb(spins + parts - 1, parts - 1)
 
 
 def sweep_planes(
@@ -103,10 +111,6 @@ class Planes(Layout[Tier]):
         self.frontier = self.board.solve.frontier
         self.payoff_type = np.dtype(self.board.solve.payoffs).type
         self.plane_type = np.dtype(self.board.solve.planes).type
-        self._placed = set[int]()
-        self._lookup, self._places = np.empty(0, np.int64), np.empty((2, 0), np.int64)
-        """How many configurations so many spins of three players, or two, have, and
-        `configuration_lookup`; of those that were asked about."""
 
     def tiers(self) -> Sequence[Tier]:
         return tiers.depth_first(self.frontier, self.whammies)
@@ -133,7 +137,7 @@ class Planes(Layout[Tier]):
         return tier.slots(self.most)[tiers.B] >= 0
 
     def _count(self, tier: Tier) -> int:
-        return len(tiers.configurations(tier.spins, self._three(tier)))
+        return configuration_count(tier.spins, self._three(tier))
 
     def shape(self, tier: Tier) -> tuple[int, ...]:
         n_b = self.size if self._three(tier) else 1
@@ -305,28 +309,24 @@ class Planes(Layout[Tier]):
     ) -> Ints:
         """Where states (n, fields) of so many spins (n,) stand in their tiers; three: of three
         players, not of two. inside: bool (n, players), who is."""
-        code, at = 2 * spins + three, np.arange(len(states))
-        for each in {*code.tolist()} - self._placed:
-            self._place(each)
-        first, count = self._places[:, code]
-        side = spins + 1
+        at = np.arange(len(states))
         a, c = inside.argmax(axis=1), inside.shape[1] - 1 - inside[:, ::-1].argmax(axis=1)
         (score_a, ea, pa), (score_c, _, pc) = (
             [field[at, player] for field in by_field(states)[:3]] for player in (a, c)
         )
         score_b, eb, pb = (field[:, 1] * three for field in by_field(states)[:3])
-        middle = np.where(three, side, 1)
-        found = self._lookup[first + (((pa * side + ea) * middle + pb) * middle + eb) * side + pc]
-        return ((score_a + score_b * self.size) * count + found) * self.size + score_c
-
-    def _place(self, code: int) -> None:
-        """Put the configurations of twice so many spins, and 1 of three players, into `_lookup`."""
-        spins, three = code // 2, bool(code % 2)
-        lookup = tiers.configuration_lookup(spins, three).ravel()
-        self._places = np.pad(self._places, ((0, 0), (0, max(0, code + 1 - self._places.shape[1]))))
-        self._places[:, code] = len(self._lookup), len(tiers.configurations(spins, three))
-        self._lookup = np.concatenate([self._lookup, lookup])
-        self._placed.add(code)
+        # How many stand before: those with more of the first number that differs.
+        last = 3 + 2 * three
+        left = spins - pa
+        before = WAYS[last, left + last - 1]
+        left = left - ea
+        before += WAYS[last - 1, left + last - 2]
+        left = left - pb
+        before += WAYS[3, left + 2] * three
+        left = left - eb
+        before += WAYS[2, left + 1] * three + left - pc
+        block = score_a + score_b * self.size
+        return (block * WAYS[last, spins + last] + before) * self.size + score_c
 
     def states_at(self, tier: Tier, rows: Ints) -> Ints:
         block_row, score_c = np.divmod(np.asarray(rows, np.int64), self.size)

@@ -35,8 +35,7 @@ from luckbase.solver.games.press_your_luck.game import (
     player_up,
     spin,
 )
-from luckbase.solver.games.press_your_luck.outcomes import MAY_LOSE, PAYS, WHAMMY, Effect
-from luckbase.solver.games.press_your_luck.slides import Slide
+from luckbase.solver.games.press_your_luck.outcomes import MAY_LOSE, PAYS, WHAMMY, Effect, Slide
 from luckbase.solver.scene import (
     BAD,
     GONE,

@@ -231,16 +231,6 @@ def moves_of(spins: int, three: bool) -> Moves:
     return Moves(table, regions, spend, whammy, gain, passes, runs[first])
 
 
-@lru_cache(maxsize=32)
-def configuration_lookup(spins: int, three: bool) -> Ints:
-    """[passed A, earned A, passed B, earned B, passed C] -> configuration."""
-    side = spins + 1
-    lookup = np.full((side,) * 5 if three else (side, side, 1, 1, side), -1, np.int64)
-    for (ea, pa, eb, pb, _, pc), i in configurations(spins, three).items():
-        lookup[pa, ea, pb, eb, pc] = i
-    return lookup
-
-
 @lru_cache(maxsize=8)
 def block_columns(spins: int, three: bool, size: int, unit: int, blocks: int) -> NDArray[np.int32]:
     """int32 (8, blocks * K * size): earned, passed of A, B, C; the dollars of C; zeros. Read-only,

@@ -44,8 +44,8 @@ from numpy.typing import NDArray
 
 from luckbase.solver.compiled import compile_all, jitable, njit, types
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.arrays import Decisions, Floats, Ints, kernel_arrays
-from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.arrays import Decisions, Floats, Ints
+from luckbase.solver.game.capabilities import Layout, kernel_arrays
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.skunk.game import (
     GOAL,

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 import luckbase
 from luckbase.cluster.batch import clean as cleaning
 from luckbase.cluster.batch.clean import contents, remove
-from luckbase.cluster.run.lock import LOCK, lock
-from luckbase.cluster.table.folder import begin, commit, read_head
-from luckbase.cluster.table.place import storage_at
+from luckbase.cluster.run.progress import LOCK, lock
+from luckbase.cluster.table.entries import begin, commit, read_head
 from luckbase.cluster.table.remote import Objects
-from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.storage import Folder, storage_at
 from tests.cluster.batch.boards import JACKPOT, everything, pig, put
 
 

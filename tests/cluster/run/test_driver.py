@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from luckbase.cluster.run.driver import Run
 from luckbase.cluster.run.schedule import Schedule, Shard
 from luckbase.cluster.run.worker import PayoffsReady
-from luckbase.cluster.table import folder as table_folder
-from luckbase.cluster.table.entries import Entries
-from luckbase.cluster.table.folder import Commits, begin, read_lines
+from luckbase.cluster.table import entries as table_entries
+from luckbase.cluster.table.entries import Commits, Entries, begin, read_lines
 from luckbase.cluster.table.storage import Folder
 from tests.cluster.run.test_schedule import plans
 from tests.cluster.table.test_ledger import HEAD, file
@@ -74,7 +73,7 @@ class Watched(Commits):
 @contextmanager
 def most(number: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table_folder, "MAX_WAITING", number)
+        patch.setattr(table_entries, "MAX_WAITING", number)
         yield
 
 

@@ -20,7 +20,7 @@ from luckbase.cluster.machine import DISK_RESERVE, PROCESS_BYTES
 from luckbase.cluster.run.ray import RayWorkers
 from luckbase.cluster.run.schedule import Schedule, Shard
 from luckbase.cluster.run.tiers import Plan, add_tally, check_room
-from luckbase.jobs.options import read_memory
+from luckbase.jobs.app import read_memory
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError, SearchLimitError
 from luckbase.solver.policy.evaluate import evaluate_profile
 from luckbase.solver.search.explore import explore

@@ -13,11 +13,10 @@ from typing import Any
 
 import pytest
 
-from luckbase.cluster.run import lock as lock_module
-from luckbase.cluster.run.lock import LOCK, Lock, lock
+from luckbase.cluster.run import progress as lock_module
+from luckbase.cluster.run.progress import LOCK, Lock, lock
 from luckbase.cluster.table.entries import Entries
-from luckbase.cluster.table.place import place_of, storage_at
-from luckbase.cluster.table.storage import Folder, Memory, Storage
+from luckbase.cluster.table.storage import Folder, Memory, Storage, place_of, storage_at
 from luckbase.solver.errors import FencedError, RequestError
 from tests.places import ROOT
 
@@ -112,7 +111,7 @@ def test_one_that_nobody_can_read_is_taken_over_after_a_lease(content: bytes) ->
 
 def test_a_holder_of_this_machine_that_is_dead_need_not_be_waited_for(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from luckbase.cluster.run.lock import Lock\n"
+        "import sys; from pathlib import Path; from luckbase.cluster.run.progress import Lock\n"
         "from luckbase.cluster.table.storage import Folder\n"
         "Lock(Folder(Path(sys.argv[1])), Path('t')).take(); print('held', flush=True)\n"
         "import time; time.sleep(60)"
@@ -147,7 +146,7 @@ def test_who_was_taken_over_commits_nothing_more(tmp_path: Path) -> None:
 
 RACER = """
 import sys, time
-from luckbase.cluster.table.place import place_of, storage_at
+from luckbase.cluster.table.storage import place_of, storage_at
 storage, races, who = storage_at(place_of(sys.argv[1])), int(sys.argv[2]), sys.argv[3]
 for i in range(races):
     storage.put(f"ready/{i}-{who}", b"1")

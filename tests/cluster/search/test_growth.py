@@ -16,7 +16,7 @@ from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search import stages as by_stages
 from luckbase.cluster.search.boundary import read_rows
 from luckbase.cluster.search.stages import StageSearch, StoredStages, stored_stages
-from luckbase.cluster.table.folder import read_ledger
+from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import SEARCH
 from luckbase.cluster.table.storage import Folder

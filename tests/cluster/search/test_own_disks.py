@@ -24,9 +24,8 @@ from luckbase.cluster.search import files
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.search.tasks import SweepReceipt
 from luckbase.cluster.table.folder import needed_shards
-from luckbase.cluster.table.place import storage_at
 from luckbase.cluster.table.remote import Objects
-from luckbase.cluster.table.storage import tag_of
+from luckbase.cluster.table.storage import storage_at, tag_of
 from tests.cluster.search.searches import by, files_of
 from tests.cluster.search.test_stopped_search import Watched, killed
 

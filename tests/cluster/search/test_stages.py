@@ -24,9 +24,10 @@ from luckbase.cluster.search import stages as by_stages
 from luckbase.cluster.search.shards import LevelShard
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.search.tasks import Asking, CutStage
+from luckbase.cluster.table import entries
 from luckbase.cluster.table import folder as table_folder
 from luckbase.cluster.table.diff import compare
-from luckbase.cluster.table.folder import read_ledger
+from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.format import RowGroups
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
@@ -445,13 +446,12 @@ def test_workers_look_at_stages_where_the_driver_alone_knows_nothing_more(
         return run(job, *given)
 
     monkeypatch.setattr(CutStage, "run", noted)
-    compact = table_folder.compact
 
     def noted_too(ledger: Any) -> None:
         compacted.append(sys._getframe(1).f_code.co_name)
-        compact(ledger)
+        entries.compact(ledger)
 
-    monkeypatch.setattr(table_folder, "compact", noted_too)
+    monkeypatch.setattr(by_stages, "compact", noted_too)
     made = by(tmp_path / "workers", workers=2)
     assert len(looked) > 3 and all(name.startswith("luckbase") for name in looked)
     assert "_forget" not in compacted

@@ -25,10 +25,10 @@ from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search.shards import LevelShard
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.search.tasks import SweepReceipt
-from luckbase.cluster.table.folder import read_ledger, stage_file_name
+from luckbase.cluster.table.entries import read_ledger
+from luckbase.cluster.table.folder import stage_file_name
 from luckbase.cluster.table.ledger import Done, Ledger
-from luckbase.cluster.table.place import place_of, storage_at
-from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.storage import Folder, place_of, storage_at
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import MissingTableError
 from luckbase.solver.game.game import Stopped
@@ -55,7 +55,7 @@ def killed(results: Path | str, kind: str, times: int) -> Ledger:
         "import sys, time; sys.path.insert(0, sys.argv[1])\n"
         "from tests.cluster.search import test_stopped_search as t\n"
         "t.cut_small(t.pytest.MonkeyPatch())\n"
-        "from luckbase.cluster.table.folder import Commits\n"
+        "from luckbase.cluster.table.entries import Commits\n"
         "flush = Commits.flush\n"
         "def slowly(self):\n"
         "    flush(self)\n"

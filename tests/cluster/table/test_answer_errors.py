@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from luckbase import cluster
 from luckbase.cluster.run.progress import Solved
+from luckbase.cluster.table.find import table_at
 from luckbase.cluster.table.moves import moves
 from luckbase.cluster.table.table import StoredTable
 from luckbase.solver.search.bellman import (
@@ -98,7 +99,7 @@ def roughly(found: Solved, part: str) -> StoredTable:
     ledger = found.ledger
     mine = {entry.name: replace(entry, error=ERROR) for entry in ledger.of_part(part)}
     ledger.files = ledger.files | mine
-    return StoredTable(found.table, ledger)
+    return table_at(found.table, ledger)
 
 
 A, B = 3, 4

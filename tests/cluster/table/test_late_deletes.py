@@ -12,12 +12,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from luckbase.cluster.table import folder
-from luckbase.cluster.table.entries import Entries
-from luckbase.cluster.table.folder import ORPHAN_SECONDS
+from luckbase.cluster.table import entries as table_entries
+from luckbase.cluster.table.entries import ORPHAN_SECONDS, Entries
 from luckbase.cluster.table.format import FileReceipt, file_entry, put_file
+from luckbase.cluster.table.index import parts_of, read_index, take_index_away, write_index
 from luckbase.cluster.table.ledger import TIERS, Ledger, marked, new_head
-from luckbase.cluster.table.place import parts_of, read_index, take_index_away, write_index
 from luckbase.cluster.table.storage import Memory, Storage, Stored
 from luckbase.solver import load_board, load_game
 from tests.cluster.table.test_entries import DONE, FATES, WHO, Driver, Still, serial
@@ -59,14 +58,14 @@ def unfenced(storage: Storage, ledger: Ledger, names: list[str]) -> None:
     """`drop_files` with the bytes gone before the ledger says so."""
     for name in names:
         storage.delete(ledger.files[name].place)
-    folder.drop_files(storage, ledger, names)
+    table_entries.drop_files(storage, ledger, names)
 
 
 class Writers(RuleBasedStateMachine):
     """Drivers of one table that write files and take some out again."""
 
     lapsed = True
-    drop: Callable[..., None] = staticmethod(folder.drop_files)
+    drop: Callable[..., None] = staticmethod(table_entries.drop_files)
 
     @initialize()
     def start(self) -> None:
@@ -93,8 +92,8 @@ class Writers(RuleBasedStateMachine):
     def begin(self, who: int, fates: list[str]) -> None:
         def work(driver: Writer, storage: Storage) -> None:
             driver.ledger = None
-            ledger = folder.begin(storage, WHERE, HEAD, str(who), self.lapsed)
-            folder.sweep(storage, WHERE, ledger)
+            ledger = table_entries.begin(storage, WHERE, HEAD, str(who), self.lapsed)
+            table_entries.sweep(storage, WHERE, ledger)
             driver.ledger = ledger
 
         self._does(who, fates, work)
@@ -110,7 +109,7 @@ class Writers(RuleBasedStateMachine):
                 file = FileReceipt(path, 1, 1, 1, 1, text, 0.0, 0.0)
                 assert ledger.entries is not None
                 file = put_file(storage, marked(name, ledger.entries.mark), file)
-                folder.commit(ledger, file_entry(name, TIERS, 0, (0, 0), file))
+                table_entries.commit(ledger, file_entry(name, TIERS, 0, (0, 0), file))
 
         self._does(who, fates, work)
 
@@ -138,7 +137,7 @@ class Writers(RuleBasedStateMachine):
 
     def all_that_counts_is_there(self) -> None:
         entries = Entries(cast(Storage, Still(self.objects)), HEAD.identity)
-        ledger = folder.read_lines(WHERE, entries, HEAD)
+        ledger = table_entries.read_lines(WHERE, entries, HEAD)
         assert not ledger.damage
         for entry in ledger.files.values():
             assert self.objects.get(entry.place) == entry.checks.encode(), entry.place
@@ -153,7 +152,7 @@ class Writers(RuleBasedStateMachine):
 
 @pytest.fixture(autouse=True)
 def one_request_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder, "Entries", serial(Entries))
+    monkeypatch.setattr(table_entries, "Entries", serial(Entries))
 
 
 @pytest.mark.parametrize("examples", [20, pytest.param(3000, marks=pytest.mark.slow)])
@@ -209,7 +208,7 @@ def test_without_any_of_its_ingredients_a_file_is_gone(
     mutant = Writers()
     mutant.lapsed = without != "names of its own"
     if without == "a check after the list":
-        monkeypatch.setattr(folder, "Entries", serial(Unchecked))
+        monkeypatch.setattr(table_entries, "Entries", serial(Unchecked))
     if without == "an entry before the bytes":
         mutant.drop = unfenced
     with pytest.raises(AssertionError, match=r"tiers/"):
@@ -227,14 +226,14 @@ class Remote(Memory):
 
 def test_an_index_that_comes_late_does_not_replace_a_later_one() -> None:
     storage = Remote()
-    folder.write_head(storage, HEAD)
-    head = storage.read(folder.HEAD)
-    early = folder.begin(storage, WHERE, HEAD, "0")
-    later = folder.begin(storage, WHERE, HEAD, "1")
+    table_entries.write_head(storage, HEAD)
+    head = storage.read(table_entries.HEAD)
+    early = table_entries.begin(storage, WHERE, HEAD, "0")
+    later = table_entries.begin(storage, WHERE, HEAD, "1")
     take_index_away(storage, later)
     write_index(storage, head, early)
     assert parts_of(read_index(storage) or b"") == (b"", b"", b"")
-    assert folder.read_ledger(storage, WHERE).head == HEAD
+    assert table_entries.read_ledger(storage, WHERE).head == HEAD
     write_index(storage, head, later)
     said = read_index(storage)
     take_index_away(storage, early)

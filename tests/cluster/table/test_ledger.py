@@ -9,8 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from luckbase.cluster.table.entries import seal
-from luckbase.cluster.table.folder import begin, entries_of, read_ledger, write_head
+from luckbase.cluster.table.entries import begin, entries_of, read_ledger, write_head
 from luckbase.cluster.table.ledger import (
     FileEntry,
     Goal,
@@ -20,6 +19,7 @@ from luckbase.cluster.table.ledger import (
     ShardEntry,
     as_text,
     from_text,
+    seal,
 )
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver.board.model import identity_of

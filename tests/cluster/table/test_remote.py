@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 from luckbase.cluster.table import remote
-from luckbase.cluster.table.place import Place, is_uri, place_of, storage_at
+from luckbase.cluster.table.find import open_table
 from luckbase.cluster.table.remote import Objects
-from luckbase.cluster.table.storage import Storage
-from luckbase.cluster.table.table import open_table
+from luckbase.cluster.table.storage import Place, Storage, is_uri, place_of, storage_at
 from luckbase.solver.errors import CorruptTableError, MissingTableError, OptionError, StoreError
 from tests.proxy import Change, Forward, Proxy
 from tests.stores import BUCKET, READER, Seaweed, without_credentials

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase import cluster, solver
-from luckbase.cluster.table.folder import read_ledger
+from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.format import seal_file
 from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.lookup import Lookup

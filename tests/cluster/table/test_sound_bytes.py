@@ -18,7 +18,7 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.table.diff import compare
-from luckbase.cluster.table.folder import read_ledger
+from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import Table
 from luckbase.jobs.app import run

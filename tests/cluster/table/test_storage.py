@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.table.place import place_of, storage_at
-from luckbase.cluster.table.storage import Folder, Memory, Storage, attempt
+from luckbase.cluster.table.storage import Folder, Memory, Storage, attempt, place_of, storage_at
 from luckbase.solver.errors import CorruptTableError
 from tests.places import ROOT
 

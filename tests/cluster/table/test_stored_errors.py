@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.table.folder import read_ledger
+from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver.board.model import Board
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Floats

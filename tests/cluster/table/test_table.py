@@ -22,8 +22,8 @@ from luckbase import cluster, solver
 from luckbase.cluster.run.tiers import make_plan
 from luckbase.cluster.table import format as parquet
 from luckbase.cluster.table import ledger as ledgers
+from luckbase.cluster.table.entries import check_bytes, read_ledger
 from luckbase.cluster.table.find import why_stale
-from luckbase.cluster.table.folder import check_bytes, read_ledger
 from luckbase.cluster.table.format import SealedFile, seal_file, tier_files
 from luckbase.cluster.table.ledger import FileEntry, Ledger
 from luckbase.cluster.table.storage import Folder

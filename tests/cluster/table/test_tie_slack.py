@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from luckbase import cluster
 from luckbase.cluster.table.answer import Answer, from_rules
+from luckbase.cluster.table.find import table_at
 from luckbase.cluster.table.ledger import Origin
 from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.table.parts import lookup_or_backup
-from luckbase.cluster.table.table import StoredTable
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.search.bellman import evaluate
@@ -151,5 +151,5 @@ def test_a_search_table_says_toss_up_within_its_slack_and_not_beyond(
     found = cluster.solve_below(board, results=tmp_path, workers=1)
     rough = {name: replace(entry, error=ERROR) for name, entry in found.ledger.files.items()}
     found.ledger.files = rough
-    with StoredTable(found.table, found.ledger) as table:
+    with table_at(found.table, found.ledger) as table:
         assert table.ask({"at": "0"}).toss_up == tied

@@ -124,7 +124,7 @@ def test_what_is_being_solved_is_listed_without_states(results: Path, client: Te
     """A head and a goal, and no row yet."""
     luckbase.solve(luckbase.load_board(PRESS, frontier=1), results=results)
     (path,) = results.glob("*/*/*/")
-    from luckbase.cluster.table.folder import read_ledger
+    from luckbase.cluster.table.entries import read_ledger
     from luckbase.cluster.table.storage import Folder
 
     storage = Folder(path)

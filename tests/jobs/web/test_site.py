@@ -21,8 +21,9 @@ import numpy as np
 import pytest
 
 import luckbase
+from luckbase.cluster.table.find import open_table
 from luckbase.cluster.table.moves import address
-from luckbase.cluster.table.table import StoredTable, open_table
+from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.app import run
 from luckbase.jobs.web.site import write_site
 from luckbase.solver.errors import OptionError

@@ -261,7 +261,9 @@ def said_by_runs(
     layout: Layout[Any], tier: Any, columns: Mapping[str, Any]
 ) -> Iterator[tuple[int, dict[str, int]]]:
     """Every row of a tier that a group of runs holds, with its run."""
-    whole = {k: c.expand() if isinstance(c, Runs) else c for k, c in columns.items()}
+    whole = {
+        k: np.repeat(c.values, c.times) if isinstance(c, Runs) else c for k, c in columns.items()
+    }
     (along,) = {name for name in layout.game.columns if name in whole and whole[name][0] == -1}
     for i in range(len(whole["code"])):
         run = {name: int(column[i]) for name, column in whole.items()}

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import luckbase
 from luckbase import solver
 from luckbase.solver.errors import BoardError, OptionError, StateError
-from luckbase.solver.game.arrays import Floats, kernel_arrays
-from luckbase.solver.game.capabilities import Layout, agents_of
+from luckbase.solver.game.arrays import Floats
+from luckbase.solver.game.capabilities import Layout, agents_of, kernel_arrays
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.pig import agents as rounds_agents
 from luckbase.solver.games.pig import kernel

@@ -159,7 +159,10 @@ def test_runs_say_the_code_of_every_row_in_which_somebody_decides() -> None:
         codes = rng.integers(0, 2, rows).astype(np.uint8)
         found = np.full(rows, 99)
         for group in of.runs(tier, codes):
-            runs = {k: c.expand() if isinstance(c, Runs) else c for k, c in group().items()}
+            runs = {
+                k: np.repeat(c.values, c.times) if isinstance(c, Runs) else c
+                for k, c in group().items()
+            }
             for i in range(len(runs["code"])):
                 run = {name: int(column[i]) for name, column in runs.items()}
                 up = f"scores_{run['to_act']}"

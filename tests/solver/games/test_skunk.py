@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from luckbase import solver
 from luckbase.solver.errors import LuckbaseError, OptionError, StateError
-from luckbase.solver.game.arrays import Floats, kernel_arrays
-from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.arrays import Floats
+from luckbase.solver.game.capabilities import Layout, kernel_arrays
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.skunk import kernel
 from luckbase.solver.games.skunk.charts import Strategy, hold_points
