@@ -335,14 +335,18 @@ def beside(cores: int) -> Iterator[None]:
 def ahead(*functions: Any, types: Any = None) -> None:
     """Say that functions will be needed; types: those of the arguments of one that is compiled
     apart, None where they are not known yet: then its module is imported ahead."""
-    global _other
+    global _other, _may_start
     if not _may_start:
         return
     ours = [f for f in functions if f.__module__.partition(".")[0] in IMPORTED]
     missing = [f for f in ours if hasattr(f.made, "is_kept") and not f.made.is_kept(types)]
     if missing:
-        _other = _other or _Beside()
-        _other.ask([(f.__module__, f.__name__, types) for f in missing])
+        try:
+            _other = _other or _Beside()
+        except OSError:  # no process more, or nobody knows where Python is
+            _may_start = False
+        else:
+            _other.ask([(f.__module__, f.__name__, types) for f in missing])
 
 
 def compile_all(*functions: Any) -> None:

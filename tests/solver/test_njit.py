@@ -260,18 +260,17 @@ def test_another_process_compiles_what_is_named_to_it(apart: Any) -> None:
         assert compiled._other is None, "all is there"
 
 
-@pytest.mark.parametrize("code", ["", "import sys; print(flush=True); sys.stdin.read(1)"])
+@pytest.mark.parametrize("code", [None, "", "import sys; print(flush=True); sys.stdin.read(1)"])
 def test_a_process_that_fails_does_no_harm(
-    apart: Any, code: str, monkeypatch: pytest.MonkeyPatch
+    apart: Any, code: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It ends at once, or when it is to compile something."""
+    """It does not start, ends at once, or when it is to compile something."""
+    command = [sys.executable if code is not None else "", "-c", code or ""]
     start = subprocess.Popen
-    monkeypatch.setattr(
-        subprocess, "Popen", lambda command, **pipes: start([*command[:2], code], **pipes)
-    )
+    monkeypatch.setattr(subprocess, "Popen", lambda _, **pipes: start(command, **pipes))
     with beside(2):
         ahead(apart.power)
-        assert compiled._other is not None
+        assert (compiled._other is None) == (code is None)
         assert apart.power(3) == 27 and apart.mean(np.array([1, 2, 6])) == 3.0
         assert apart.power.stats.cache_misses
 
