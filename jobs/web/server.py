@@ -279,7 +279,6 @@ class Explorer:
         for id in await self.in_thread(self.tables.smallest):
             await self.in_thread(states.warm_up, self.tables, id, long=True)
         gc.freeze()  # what is loaded by now stays: it is not gone through again and again
-        gc.set_threshold(50_000)  # sixteen answers make some thousand lists, and no cycles
 
     def close(self) -> None:
         """Wait for the threads, and close the tables."""
