@@ -349,8 +349,9 @@ def _opened(path: str, flags: int) -> int:
     """`os.open`, but for a pipe that nobody writes into, which would be waited for: OSError."""
     file = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
     if S_ISFIFO(os.fstat(file).st_mode):
-        with suppress(BlockingIOError):  # somebody will write
-            if not select([file], [], [], PIPE_SECONDS)[0] and not os.read(file, 1):
+        if not select([file], [], [], PIPE_SECONDS)[0]:
+            with suppress(BlockingIOError):  # somebody will write
+                os.read(file, 1)
                 os.close(file)
                 raise OSError(0, "it is a pipe, and nobody writes into it")
         os.set_blocking(file, True)

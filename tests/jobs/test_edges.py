@@ -9,7 +9,6 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from threading import Timer
 
 import pytest
 
@@ -75,9 +74,15 @@ def test_a_pipe_is_read_once_somebody_writes_and_refused_where_nobody_does(
     monkeypatch.setattr(file, "PIPE_SECONDS", 0.01)
     code, _, err = command(name, str(pipe))
     assert code == 2 and err.endswith("it is a pipe, and nobody writes into it\n")
-    writer = os.open(pipe, os.O_RDWR)  # is there, and takes its time
-    later = Timer(0.1, lambda: (os.write(writer, TINY.read_bytes()), os.close(writer)))
-    later.start()
+    writer, set_blocking = os.open(pipe, os.O_RDWR), os.set_blocking
+
+    def late(reader: int, blocks: bool) -> None:
+        set_blocking(reader, blocks)
+        if blocks:  # it was not refused, though nothing was there
+            os.write(writer, Path(TINY).read_bytes())
+            os.close(writer)
+
+    monkeypatch.setattr(os, "set_blocking", late)
     assert command(name, str(pipe))[0] == 0
 
 
