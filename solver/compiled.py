@@ -8,7 +8,6 @@ runs as the Python that it is. How it is compiled says `solver.njit`.
 
 from __future__ import annotations
 
-import os
 import pickle
 import subprocess
 import sys
@@ -24,22 +23,6 @@ R = TypeVar("R")
 
 _making = threading.RLock()
 _in_python = _beside = False
-_LOCATORS = "NUMBA_CACHE_LOCATOR_CLASSES"
-
-
-def _keep_compiled_code() -> None:
-    """Have numba ask `njit.Locator` first, then its own in their order. Before numba is imported
-    only the environment can say so; `njit` takes it out again."""
-    of_numba = ("UserProvided", "InTree", "UserWide", "IPython", "Zip")
-    ours = "luckbase.solver.njit.Locator"
-    locators = os.environ.get(_LOCATORS) or ",".join(f"{name}CacheLocator" for name in of_numba)
-    if "numba.core.config" in sys.modules:
-        sys.modules["numba.core.config"].CACHE_LOCATOR_CLASSES = f"{ours},{locators}"  # type: ignore[attr-defined]
-    elif ours not in locators.split(","):
-        os.environ[_LOCATORS] = f"{ours},{locators}"
-
-
-_keep_compiled_code()
 
 
 class Later:

@@ -11,7 +11,7 @@ its first function numba asks SciPy for its linear algebra, which takes longer t
 itself, for the day when somebody multiplies matrices. Here it asks on that day.
 
 numba keeps compiled functions on disk by the file's path, and sees no change of a helper in another
-file. So it asks `Locator` first (`compiled`), in this process alone. The folder's name is a
+file. So it asks `Locator` first (`solver.__init__`), in this process alone. The folder's name is a
 hash of every source in `solver/`, of the versions of numba, llvmlite, numpy and Python, and of the
 processor; in it each module has a folder. Another version compiles once more (`python -m
 tests.bench compile`), and folders that nobody has used for `KEEP_DAYS` are removed. The name for a

@@ -114,8 +114,9 @@ def _circle(graph: dict[str, set[str]]) -> list[str]:
     return []
 
 
-MAY_RUN_WHAT_THEY_READ = {"cluster/run/nodes.py", "cluster/run/ray.py"}
-"""What workers and the driver send each other, over Ray, which does the same."""
+MAY_RUN_WHAT_THEY_READ = {"cluster/run/nodes.py", "cluster/run/ray.py", "solver/compiled.py"}
+"""What workers and the driver send each other, over Ray, which does the same; what a process tells
+the one that it started to compile with it."""
 
 
 def test_nothing_that_is_read_from_a_table_is_run() -> None:

@@ -300,7 +300,7 @@ def test_leaving_and_the_end_of_input_end_the_game_in_a_sentence(played: Command
     for lines in ([], ["q"], [" QUIT "]):
         code, out, err = played(SKUNK, "yours=10", "mine=3", "turn=8", "--seed", "5", lines=lines)
         assert (code, err) == (0, "")
-        assert "you left; the game is not over\nnothing was yours to decide\n" in out
+        assert out.endswith("\nyou left; the game is not over\n")
     code, out, _ = played(SKUNK, "yours=0", "mine=0", "turn=3", "--seed", "1", lines=["hold"])
     assert code == 0 and "you left" in out and "1 decision, 1 not the best" in out
 

@@ -225,7 +225,7 @@ def test_a_table_as_the_opponent(played: Command, tmp_path: Path) -> None:
 def test_leaving_among_bids(played: Command) -> None:
     for lines in ([], ["q"]):
         code, out, _ = played(*SMALL, *STATE, lines=lines)
-        assert code == 0 and "you left; the game is not over\nnothing was yours to decide" in out
+        assert code == 0 and out.endswith("\nyou left; the game is not over\n")
 
 
 @pytest.mark.parametrize(

@@ -220,7 +220,7 @@ def test_an_interrupt_says_how_far_it_came_and_how_to_go_on(
     put(Path("b/1.toml"), press())
     put(Path("b/2.toml"), pig())
     put(Path("b/3.toml"), pig())
-    true, stopped = batch.solved, "2"
+    true, stopped = batch.solve_board, "2"
 
     def stops(board: object, *given: object) -> object:
         if board.name == stopped:  # type: ignore[attr-defined]

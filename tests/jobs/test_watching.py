@@ -25,7 +25,7 @@ WORDS = ["solve", TINY, "--set", "frontier=2", "--workers", "1"]
 def test_status_shows_a_solve_that_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(watch, "EVERY", 0.0)
+    monkeypatch.setattr(watch, "WRITE_SECONDS", 0.0)
     seen: list[tuple[dict[str, object], str]] = []
 
     def look(now: Progress) -> None:

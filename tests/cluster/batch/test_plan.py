@@ -142,7 +142,7 @@ def test_what_a_board_raises_that_nobody_thought_of_stops_no_other(
     from luckbase.cluster.batch import run
 
     files = put(tmp_path / "a.toml", pig(10)), put(tmp_path / "b.toml", pig(12))
-    true = run.solved
+    true = run.solve_board
 
     def fails(board: luckbase.Board, *given: object) -> luckbase.Solved:
         if board.name == "a":

@@ -314,6 +314,6 @@ def test_every_public_method_is_among_those_that_say_so() -> None:
     said = {
         "close", "decisions_alone", "fields", "full", "game", "identity", "ledger", "origin",
         "parts", "played_by",
-        "precision", "rounded", "source", "states_at_once", "tolerance", "where",
+        "precision", "rounded", "source", "stale", "states_at_once", "tolerance", "where",
     }  # fmt: skip
     assert public - inner - said <= USES.keys()

@@ -234,16 +234,16 @@ def test_a_box_that_is_cut_goes_on_and_nothing_is_expanded_twice(
     laid = Laid(shape)
     stages, expanded = Stages(laid.game, shape.true_level), [0]
     keys = np.unique(keys_of(laid.game, laid.roots(roots)))
-    run = find_stages._Search.run
+    run = find_stages.BoxSearch.run
 
-    def counted(search: find_stages._Search, *how: Any) -> bool:
+    def counted(search: find_stages.BoxSearch, *how: Any) -> bool:
         before = int(search.at[kernels.STATES])
         ended = run(search, *how)
         expanded[0] += int(search.at[kernels.STATES]) - before
         return ended
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(find_stages._Search, "run", counted)
+        patch.setattr(find_stages.BoxSearch, "run", counted)
         found = found_from(stages, keys, most=most)
     assert expanded[0] == sum(len(box.keys) for boxes in found for box in boxes)
 
