@@ -306,10 +306,10 @@ class RayWorkers:
         else:
             self.nodes.mark_unseeing(declined.node)
             if not self.nodes.unseeing:
-                told, (receipt, _) = running.task.job.run((), {}, None, lambda: False)
+                event, (receipt, _) = running.task.job.run((), {}, None, lambda: False)
                 self._stage_files[receipt.stage_file] = ""
                 self._done_here.append(receipt)
-                return told
+                return event
         self._submit(running)
         return None
 

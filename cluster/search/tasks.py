@@ -4,7 +4,7 @@ A shard is some small stages of one level, which have nothing to do with one ano
 large one, which `CutStage` cuts before. `Find` is handed what others ask it for, and leaves a stage
 file on the disk of its machine; `Sweep` is handed the payoff tables of the shards that it asks, and
 gives its own: rows of keys, ascending, and payoffs, the row in front beginning with the bounds on
-their error, where all decisions are told and of all. What it writes is the table's file of that
+their error, where all decisions are resolved and of all. What it writes is the table's file of that
 shard.
 """
 
@@ -161,9 +161,9 @@ class Find(_StageJob):
             known=ends or boundary.joined([self.known, rows]),
             expected=self.shard.likely, stop_after=self.stop_after,
         )  # fmt: skip
-        told: dict[str, Any] = {"started": started}
+        summary: dict[str, Any] = {"started": started}
         with self.location.stage_file(self.place) as path:
-            for each in files.write_stages(path, self._boxes(stages, search, told, stop)):
+            for each in files.write_stages(path, self._boxes(stages, search, summary, stop)):
                 if isinstance(each, Asking):
                     yield each
                 del each  # the next one has its memory
@@ -173,19 +173,19 @@ class Find(_StageJob):
             self.location.keep(name, path)
         in_use = lists[1:]
         if search.remaining:  # else its spans are all of its box
-            in_use = [_within(stages, keys, told["spans"]) for keys in in_use]
+            in_use = [_within(stages, keys, summary["spans"]) for keys in in_use]
         receipt = FindReceipt(
-            **told, shard=self.number, remaining=search.remaining, stage_file=name, bytes=size,
+            **summary, shard=self.number, remaining=search.remaining, stage_file=name, bytes=size,
             sha256=sha256, used_asks=[i for i, keys in enumerate(in_use) if len(keys)],
             solve_seconds=time.perf_counter() - started,
         )  # fmt: skip
         yield receipt, None
 
     def _boxes(
-        self, stages: Stages, search: LevelSearch, told: dict[str, Any], stop: Stop
+        self, stages: Stages, search: LevelSearch, summary: dict[str, Any], stop: Stop
     ) -> Iterator[Stage | Asking]:
         """The boxes, and before the last one what is asked: who waits for that need not wait until
-        this one is in order. told: gets what a `FindReceipt` says of it."""
+        this one is in order. summary: gets what a `FindReceipt` says of it."""
         demand: dict[int, list[Keys]] = {}
         edges, boxes, spans = 0, list[int](), list[Box]()
         for box in search.searches(stop):
@@ -202,9 +202,9 @@ class Find(_StageJob):
                     at = stage_name(self.place, sha256, "asks")
                     storage_at(self.location.table).put_if_absent(at, content)
                     asks, content = files.in_file(asks, at), b""
-                told |= {"boxes": boxes, "spans": spans, "edges": edges}
-                told |= {"asks_file": content, "asks_sha256": sha256}
-                seconds = time.perf_counter() - told.pop("started")
+                summary |= {"boxes": boxes, "spans": spans, "edges": edges}
+                summary |= {"asks_file": content, "asks_sha256": sha256}
+                seconds = time.perf_counter() - summary.pop("started")
                 yield Asking(self.number, asks, search.remaining, seconds)
             yield box.stage()
             del box  # the next one has its memory
@@ -276,8 +276,8 @@ class ChildPiece:
 @dataclass(frozen=True)
 class Sweep(_StageJob):
     """To solve a piece of a shard, number `number` of all. below: the pieces that it reads. file:
-    the table's, that it writes. error, precision: of all and where all decisions are told, beside
-    the gaps of cycles. stored: its committed file, where payoffs are read back only.
+    the table's, that it writes. error, precision: of all and where all decisions are resolved,
+    beside the gaps of cycles. stored: its committed file, where payoffs are read back only.
     """
 
     number: int
