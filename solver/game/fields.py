@@ -540,30 +540,22 @@ class Fields(Sequence[Field]):
 
     def describe_all(self, numbers: Ints) -> list[dict[str, Any]]:
         """`describe` of each of the numbers (n, columns)."""
-        states = [*map(self._said, self.values(numbers).tolist())]
-        if all(field.blank is None for field in self):
+        values, blanks, at = self.values(numbers), False, 0
+        columns: list[Any] = []
+        for field in self:
+            part = values[:, at : (at := at + field.length)]
+            if field.blank is not None or field.is_text:
+                blanks = True
+                columns.append(map(field.say, part.tolist()))
+            else:  # the numbers as they are
+                single = field.length == 1 and not field.as_list
+                columns.append((part[:, 0] if single else part).tolist())
+        states = [dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True)]
+        if not blanks:
             return states
         return [
             {name: value for name, value in each.items() if value is not None} for each in states
         ]
-
-    @cached_property
-    def _said(self) -> Callable[[list[int]], dict[str, Any]]:
-        """What makes words that are JSON of the values (columns,) of a state: one expression,
-        written out for the fields, as an answer has a dozen states."""
-        parts, at = [], 0
-        for field in self:
-            own = f"v[{at}:{at + field.length}]"
-            if field.blank is not None or field.is_text:
-                own = f"say[{field.name!r}]({own})"
-            elif field.length == 1 and not field.as_list:
-                own = f"v[{at}]"
-            parts.append(f"{field.name!r}: {own}")
-            at += field.length
-        say = {field.name: field.say for field in self}
-        said: Callable[[list[int]], dict[str, Any]]
-        said = eval(f"lambda v: {{{', '.join(parts)}}}", {"say": say})
-        return said
 
 
 def _cells(field: Field, cells: Any, refuse: Refuse) -> Ints:

@@ -83,7 +83,6 @@ def recording() -> Iterator[list[TaskTimes]]:
     looks, cuts, waited = list[float](), list[tuple[int, float]](), list[float]()
     run, shards, flush = StageSearch.run, Demand.shards, Commits.flush
     cut = StageSearch._cut
-
     took: dict[tuple[int, str], list[float]] = {}
 
     def flushed(commits: Commits) -> None:
