@@ -110,8 +110,6 @@ class RayWorkers:
         self._disks = ray.remote(num_cpus=0, max_retries=RETRIES)(with_its_disk)
         self._stage_files: dict[str, str] = {}
         """The node, by Ray's id, that has each; "" for this process's machine."""
-        self._done_here: list[Any] = []
-        """Receipts of what this process did itself."""
         self._tasks: list[_Running] = []
         self._ready: list[_Running] = []
         """Those of them that have yielded something since they were last read."""
@@ -236,8 +234,6 @@ class RayWorkers:
         self._tasks.append(replace(running, results=results, seen=0))
 
     def wait_one(self, seconds: float) -> Any:
-        if self._done_here:
-            return self._done_here.pop()
         until = time.monotonic() + seconds
         while self._tasks:
             if not self._ready:
@@ -281,7 +277,7 @@ class RayWorkers:
             return None
         if running.seen == 2:
             if task.keep is None:
-                return self._get(reference) if task.tells else None
+                return None
             self._keep(task.keep, reference, running.node)
             return PayoffsReady(task.shard)
         self._tasks.remove(running)
@@ -295,8 +291,8 @@ class RayWorkers:
         self._submit(replace(running, tries=running.tries + 1))
 
     def _resubmit(self, running: _Running, declined: Declined) -> Any:
-        """Hand out a task again that a machine does not do; what one tells that ends at a table
-        seen by none but this one: it is done here."""
+        """Hand out a task again that a machine does not do; the receipt of one that ends at a table
+        which none but this one sees: it is done here."""
         self._tasks.remove(running)
         if declined.why:
             self.nodes.leave_out(declined.node, declined.name, declined.why)
@@ -306,10 +302,9 @@ class RayWorkers:
         else:
             self.nodes.mark_unseeing(declined.node)
             if not self.nodes.unseeing:
-                event, (receipt, _) = running.task.job.run((), {}, None, lambda: False)
+                *_, (receipt, _) = running.task.job.run((), {}, None, lambda: False)
                 self._stage_files[receipt.stage_file] = ""
-                self._done_here.append(receipt)
-                return event
+                return receipt
         self._submit(running)
         return None
 

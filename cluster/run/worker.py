@@ -179,9 +179,8 @@ class Job(Protocol):
     def run(
         self, payoffs: Sequence[Any], sent: Sent, out: Floats | None, stop: Stop
     ) -> Iterator[Any]:
-        """Do it; yields its own payoffs, None where they are not to be kept, or what the driver is
-        to know by then (`Task.tells`), and once its files are written a receipt, with their bytes
-        by place where those are to be sent.
+        """Do it; yields its own payoffs, None where they are not to be kept, and once its files are
+        written a receipt, with their bytes by place where those are to be sent.
 
         payoffs: of what it reads, an array or `Pieces` of each. out: where its own are to stand.
         Raises Stopped soon after `stop()` turns true; before it yields anything, NotSeenError."""
@@ -203,8 +202,7 @@ class PayoffPlace:
 class Task:
     """What a worker is handed. memory: bytes that it takes. reads: the payoffs that it is handed,
     by `PayoffPlace.tier`. keep: where its own are kept, if they are. stage_file: that it reads, if
-    any. cores: of its machine. seconds: that it takes, about; 0 where nobody knows. tells: whether
-    what it yields first is a `PayoffsReady` for the driver."""
+    any. cores: of its machine. seconds: that it takes, about; 0 where nobody knows."""
 
     shard: int
     job: Job
@@ -214,7 +212,6 @@ class Task:
     stage_file: str = ""
     cores: int = 1
     seconds: float = 0.0
-    tells: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,8 +258,7 @@ class Receipt:
 
 @dataclass(frozen=True)
 class PayoffsReady:
-    """The payoffs of a shard are there, for those that read them, or what else others wait for; its
-    file is being written."""
+    """The payoffs of a shard are there, for those that read them; its file is being written."""
 
     shard: int
 
@@ -332,9 +328,9 @@ class Threads:
 
     def _work(self, task: Task, payoffs: list[Floats], out: Floats | None) -> Any:
         steps = task.job.run(payoffs, {}, out, self._stop.is_set)
-        own = next(steps)
-        if out is not None or task.tells:
-            self._events.put(own if task.tells else PayoffsReady(task.shard))
+        next(steps)
+        if out is not None:
+            self._events.put(PayoffsReady(task.shard))
         receipt, _ = next(steps)
         return receipt
 

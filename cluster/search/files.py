@@ -64,13 +64,11 @@ def _array(batch: pa.RecordBatch, name: str) -> NDArray[Any]:
     return np.array(values) if not values.flags.writeable else values
 
 
-def write_stages(path: Path, stages: Iterable[Stage | Any]) -> Iterator[Stage | Any]:
-    """Write stages to a file as they come, each handed on once it is written, as is what else
-    comes."""
+def write_stages(path: Path, stages: Iterable[Stage]) -> Iterator[Stage]:
+    """Write stages to a file as they come, each handed on once it is written."""
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, _SCHEMA, options=_SMALL) as out:
         for stage in stages:
-            if isinstance(stage, Stage):
-                out.write_batch(_batch(stage))
+            out.write_batch(_batch(stage))
             yield stage
             del stage  # the next one has its memory
 

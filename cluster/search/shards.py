@@ -314,8 +314,6 @@ class Order:
 
     def __init__(self, shards: Sequence[LevelShard]) -> None:
         self.shards = list(shards)
-        self.found = set[int]()
-        """Those that are done."""
         self._missing = [len(shard.after) for shard in shards]
         self._next: list[list[int]] = [[] for _ in shards]
         for i, shard in enumerate(shards):
@@ -336,7 +334,6 @@ class Order:
         """A shard is found, and leaves others, which come to the end of the list; what waited for
         it waits for them."""
         waiting, first = self._next[shard], len(self.shards)
-        self.found.add(shard)
         if not remaining:
             for i in waiting:
                 self._missing[i] -= 1

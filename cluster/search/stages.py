@@ -47,7 +47,6 @@ from luckbase.cluster.search.shards import (
     number_of,
 )
 from luckbase.cluster.search.tasks import (
-    Asking,
     ChildPiece,
     CutStage,
     Find,
@@ -287,6 +286,13 @@ class StageSearch(Run[SolvedSearch]):
         """Find the shards of a level, those that the ledger does not have; returns all."""
         running: dict[int, tuple[int, list[Asker]]] = {}  # bytes, and whose asks it was handed
 
+        def done(i: int, asks: Sequence[Ask], remaining: Iterable[Box]) -> None:
+            shard, first = order.shards[i], len(order.shards)
+            self.asks.add((level, shard.path), asks)
+            left = [(box, level_shards.SHARD_STATES) for box in remaining]
+            boxes = level_shards.boxes_in_order
+            order.done(i, boxes(self.stages, shard.stages, left, first, shard.path))
+
         def next_one() -> tuple[Task, list[Asker]] | None:
             """The next one to find, past those that are there, and whose asks it is handed."""
             while (i := order.pop()) is not None:
@@ -295,8 +301,8 @@ class StageSearch(Run[SolvedSearch]):
                     requests = self.asks.of(order.shards[i])
                     task = self._task_to_find(i, order.shards[i], requests)
                     return task, [request.asker for request in requests]
-                asks = in_file(read_asks(self.storage.read(entry.ask_place)), entry.ask_place)
-                self._asked(order, level, i, asks, [Box(*ends) for ends in entry.rest])
+                asks = read_asks(self.storage.read(entry.ask_place))
+                done(i, in_file(asks, entry.ask_place), [Box(*ends) for ends in entry.rest])
             return None
 
         with self.keeping:
@@ -310,33 +316,20 @@ class StageSearch(Run[SolvedSearch]):
                     self.workers.submit(task)
                     running[task.shard] = task.memory, askers
                     waits = next_one()
-                event = self.workers.wait_one(
+                receipt = self.workers.wait_one(
                     self.keeping.seconds if self.keeping else IDLE_SECONDS
                 )
-                if isinstance(event, Asking):
-                    self._asked(order, level, event.shard, event.asks, event.remaining)
-                    waits = waits or next_one()
-                elif event is not None:
-                    _, askers = running.pop(event.shard)
-                    askers = [askers[k] for k in event.used_asks]
-                    self._keep(order.shards[event.shard], event, askers)
-                if event is None or self.keeping.full:
+                if receipt is not None:
+                    i = receipt.shard
+                    _, askers = running.pop(i)
+                    done(i, receipt.asks, receipt.remaining)
+                    self._keep(order.shards[i], receipt, [askers[k] for k in receipt.used_asks])
+                    waits = next_one() if waits is None else waits
+                if receipt is None or self.keeping.full:
                     self.keeping.flush()
                     self._show_found()
         self._show_found()
         return order.in_order()
-
-    def _asked(
-        self, order: Order, level: int, i: int, asks: Sequence[Ask], remaining: Iterable[Box]
-    ) -> None:
-        """Shard `i` asks this, and leaves these boxes to others."""
-        if i in order.found:  # it was handed out again
-            return
-        shard, first = order.shards[i], len(order.shards)
-        self.asks.add((level, shard.path), asks)
-        left = [(box, level_shards.SHARD_STATES) for box in remaining]
-        boxes = level_shards.boxes_in_order
-        order.done(i, boxes(self.stages, shard.stages, left, first, shard.path))
 
     def _task_to_find(self, place: int, shard: LevelShard, asks: Sequence[Request]) -> Task:
         keys = [self.roots_of[stage] for stage in shard.stages if stage in self.roots_of]
@@ -352,7 +345,7 @@ class StageSearch(Run[SolvedSearch]):
             used=self.context.used,
         )  # fmt: skip
         memory = self._find_bytes(shard.likely) + STORED_BYTES * sum(file.rows for file in stored)
-        return Task(place, job, memory, tells=True)
+        return Task(place, job, memory)
 
     def _reach(self, shard: LevelShard, boxes: Sequence[Box]) -> Box:
         """The part of a shard's box that lies below what is asked of it, in these boxes, for no

@@ -24,7 +24,6 @@ import numpy as np
 from luckbase.cluster.run.worker import (
     NotSeenError,
     PayoffsLostError,
-    PayoffsReady,
     Receipt,
     Sent,
     Stop,
@@ -48,7 +47,7 @@ from luckbase.solver.search.bellman import KNOWN, OVER, final_payoffs
 from luckbase.solver.search.expand import some_state
 from luckbase.solver.search.find_stages import LevelSearch, expand_level
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all
-from luckbase.solver.search.stages import Box, KeyedPayoffs, Stage, StageEstimator, Stages
+from luckbase.solver.search.stages import Box, KeyedPayoffs, StageEstimator, Stages
 from luckbase.solver.search.sweep import Sweeping
 
 Content = bytes  # a receipt has a field `bytes`
@@ -154,6 +153,7 @@ class Find(_StageJob):
             raise NotSeenError
         rows = boundary.read_rows(source, self.location.table, self.stored, stages.game)
         requested = files.requested_keys(source, self.asks)
+        yield None
         lists = [_within(stages, self.roots, [box])]
         lists += [_within(stages, keys, [box]) for keys in requested]
         search = LevelSearch(
@@ -161,53 +161,38 @@ class Find(_StageJob):
             known=ends or boundary.joined([self.known, rows]),
             expected=self.shard.likely, stop_after=self.stop_after,
         )  # fmt: skip
-        summary: dict[str, Any] = {"started": started}
+        demand: dict[int, list[Keys]] = {}
+        edges, boxes, spans = 0, [], []
         with self.location.stage_file(self.place) as path:
-            for each in files.write_stages(path, self._boxes(stages, search, summary, stop)):
-                if isinstance(each, Asking):
-                    yield each
-                del each  # the next one has its memory
+            for stage in files.write_stages(path, search.boxes(stop)):
+                boxes.append(len(stage.keys))
+                spans.append(stage.box)
+                edges += stage.edges
+                for number, keys, _ in stage.requests:
+                    demand.setdefault(number, []).append(keys)
+                del stage  # the next one has its memory
+            in_use = lists[1:]
+            if search.remaining:  # else its spans are all of its box
+                in_use = [_within(stages, keys, spans) for keys in in_use]
+            asks = self._asks(stages, demand, spans)
+            content = files.write_asks(asks)
             with path.open("rb") as file:
                 sha256, size = hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
             name = stage_name(self.place, sha256)
             self.location.keep(name, path)
-        in_use = lists[1:]
-        if search.remaining:  # else its spans are all of its box
-            in_use = [_within(stages, keys, summary["spans"]) for keys in in_use]
+        asks_sha256 = hashlib.sha256(content).hexdigest()
+        if self.location.shared:
+            at = stage_name(self.place, asks_sha256, "asks")
+            storage_at(self.location.table).put_if_absent(at, content)
+            asks, content = files.in_file(asks, at), b""
         receipt = FindReceipt(
-            **summary, shard=self.number, remaining=search.remaining, stage_file=name, bytes=size,
-            sha256=sha256, used_asks=[i for i, keys in enumerate(in_use) if len(keys)],
+            shard=self.number, boxes=boxes, spans=spans, remaining=search.remaining, edges=edges,
+            stage_file=name, bytes=size, sha256=sha256, asks=asks, asks_file=content,
+            asks_sha256=asks_sha256,
+            used_asks=[i for i, keys in enumerate(in_use) if len(keys)],
             solve_seconds=time.perf_counter() - started,
         )  # fmt: skip
         yield receipt, None
-
-    def _boxes(
-        self, stages: Stages, search: LevelSearch, summary: dict[str, Any], stop: Stop
-    ) -> Iterator[Stage | Asking]:
-        """The boxes, and before the last one what is asked: who waits for that need not wait until
-        this one is in order. summary: gets what a `FindReceipt` says of it."""
-        demand: dict[int, list[Keys]] = {}
-        edges, boxes, spans = 0, list[int](), list[Box]()
-        for box in search.searches(stop):
-            boxes.append(box.states)
-            spans.append(box.box)
-            edges += box.edges
-            for number, keys, _ in box.asks:
-                demand.setdefault(number, []).append(keys)
-            if search.complete:
-                asks = self._asks(stages, demand, spans)
-                content = files.write_asks(asks)
-                sha256 = hashlib.sha256(content).hexdigest()
-                if self.location.shared:
-                    at = stage_name(self.place, sha256, "asks")
-                    storage_at(self.location.table).put_if_absent(at, content)
-                    asks, content = files.in_file(asks, at), b""
-                summary |= {"boxes": boxes, "spans": spans, "edges": edges}
-                summary |= {"asks_file": content, "asks_sha256": sha256}
-                seconds = time.perf_counter() - summary.pop("started")
-                yield Asking(self.number, asks, search.remaining, seconds)
-            yield box.stage()
-            del box  # the next one has its memory
 
     def _asks(
         self, stages: Stages, demand: dict[int, list[Keys]], spans: Sequence[Box]
@@ -237,21 +222,11 @@ def _merged(lists: Sequence[Keys]) -> Keys:
     return keys
 
 
-@dataclass(frozen=True)
-class Asking(PayoffsReady):
-    """What a `Find` asks for, once it has found all its states, the boxes that it leaves, and the
-    seconds that it has taken until then."""
-
-    asks: list[Ask]
-    remaining: list[Box]
-    seconds: float
-
-
 @dataclass(frozen=True, kw_only=True)
 class FindReceipt(Receipt):
     """What came of a `Find`: the states of each box and where it lies, the boxes that are left,
-    edges expanded, its file; of what it asks for the file: its bytes where they are yet to be
-    written, and its SHA-256; used_asks: those of its asks that concerned it."""
+    edges expanded, its file; what it asks for, and the file of that: its bytes where they are yet
+    to be written, and its SHA-256; used_asks: those of its asks that concerned it."""
 
     boxes: list[int]
     spans: list[Box]
@@ -259,6 +234,7 @@ class FindReceipt(Receipt):
     edges: int
     bytes: int
     sha256: str
+    asks: list[Ask]
     asks_file: Content
     asks_sha256: str
     used_asks: list[int]

@@ -74,8 +74,7 @@ class LevelSearch:
     cut it; none leads to one before it. expected: how many states there are, about: a cut is
     cheaper before a search than during it. known: states that are not expanded: their keys,
     ascending, and payoffs (m, players), or a table to look them up in. stop_after: after so many
-    states no other box is begun; 0 for no limit. complete: whether none is left but those that
-    remain then: remaining.
+    states no other box is begun; 0 for no limit. remaining: the boxes that were left then.
     """
 
     def __init__(
@@ -96,26 +95,18 @@ class LevelSearch:
         known = known or (NO_KEYS, np.empty((0, stages.game.players)))
         self.limit = max_states if stages.level.inside else 0
         self.remaining: list[Box] = []
-        self.complete = False
-        self._todo = [BoxSearch(stages, level, box, known, expected)]
+        self._todo = [_Search(stages, level, box, known, expected)]
         if self.limit and expected > max_states and requested:
             count = SAMPLE // len(requested) + 1
             sample = np.concatenate([_thinned(keys, count) for keys in requested])
             boxes = stages.split(box, sample, 1 + 2 * len(sample) * max_states // (3 * expected))
             share = expected // len(boxes)
-            self._todo = [BoxSearch(stages, level, part, known, share) for part in boxes]
+            self._todo = [_Search(stages, level, part, known, share) for part in boxes]
         for keys in requested:
             _distribute(stages, keys, self._todo)
 
     def boxes(self, stop: Callable[[], bool] = lambda: False) -> Iterator[Stage]:
-        """The boxes, one after the other; as `searches`."""
-        for search in self.searches(stop):
-            yield search.stage()
-            del search  # the next one has its memory
-
-    def searches(self, stop: Callable[[], bool] = lambda: False) -> Iterator[BoxSearch]:
-        """The searches of the boxes, one after the other, once all states of each are found; stop:
-        polled now and then.
+        """The boxes, one after the other; stop: polled now and then.
 
         Raises RisingError for an edge that leads where the level says that none does, GameError
         for a state whose edges break the rules; Stopped soon after `stop()` turns true.
@@ -130,15 +121,14 @@ class LevelSearch:
                     self._todo = [*search.divide(boxes), *self._todo]
                     continue
                 search.run(0, stop)
-            for number, keys, _ in search.ask_others():
+            stage = search.stage()
+            for number, keys, _ in stage.requests:
                 if number >> 32 == self.level:
                     _distribute(self.stages, keys, self._todo)
-            states += search.states
-            self.complete = not self._todo or bool(self.stop_after and states >= self.stop_after)
-            if self.complete:
-                self.remaining = [left.box for left in self._todo]
-            yield search
-            del search  # the next one has its memory
+            states += len(stage.keys)
+            yield stage
+            del stage  # the next one has its memory
+        self.remaining = [search.box for search in self._todo]
 
 
 def _thinned(keys: Keys, count: int) -> Keys:
@@ -146,16 +136,15 @@ def _thinned(keys: Keys, count: int) -> Keys:
     return np.ascontiguousarray(keys[:: max(1, len(keys) // count)])
 
 
-def _distribute(stages: Stages, keys: Keys, searches: Sequence[BoxSearch]) -> None:
+def _distribute(stages: Stages, keys: Keys, searches: Sequence[_Search]) -> None:
     """Add keys to the searches in whose boxes they lie, if any."""
     which = stages.boxes_of(keys, [search.box for search in searches])
     for i in np.unique(which[which >= 0]).tolist():
         searches[i].requested.append(np.ascontiguousarray(keys[which == i]))
 
 
-class BoxSearch:
+class _Search:
     """The search of one box: the arrays of `stage_kernels.expand_on`, which grow, and its requests.
-    asks: what it requests of others, once all is found (`Stage.requests`).
 
     known_keys: of known states, ascending. Where another table has them, they are looked up as
     states are reached, before any of these is expanded.
@@ -169,8 +158,6 @@ class BoxSearch:
         self.known_keys = known[0] if isinstance(known, tuple) else NO_KEYS
         self.place = stages.place(level, box)
         self.requested: list[Keys] = []
-        self.asks: list[tuple[int, Keys, NDArray[np.int32]]] = []
-        self._numbers = np.empty(0, np.int32)
         game, room = self.game, _power(max(1 << 12, min(size, CACHED)))
         self.nodes = self._nodes(room)
         self.records = self._records(room >> 1, room << 2)  # twice as long where they have to be
@@ -263,7 +250,7 @@ class BoxSearch:
             f"{self.game.say(state)} to {self.game.say(children[at])}"
         )
 
-    def divide(self, boxes: Sequence[Box]) -> list[BoxSearch]:
+    def divide(self, boxes: Sequence[Box]) -> list[_Search]:
         """Searches of boxes that make up its own, each with what was expanded of it. Raises
         RisingError for an edge that leads to a box before its own."""
         at = self.at
@@ -278,9 +265,9 @@ class BoxSearch:
         before = kernels.Expanded(keys, which, expanded, patterns, first, self.records.children)
         return [self._part(box, i, before) for i, box in enumerate(boxes)]
 
-    def _part(self, box: Box, number: int, before: kernels.Expanded) -> BoxSearch:
+    def _part(self, box: Box, number: int, before: kernels.Expanded) -> _Search:
         """The search of box `number`."""
-        part, at = BoxSearch(self.stages, self.level, box, self.known), self.at
+        part, at = _Search(self.stages, self.level, box, self.known), self.at
         part.known_keys = self.known_keys
         numbers, keys = np.full(len(before.keys), -1, np.int32), np.empty_like(before.keys)
         inside = np.flatnonzero(before.box == number)
@@ -331,35 +318,17 @@ class BoxSearch:
             kernels.enter_patterns(bigger.slots, bigger.hashes[:kinds])
             self.patterns = bigger
 
-    @property
-    def states(self) -> int:
-        """Its states."""
-        return int(self.at[kernels.OWN])
-
-    @property
-    def edges(self) -> int:
-        """Theirs."""
-        return int(self.at[kernels.EDGES])
-
-    def ask_others(self) -> list[tuple[int, Keys, NDArray[np.int32]]]:
-        """What it requests, now that all is found: others need not wait for `stage`."""
-        count = int(self.at[kernels.COUNT])
-        self._numbers = np.empty(count, np.int32)
-        outside = np.flatnonzero(self.nodes.outside[:count])
-        self.asks = self._requests(self.nodes.keys[:count, 0], outside, self._numbers)
-        return self.asks
-
     def stage(self) -> Stage:
-        """The states of the box, in the order of their keys, ready to be solved; once it has asked
-        others."""
-        count, edges = int(self.at[kernels.COUNT]), self.edges
+        """The states of the box, in the order of their keys, ready to be solved."""
+        count, edges = int(self.at[kernels.COUNT]), int(self.at[kernels.EDGES])
         keys, outside = self.nodes.keys[:count, 0], self.nodes.outside[:count]
         inside = np.flatnonzero(outside == 0)
         n = len(inside)
         own_keys = keys[inside]
         places = hashing.order_of(own_keys)
-        numbers, requests = self._numbers, self.asks
+        numbers = np.empty(count, np.int32)
         numbers[inside[places]] = np.arange(n, dtype=np.int32)
+        requests = self._requests(keys, np.flatnonzero(outside), numbers)
         patterns = self._trimmed(
             int(self.at[kernels.PATTERNS]), int(self.at[kernels.PATTERN_EDGES])
         )

@@ -22,18 +22,17 @@ from unittest.mock import patch
 
 from luckbase.cluster.run.worker import Pool, Task, Threads
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.search.tasks import Asking, CutStage, Find, FindReceipt, Sweep
+from luckbase.cluster.search.tasks import CutStage, Find, FindReceipt, Sweep
 
 
 class Said(NamedTuple):
-    """What a task said: its receipt, seconds until its payoffs are there, or what it asks, and
-    until its file is, which asks it met, by where they stand, and what it asks."""
+    """What a task said: its receipt, seconds until its payoffs are there and until its file is, and
+    which asks it met, by where they stand."""
 
     receipt: Any
     solve: float
     write: float
     met: frozenset[tuple[str, int]] = frozenset()
-    asking: Asking | None = None
 
 
 Receipts = dict[str, Said]
@@ -56,16 +55,15 @@ def receipts() -> Iterator[Receipts]:
 
         def noted(job: Any, *given: Any) -> Iterator[Any]:
             began, steps = time.perf_counter(), run(job, *given)
-            own = next(steps)
+            yield next(steps)
             there = time.perf_counter()
-            yield own
-            again = time.perf_counter()
             receipt, content = next(steps)
-            end, met = time.perf_counter(), frozenset[tuple[str, int]]()
+            taken, end = there - began, time.perf_counter()
+            met = frozenset[tuple[str, int]]()
             if isinstance(receipt, FindReceipt):
+                taken = end - began
                 met = frozenset((job.asks[i].file, job.asks[i].row) for i in receipt.used_asks)
-            asking = own if isinstance(own, Asking) else None
-            found[name_of(job)] = Said(receipt, there - began, end - again, met, asking)
+            found[name_of(job)] = Said(receipt, taken, end - began - taken, met)
             yield receipt, content
 
         return patch.object(kind, "run", noted)
@@ -88,7 +86,7 @@ class Asleep:
     def run(self, payoffs: Any, sent: Any, out: Any, stop: Any) -> Iterator[Any]:
         """As `worker.Job.run`."""
         time.sleep(self.said.solve)
-        yield self.said.asking and replace(self.said.asking, shard=self.shard)
+        yield None
         time.sleep(self.said.write)
         receipt = replace(self.said.receipt, shard=self.shard)
         if isinstance(receipt, FindReceipt):

@@ -17,10 +17,8 @@ from unittest.mock import patch
 
 from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.run.schedule import Shard
-from luckbase.cluster.run.worker import Threads
 from luckbase.cluster.search.shards import Demand, LevelShard, Order
 from luckbase.cluster.search.stages import PATIENCE, StageSearch
-from luckbase.cluster.search.tasks import Asking
 from luckbase.cluster.table.entries import Commits
 from luckbase.cluster.table.folder import Piece
 from luckbase.solver.search.stages import WHOLE
@@ -30,19 +28,12 @@ COSTS = Costs()
 
 
 class FindTime(NamedTuple):
-    """A task on the way down: its seconds, the states that it was thought to find, the numbers of
-    those of its level that come before, and the seconds after which others need not wait for it any
-    more; those of all of it if that is not said."""
+    """A task on the way down: its seconds, the states that it was thought to find, and the numbers
+    of those of its level that come before."""
 
     seconds: float
     expected: int
     after: Sequence[int]
-    told: float | None = None
-
-    @property
-    def until_told(self) -> float:
-        """Seconds for which others wait."""
-        return self.seconds if self.told is None else min(self.told, self.seconds)
 
 
 @dataclass(frozen=True)
@@ -128,38 +119,13 @@ def recording() -> Iterator[list[TaskTimes]]:
         commit = mean(search.commits, "flush"), mean(search, "commit")
         noted = sum(map(sum, (looks, *took.values())))
         took.clear()
-        times = _times(search, list(looks), keep, commit, noted, dict(told))
-        found.append(replace(times, cuts=list(cuts)))
+        found.append(_times(search, list(looks), keep, commit, noted, list(cuts)))
         return solved
 
     with (
-        telling() as told, patch.object(Demand, "shards", timed),
-        patch.object(StageSearch, "run", kept), patch.object(StageSearch, "_cut", cut_by_workers),
+        patch.object(Demand, "shards", timed), patch.object(StageSearch, "run", kept),
+        patch.object(StageSearch, "_cut", cut_by_workers),
         patch.object(Commits, "flush", flushed), clocked("_keep"), clocked("commit"),
-    ):  # fmt: skip
-        yield found
-
-
-@contextmanager
-def telling() -> Iterator[dict[str, float]]:
-    """After how many seconds the tasks on the way down say what they ask, by name."""
-    found, of_level = dict[str, float](), dict[int, float]()
-    find, wait_one = StageSearch._find, Threads.wait_one
-
-    def noting(workers: Threads, seconds: float) -> Any:
-        event = wait_one(workers, seconds)
-        if isinstance(event, Asking):
-            of_level[event.shard] = event.seconds
-        return event
-
-    def find_level(search: StageSearch, level: int, order: Order) -> Any:
-        of_level.clear()
-        shards = find(search, level, order)
-        found.update({search._name(order.shards[i]): took for i, took in of_level.items()})
-        return shards
-
-    with (
-        patch.object(StageSearch, "_find", find_level), patch.object(Threads, "wait_one", noting)
     ):  # fmt: skip
         yield found
 
@@ -170,22 +136,18 @@ def _times(
     keep: tuple[float, float],
     commit: tuple[float, float],
     noted: float,
-    told: dict[str, float],
+    cuts: list[tuple[int, float]],
 ) -> TaskTimes:
     """What the tasks of a run took, and those that it went on from."""
     of = {one.name: one.seconds for one in run.found}
     finds = [
-        [
-            FindTime(of[name], one.likely, one.after, told.get(name))
-            for one in shards
-            for name in [run._name(one)]
-        ]
+        [FindTime(of[run._name(one)], one.likely, one.after) for one in shards]
         for shards in run.levels
     ]
     return TaskTimes(
         run.met, looks, finds, [_sweep_seconds(run, piece) for piece in run.pieces], run.reads,
         [piece.states for piece in run.pieces], 8 * (1 + run.game.players),
-        keep, commit, noted,
+        keep, commit, noted, cuts,
     )  # fmt: skip
 
 
@@ -231,12 +193,10 @@ def _measured(costs: Costs, seconds: tuple[float, float]) -> Costs:
 
 def _chain(finds: Sequence[FindTime]) -> float:
     """Seconds of the longest chain of a level's tasks."""
-    far, most = list[float](), 0.0
+    far: list[float] = []
     for one in finds:
-        before = max((far[k] for k in one.after), default=0.0)
-        far.append(before + one.until_told)
-        most = max(most, before + one.seconds)
-    return most
+        far.append(one.seconds + max((far[k] for k in one.after), default=0.0))
+    return max(far, default=0.0)
 
 
 def _find(finds: Sequence[FindTime], workers: int, driver: Driver, lines: bool = True) -> None:
@@ -245,21 +205,18 @@ def _find(finds: Sequence[FindTime], workers: int, driver: Driver, lines: bool =
     order = Order(
         [LevelShard((i,), (), WHOLE, one.expected, tuple(one.after)) for i, one in enumerate(finds)]
     )
-    events: list[tuple[float, int, bool]] = []  # whether it is over
+    events: list[tuple[float, int]] = []
     free = workers
     while True:
         while free and (i := order.pop()) is not None:
             driver.takes(driver.costs.task)
-            heapq.heappush(events, (driver.now + finds[i].until_told, i, False))
-            heapq.heappush(events, (driver.now + finds[i].seconds, i, True))
+            heapq.heappush(events, (driver.now + finds[i].seconds, i))
             free -= 1
         if not events:
             return driver.flush()
-        ended, i, over = heapq.heappop(events)
+        ended, i = heapq.heappop(events)
         driver.until(ended)
-        if not over:
-            order.done(i)
-            continue
         if lines:
             driver.commits()
+        order.done(i)
         free += 1

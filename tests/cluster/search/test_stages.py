@@ -19,11 +19,11 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.cluster.run import driver
 from luckbase.cluster.run.progress import Progress, Solved
-from luckbase.cluster.run.worker import TableLocation, Threads
+from luckbase.cluster.run.worker import TableLocation
 from luckbase.cluster.search import stages as by_stages
 from luckbase.cluster.search.shards import LevelShard
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.search.tasks import Asking, CutStage, FindReceipt
+from luckbase.cluster.search.tasks import CutStage
 from luckbase.cluster.table import entries
 from luckbase.cluster.table import folder as table_folder
 from luckbase.cluster.table.diff import compare
@@ -462,40 +462,6 @@ def test_workers_look_at_stages_where_the_driver_alone_knows_nothing_more(
     alone = by(tmp_path / "driver", workers=2)
     assert not looked and alone.shards == made.shards
     assert files_of(made.table).items() >= files_of(alone.table).items()
-
-
-def test_a_box_is_found_while_those_before_it_are_put_in_order(
-    staged: Solved, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Once these have said what they ask; twice, where they were handed out again. A receipt comes
-    when nothing else has come for a while."""
-    make, keep, wait_one = StageSearch._task_to_find, StageSearch._keep, Threads.wait_one
-    kept, early, again, late = set[tuple[int, ...]](), 0, list[Any](), list[Any]()
-
-    def task(search: StageSearch, place: int, shard: LevelShard, asks: Any) -> Any:
-        nonlocal early
-        early += any((search.at_level, i) not in kept for i in shard.after)
-        return make(search, place, shard, asks)
-
-    def noted(search: StageSearch, shard: LevelShard, *more: Any) -> None:
-        kept.add((search.at_level, *shard.path))
-        keep(search, shard, *more)
-
-    def reordered(workers: Threads, seconds: float) -> Any:
-        if again:
-            return again.pop()
-        while isinstance(event := wait_one(workers, 0.1 if late else seconds), FindReceipt):
-            late.append(event)
-        if isinstance(event, Asking):
-            again.append(event)
-        return event if event is not None or not late else late.pop(0)
-
-    monkeypatch.setattr(StageSearch, "_task_to_find", task)
-    monkeypatch.setattr(StageSearch, "_keep", noted)
-    monkeypatch.setattr(Threads, "wait_one", reordered)
-    made = by(tmp_path, workers=8)
-    assert early
-    assert files_of(made.table) == files_of(staged.table)
 
 
 def test_machines_that_do_not_share_the_folder_send_their_files_and_are_sent_what_they_need(

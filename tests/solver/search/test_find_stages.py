@@ -22,7 +22,7 @@ from luckbase.solver.search import find_stages
 from luckbase.solver.search import stage_kernels as kernels
 from luckbase.solver.search import sweep as sweeping_module
 from luckbase.solver.search.bellman import KNOWN
-from luckbase.solver.search.find_stages import BoxSearch, LevelSearch, RisingError, expand_level
+from luckbase.solver.search.find_stages import RisingError, expand_level
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.keys import Keys, pack_all
 from luckbase.solver.search.stages import Box, EndTable, KeyedPayoffs, KnownPayoffs, Stage, Stages
@@ -60,26 +60,15 @@ def found_from(
         here = sorted(number for number in wanted if number >> 32 == level)
         for together in [[number] for number in here] if alone else [here]:
             lists = [keys for number in together for keys in wanted.pop(number)]
-            search = LevelSearch(
-                stages, level, lists, known=known, expected=expected, max_states=most
+            boxes = list(
+                expand_level(stages, level, lists, known=known, expected=expected, max_states=most)
             )
-            boxes = [_put_in_order(box) for box in search.searches()]
-            assert search.complete
             found.append(boxes)
             for box in boxes:
                 for number, keys, _ in box.requests:
                     if number >> 32 != level:
                         wanted.setdefault(number, []).append(keys)
     return found
-
-
-def _put_in_order(box: BoxSearch) -> Stage:
-    """A box, of which is known what it asks, and how much it has, before."""
-    asks = [(number, keys.tobytes()) for number, keys, _ in box.asks]
-    stage = box.stage()
-    assert (box.states, box.edges) == (len(stage.keys), stage.edges)
-    assert asks == [(number, keys.tobytes()) for number, keys, _ in stage.requests]
-    return stage
 
 
 def solved_from(game: Game, found: list[list[Stage]]) -> list[SolvedStage]:
