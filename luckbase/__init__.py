@@ -190,6 +190,7 @@ def plan(
     payoffs_of: Annotated[
         str | None, Help("Of decisions, tiers that get payoffs too: spins=2, or none.", "WHERE")
     ] = None,
+    margin: Annotated[bool, Help("Store what the second best action would cost.")] = False,
 ) -> Planned | PlannedSearch:  # fmt: skip
     """What a solve will take: of the full table, by level; of a search, how many states it meets.
 
@@ -216,10 +217,10 @@ def plan(
         if stores_decisions(read, store, payoffs_of):
             from luckbase.cluster.run import decisions
 
-            return decisions.plan_table(read, folder, workers, memory, payoffs_of)
+            return decisions.plan_table(read, folder, workers, memory, payoffs_of, margin)
         from luckbase.cluster.run.tiers import plan_table
 
-        return plan_table(read, folder, workers, memory)
+        return plan_table(read, folder, workers, memory, margin)
     from luckbase.cluster.search.plan import planned_search
     from luckbase.solver.search.expand import root_keys
 

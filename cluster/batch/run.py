@@ -151,11 +151,12 @@ def _plan_full_table(
         if ledger is not None:
             files |= {entry.name for entry in ledger.of_part(part)}
             return Due(request, "complete", (), table)
-    plan: Plan = make_plan(layout, options.slots)
+    plan: Plan = make_plan(layout, options.slots, margin=options.margin)
     if decides:
         from luckbase.cluster.run import decisions
 
-        plan = decisions.make_plan(game.need(DecisionLayout), options.payoffs_of)
+        of = game.need(DecisionLayout)
+        plan = decisions.make_plan(of, options.payoffs_of, options.margin)
     names = sorted(name for name in plan.names if name.startswith(f"{part}/"))
     state, why, whole = _state(game, table, options, names, part)
     have = files if options.force else files | whole

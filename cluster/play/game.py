@@ -27,7 +27,14 @@ from luckbase.cluster.table.moves import changed
 from luckbase.solver import sentences
 from luckbase.solver.errors import MissingTableError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import Drawing, View, detailed, first_state, simplify
+from luckbase.solver.game.capabilities import (
+    Drawing,
+    View,
+    choice_names,
+    detailed,
+    first_state,
+    simplify,
+)
 from luckbase.solver.game.fields import State, typed
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
@@ -118,9 +125,9 @@ def matrix_game_of(game: Game, state: Ints, edges: Expanded, table: Lookup) -> M
     total, solution = float(q.values[0].sum()), matrix_game.solve(game_of_pairs[None])
     x, y = solution.row_strategies[0], solution.column_strategies[0]
     value, state_words = float(solution.values[0]), typed(game.describe(state))
-    names = game.own(View).choice_names
     return MatrixGameState(
-        (names(state_words, 0, len(x)), names(state_words, 1, len(y))),
+        (choice_names(game, state_words, 0, rows.tolist()),
+         choice_names(game, state_words, 1, columns.tolist())),
         (rows, columns), (x, y), (game_of_pairs @ y, total - x @ game_of_pairs),
         (value, total - value), float(solution.gaps[0]),
     )  # fmt: skip

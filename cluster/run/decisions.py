@@ -192,11 +192,12 @@ def _paid_tiers(layout: DecisionLayout[Any], payoffs_of: str | None) -> set[Any]
 
 def plan_table(
     board: Board, results: Path, workers: int | None = None, memory: int | None = None,
-    payoffs_of: str | None = None,
+    payoffs_of: str | None = None, margin: bool = False,
 ) -> full.Planned:  # fmt: skip
     """The plan of a board's table of decisions. Raises OptionError where it can have none."""
     layout = load_game(board).need(DecisionLayout)
-    dense, plan, order = layout.layout, make_plan(layout, payoffs_of), layout.tiers()
+    plan = make_plan(layout, payoffs_of, margin)
+    dense, order = layout.layout, layout.tiers()
     budget, count = memory_to_use() if memory is None else memory, workers or cores()
     side = slots_for(plan, budget, count)
     peak = plan.peak_memory(side) + (side - 1) * plan.kept_bytes

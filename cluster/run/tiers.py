@@ -81,6 +81,8 @@ SHARD_SECONDS = 0.03
 """What a shard costs beside its states: files, flushes, a line of the ledger."""
 BYTES_A_ROW = {np.dtype(np.float32): 5.4, np.dtype(np.float64): 14.0}
 """Bytes a state of a table on disk, by how its payoffs are stored."""
+MARGIN_BYTES = {np.dtype(np.float32): 1.0, np.dtype(np.float64): 4.0}
+"""… and of its margins, where they are stored."""
 TOUCHED_SHARE = 1 / 3
 """Of the children read for their faces only, the pages touched (an upper bound seen in runs)."""
 AHEAD = 2
@@ -132,9 +134,11 @@ class Plan:
 
 
 @lru_cache(maxsize=4)
-def make_plan(layout: Layout[Any], workers: int = 1, faces: bool = False) -> Plan:
+def make_plan(
+    layout: Layout[Any], workers: int = 1, faces: bool = False, margin: bool = False
+) -> Plan:
     """The plan of the game's full table. faces: whether tiers are handed only what they read of
-    others, where the game has that, as between machines."""
+    others, where the game has that, as between machines. margin: whether margins are stored."""
     if layout.plane_type is not np.float64:
         raise OptionError(
             f"{setting('planes', 'float32')}: payoffs are solved in float64; leave it out, or "
@@ -191,12 +195,14 @@ def make_plan(layout: Layout[Any], workers: int = 1, faces: bool = False) -> Pla
     groups = {shard.children for shard in shards}  # parts of a tier have the same
     largest = max((kept[c] for group in groups for c in group), default=0)
     seconds = sum(map(layout.tier_seconds, tiers)) + rows * WRITE_NS * 1e-9
+    stored = np.dtype(layout.payoff_type)
+    bytes_a_row = BYTES_A_ROW[stored] + margin * MARGIN_BYTES[stored]
     return Plan(
         tuple(shards),
         tuple(files),
         tuple(parts),
         rows,
-        table_bytes=round(rows * BYTES_A_ROW[np.dtype(layout.payoff_type)]),
+        table_bytes=round(rows * bytes_a_row),
         # Shards that finish out of turn keep a few more than a run in turn does.
         kept_bytes=peak_kept(shards, kept, workers) + 2 * (workers - 1) * largest,
         shard_memory=max(shard.memory for shard in shards),
@@ -267,12 +273,13 @@ class Planned(Result):
 
 
 def plan_table(
-    board: Board, results: Path, workers: int | None = None, memory: int | None = None
-) -> Planned:
+    board: Board, results: Path, workers: int | None = None, memory: int | None = None,
+    margin: bool = False,
+) -> Planned:  # fmt: skip
     """The plan of a board's full table. Raises BoardError, OptionError where it has none."""
     layout = load_game(board).need(Layout)
     count, budget = workers or cores(), memory_to_use() if memory is None else memory
-    plan, tiers = make_plan(layout, count), layout.tiers()
+    plan, tiers = make_plan(layout, count, margin=margin), layout.tiers()
     pieces = [(tiers[index], shard.rows, shard.memory)
               for shard, (index, _) in zip(plan.shards, plan.parts, strict=True)]  # fmt: skip
     return planned_of(layout, plan, pieces, results, plan.peak_memory(count), count, budget)
@@ -332,7 +339,7 @@ class FullTable(Work[SolvedTiers]):
     def __init__(self, layout: Layout[Any], options: Options, plan: Plan | None = None) -> None:
         super().__init__(layout.game, options)
         self.layout = layout
-        self.plan = plan or make_plan(layout, options.slots, faces=options.joins)
+        self.plan = plan or make_plan(layout, options.slots, options.joins, options.margin)
         self.files, self.margin = len(self.plan.names), options.margin
         self.budget, self.compile_seconds = memory_budget(options), 0.0
 

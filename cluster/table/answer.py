@@ -21,9 +21,9 @@ from luckbase.cluster.table.ledger import Origin
 from luckbase.solver import sentences
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import View
+from luckbase.solver.game.capabilities import choice_names
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.rules import SIMULTANEOUS
+from luckbase.solver.game.rules import JOINT, SIMULTANEOUS
 from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
 from luckbase.solver.search.bellman import (
     ActionValues,
@@ -521,11 +521,13 @@ def _bids_at(game: Game, q: ActionValues, both: Ints, inputs: Ints) -> tuple[Bid
             (games * y[:, None, :]).sum(axis=2),
             totals[:, None] - (games * x[:, :, None]).sum(axis=1),
         ]
+        pairs = q.actions[cells].reshape(n, rows, columns)
+        numbers = (pairs[:, :, 0] // JOINT).tolist(), (pairs[:, 0] % JOINT).tolist()
         names = [
             name
-            for state in game.fields.describe_all(game.fields.numbers(inputs[at]))
-            for player, count in enumerate((rows, columns))
-            for name in game.own(View).choice_names(state, player, count)
+            for k, state in enumerate(game.fields.describe_all(game.fields.numbers(inputs[at])))
+            for player in (0, 1)
+            for name in choice_names(game, state, player, numbers[player][k])
         ]
         distinct = dict.fromkeys(names)
         places = {name: i for i, name in enumerate(distinct)}

@@ -44,7 +44,7 @@ from luckbase.cluster.table.storage import is_special
 from luckbase.solver import sentences
 from luckbase.solver.errors import MemoryLimitError, OptionError, need
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import View
+from luckbase.solver.game.capabilities import choice_names
 from luckbase.solver.game.rules import JOINT, SIMULTANEOUS
 from luckbase.solver.result import Result
 from luckbase.solver.search.expand import expand
@@ -84,7 +84,7 @@ def reader(
         table.need_payoffs(on_command_line("export without --no-actions", "actions=True"))
     stored, listed = schema_of(table), listed_actions(table.game)
     in_words = isinstance(where, str) or (isinstance(where, Sequence) and len(where) > 0)
-    gather = actions and not listed
+    gather = actions and (not listed or table.game.simultaneous)
     if columns is not None and {*columns} <= {*stored.names, *DECISION_COLUMNS}:
         gather = False  # the names of actions are not needed
     names = ActionNames(table.game, listed) if actions else None
@@ -277,9 +277,8 @@ def _names(table: Lookup, where: Where, stored: pa.Schema) -> ActionNames:
                     pairs = edges.actions[edges.first[x] : edges.first[x + 1]]
                     state = game.describe(states[x])
                     for player, codes in enumerate((pairs // JOINT, pairs % JOINT)):
-                        choices.update(
-                            game.own(View).choice_names(state, player, len(np.unique(codes)))
-                        )
+                        numbers = np.unique(codes).tolist()
+                        choices.update(choice_names(game, state, player, numbers))
     return ActionNames(game, in_order(game, actions), in_order(game, choices))
 
 

@@ -596,7 +596,7 @@ class View(Capability):
     as_seen_by: where two choose at once, a state (fields,) in the words of a player, from 0, with
     themselves as the first; the way back as well. choice_names: what a person calls the `count`
     actions, ascending, of a player at a state that is given in words: in their own words, not the
-    canonical ones.
+    canonical ones; as the rules call them by number if not given (`choice_names`).
     """
 
     missing: ClassVar[str] = "has one form only"
@@ -605,9 +605,7 @@ class View(Capability):
     detailed: Callable[[], Game] | None = None
     simplify: Callable[[Ints], Ints] | None = None
     as_seen_by: Callable[[int, Ints], Ints] = lambda player, state: state
-    choice_names: Callable[[Mapping[str, object], int, int], list[str]] = (
-        lambda words, player, count: [str(k) for k in range(count)]
-    )
+    choice_names: Callable[[Mapping[str, object], int, int], list[str]] | None = None
 
 
 def kernel_arrays(
@@ -647,6 +645,18 @@ def simplify(game: Game, states: Ints) -> Ints:
     """The states (n, fields) of a plain game, from those of its detailed form."""
     plain = game.own(View).simplify
     return np.ascontiguousarray(states[:, : game.field_count]) if plain is None else plain(states)
+
+
+def choice_names(
+    game: Game, words: Mapping[str, object], player: int, numbers: Sequence[int]
+) -> list[str]:
+    """What a person calls a player's choices, by number, ascending, at a state in words in which
+    both choose at once."""
+    own, actions = game.own(View).choice_names, game.rules.actions
+    if own is not None:
+        return own(words, player, len(numbers))
+    named = callable(actions) or numbers[-1] < len(actions)
+    return [game.action_name(number) if named else str(number) for number in numbers]
 
 
 def first_state(game: Game) -> Ints:

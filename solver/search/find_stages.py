@@ -95,13 +95,13 @@ class LevelSearch:
         known = known or (NO_KEYS, np.empty((0, stages.game.players)))
         self.limit = max_states if stages.level.inside else 0
         self.remaining: list[Box] = []
-        self._todo = [_Search(stages, level, box, known, expected)]
+        self._todo = [BoxSearch(stages, level, box, known, expected)]
         if self.limit and expected > max_states and requested:
             count = SAMPLE // len(requested) + 1
             sample = np.concatenate([_thinned(keys, count) for keys in requested])
             boxes = stages.split(box, sample, 1 + 2 * len(sample) * max_states // (3 * expected))
             share = expected // len(boxes)
-            self._todo = [_Search(stages, level, part, known, share) for part in boxes]
+            self._todo = [BoxSearch(stages, level, part, known, share) for part in boxes]
         for keys in requested:
             _distribute(stages, keys, self._todo)
 
@@ -136,14 +136,14 @@ def _thinned(keys: Keys, count: int) -> Keys:
     return np.ascontiguousarray(keys[:: max(1, len(keys) // count)])
 
 
-def _distribute(stages: Stages, keys: Keys, searches: Sequence[_Search]) -> None:
+def _distribute(stages: Stages, keys: Keys, searches: Sequence[BoxSearch]) -> None:
     """Add keys to the searches in whose boxes they lie, if any."""
     which = stages.boxes_of(keys, [search.box for search in searches])
     for i in np.unique(which[which >= 0]).tolist():
         searches[i].requested.append(np.ascontiguousarray(keys[which == i]))
 
 
-class _Search:
+class BoxSearch:
     """The search of one box: the arrays of `stage_kernels.expand_on`, which grow, and its requests.
 
     known_keys: of known states, ascending. Where another table has them, they are looked up as
@@ -250,7 +250,7 @@ class _Search:
             f"{self.game.say(state)} to {self.game.say(children[at])}"
         )
 
-    def divide(self, boxes: Sequence[Box]) -> list[_Search]:
+    def divide(self, boxes: Sequence[Box]) -> list[BoxSearch]:
         """Searches of boxes that make up its own, each with what was expanded of it. Raises
         RisingError for an edge that leads to a box before its own."""
         at = self.at
@@ -265,9 +265,9 @@ class _Search:
         before = kernels.Expanded(keys, which, expanded, patterns, first, self.records.children)
         return [self._part(box, i, before) for i, box in enumerate(boxes)]
 
-    def _part(self, box: Box, number: int, before: kernels.Expanded) -> _Search:
+    def _part(self, box: Box, number: int, before: kernels.Expanded) -> BoxSearch:
         """The search of box `number`."""
-        part, at = _Search(self.stages, self.level, box, self.known), self.at
+        part, at = BoxSearch(self.stages, self.level, box, self.known), self.at
         part.known_keys = self.known_keys
         numbers, keys = np.full(len(before.keys), -1, np.int32), np.empty_like(before.keys)
         inside = np.flatnonzero(before.box == number)
