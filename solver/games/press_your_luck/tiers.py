@@ -29,18 +29,20 @@ Source: docs/sources.md#gamescrafters (the word tier); the order is this project
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.games.press_your_luck.outcomes import Outcomes, merged
+
+T = TypeVar("T")
 
 A, B, C = 0, 1, 2
 """Slots."""
@@ -122,41 +124,46 @@ def children(tier: Tier, whammies: Whammies) -> tuple[Tier, ...]:
     return tuple(sorted(child for child in tiers if child.spins > 0))
 
 
+def below_first(roots: Iterable[T], below: Callable[[T], Iterable[T]]) -> list[T]:
+    """All that is at or below roots, each once, after what is below it, but where that leads back
+    to it; what is above soon after."""
+    ordered: dict[T, None] = {}
+    visited: set[T] = set()
+
+    def visit(one: T) -> None:
+        if one not in visited:
+            visited.add(one)
+            for each in below(one):
+                visit(each)
+            ordered[one] = None
+
+    for root in roots:
+        visit(root)
+    return [*ordered]
+
+
 @lru_cache(maxsize=8)
 def depth_first(frontier: int, whammies: Whammies) -> tuple[Tier, ...]:
     """All tiers, each after its children, parents soon after: few are needed at any time."""
-    order: dict[Tier, None] = {}
-
-    def visit(tier: Tier) -> None:
-        if tier not in order:
-            for child in children(tier, whammies):
-                visit(child)
-            order[tier] = None
-
-    for spins in (frontier, *range(1, frontier)):
-        for tier in tiers_with(spins, whammies):
-            visit(tier)
-    return tuple(order)
+    spins = (frontier, *range(1, frontier))
+    roots = (tier for left in spins for tier in tiers_with(left, whammies))
+    return tuple(below_first(roots, lambda tier: children(tier, whammies)))
 
 
 @lru_cache(maxsize=8)
 def by_whammies(frontier: int, whammies: Whammies) -> tuple[Tier, ...]:
     """All tiers, each after its children: one whammy vector after another up through all spins, so
     that of a tier only the one of a spin more reads more than a face (`face_of`)."""
-    order: dict[Tier, None] = {}
-    done: set[tuple[int, ...]] = set()
 
-    def visit(vector: tuple[int, ...]) -> None:
-        inside = [player for player, w in enumerate(vector) if w < whammies.most]
-        if vector in done or len(inside) < 2:
-            return
-        done.add(vector)
-        for player in inside:
-            visit(tuple(w + (i == player) for i, w in enumerate(vector)))
-        order.update(dict.fromkeys(whammies.tier(t, vector) for t in range(1, frontier + 1)))
+    def after_one(vector: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        for player, had in enumerate(vector):
+            after = (*vector[:player], had + 1, *vector[player + 1 :])
+            if had < whammies.most and sum(w < whammies.most for w in after) > 1:
+                yield after
 
-    visit((0,) * whammies.players)
-    return tuple(order)
+    vectors = below_first([(0,) * whammies.players], after_one)
+    spins = range(1, frontier + 1)
+    return tuple(dict.fromkeys(whammies.tier(t, vector) for vector in vectors for t in spins))
 
 
 # --- configurations ------------------------------------------------------------------------------
@@ -333,29 +340,14 @@ def make_caps(spins: int, three: bool, chooses: bool = False) -> Caps:
         pivots = {} if chooses else _pivots(moves, mask)
         for k, (c, power) in enumerate(pivots.items()):
             pivot_of[mask, c], powers[mask, k] = k, power
-        graph = {c: _leans_on(moves, mask, c, chooses) - pivots.keys()
-                 for c in range(len(moves.spend))}  # fmt: skip
+        graph = {
+            c: sorted(_leans_on(moves, mask, c, chooses) - pivots.keys())
+            for c in range(len(moves.spend))
+        }
         start = 0 if mask >> A & 1 else moves.regions[2 * B]
-        order = [c for c in _after_what_it_leans_on(graph) if c >= start]
+        order = [c for c in below_first(graph, graph.__getitem__) if c >= start]
         orders[mask, : len(order)], counts[mask] = order, len(order)
     return Caps(orders, counts, pivot_of, powers)
-
-
-def _after_what_it_leans_on(graph: dict[int, set[int]]) -> list[int]:
-    """The keys, each after those in its set, but where these lead back to it."""
-    ordered: dict[int, None] = {}
-    visited: set[int] = set()
-
-    def visit(c: int) -> None:
-        if c not in visited:
-            visited.add(c)
-            for below in sorted(graph[c]):
-                visit(below)
-            ordered[c] = None
-
-    for c in graph:
-        visit(c)
-    return [*ordered]
 
 
 def _pivots(moves: Moves, mask: int) -> dict[int, int]:
