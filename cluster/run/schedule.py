@@ -103,7 +103,6 @@ class Schedule:
         workers: int,
         memory: int,
         committed: Collection[int] = (),
-        kept: Collection[int] = (),
         stored: Collection[int] = (),
         ahead: int = 1,
     ) -> None:
@@ -111,17 +110,17 @@ class Schedule:
         wait for the machine that has what they read."""
         self.shards = tuple(shards)
         self.workers, self.memory, self.ahead = workers, memory, ahead
-        self.committed, self.kept = set(committed), set(kept)
+        self.committed, self.kept = set(committed), set[int]()
         self.stored = set(stored) & self.committed
         self.children = {s.index: () if s.index in self.stored else s.children for s in shards}
         self.to_commit = {s.index for s in shards} - self.committed
         todo = set(self.to_commit)
         stack = list(todo)
         seen: set[tuple[int, ...]] = set()
-        while stack:  # committed, but read by a shard to do, and not kept: solved again
+        while stack:  # committed, but read by a shard to do: solved again
             children = self.children[stack.pop()]
             for child in () if children in seen else children:
-                if child not in todo and child not in self.kept:
+                if child not in todo:
                     todo.add(child)
                     stack.append(child)
             seen.add(children)
@@ -143,7 +142,7 @@ class Schedule:
             for child in children:
                 self.readers[child].add(group)
         # How many children of a group are not kept yet; at none its shards are ready.
-        self.unmet = [len(set(children) - self.kept) for children in groups]
+        self.unmet = [len(set(children)) for children in groups]
         self.ready = sorted(i for i in todo if not self.unmet[self.group[i]])
 
     @property
@@ -153,9 +152,7 @@ class Schedule:
 
     def start(self) -> list[Instruction]:
         """The first instructions."""
-        unread = [i for i in sorted(self.kept) if not self.readers[i]]
-        self.kept -= set(unread)
-        return [*map(Drop, unread), *self._solve_ready()]
+        return self._solve_ready()
 
     def resize(self, workers: int) -> list[Instruction]:
         """There are so many workers now."""
