@@ -15,12 +15,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from luckbase.cluster.batch.requests import relative_path, requests_for
+from luckbase.cluster.batch.requests import requests_for
 from luckbase.cluster.batch.run import statuses, statuses_of_board
 from luckbase.cluster.inputs import board_of, has_full_table
 from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.find import Status, find_table, is_table, table_of
-from luckbase.cluster.table.ledger import Ledger, board_command, solve_command
+from luckbase.cluster.table.ledger import Ledger, board_command, in_order, solve_command
 from luckbase.cluster.table.storage import place_of, storage_at
 from luckbase.solver import sentences
 from luckbase.solver.board import registry
@@ -195,7 +195,7 @@ def info(
         board = board_in(ledger)
     game, source = load_game(board), board.source
     title, about = registry.described(board.game)
-    file = "BOARD" if source is None else relative_path(name_of(source.file))
+    file = "BOARD" if source is None else sentences.shown(name_of(source.file))
     charts = game.get(Charts)
     return Info(
         board=board.name, file=file, title=board.title or board.name, game=board.game,
@@ -289,8 +289,7 @@ def _example_state(game: Game, ledger: Ledger | None) -> Mapping[str, Any]:
     """A state that a table answers, in words: where its search began, or an instructive one."""
     layout, root = game.get(Layout), game.start()
     if ledger is not None and ledger.furthest is None and (goal := ledger.origin) and goal.roots:
-        start = goal.roots.start[0]
-        return {name: start[name] for name in game.fields.names if name in start}
+        return in_order(goal.roots.start[0], game)
     complete = all(each.sample for each in game.fields) and (layout is not None or root is not None)
     state: dict[str, Any] = {each.name: sample(each) for each in game.fields}
     if complete and (layout is None or layout.why_outside(game.parse(state)) is None):

@@ -103,7 +103,10 @@ def info(
     print("\nA state, field by field")
     _print_pairs((each.name, _field_text(each)) for each in facts.fields)
     print("\nOptions: --set NAME=VALUE, or in a copy of the board file")
-    _print_pairs((_option_name(each), _option_text(each)) for each in facts.options)
+    _print_pairs(
+        (each.name if each.value is None else f"{each.name}={each.value}", _option_text(each))
+        for each in facts.options
+    )
     if facts.charts:
         print("\nCharts: luckbase chart, --what NAME")
         _print_pairs((each.name, f"{capital(each.shows)}. {each.reading}") for each in facts.charts)
@@ -166,10 +169,6 @@ def _field_text(of: FieldInfo) -> str:
         bounds = f" {of.min} to {of.max}{step}."
     left_out = "" if of.default is None or of.blank else f" If left out: {of.default}."
     return f"{of.help}{bounds}{left_out} Example: {of.name}={of.example}"
-
-
-def _option_name(of: OptionInfo) -> str:
-    return of.name if of.value is None else f"{of.name}={of.value}"
 
 
 def _option_text(of: OptionInfo) -> str:

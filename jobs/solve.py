@@ -111,7 +111,7 @@ def _solve_one(call: _Call, folder: Path) -> int:
         terminal.print_json({"event": "solved"}, solved)
         return 0
     say_solved(solved, Path(name), before)
-    print(terminal.shown(solved.table))
+    print(sentences.shown(solved.table))
     return 0
 
 
@@ -174,7 +174,7 @@ def _solve_many(
             return
         _say_outcome(outcome, f"[{len(outcomes)}/{total}] {outcome.request.name}")
         if outcome.solved is not None:
-            print(terminal.shown(outcome.solved.table), flush=True)
+            print(sentences.shown(outcome.solved.table), flush=True)
 
     try:
         luckbase.solve_all(
@@ -196,7 +196,7 @@ def say_solved(solved: Solved, path: Path, before: list[str]) -> None:
     changed since its last table."""
     from luckbase.cluster.run.progress import SolvedSearch, SolvedTiers
 
-    name, table = solved.ledger.head.board, terminal.shown(solved.table)
+    name, table = solved.ledger.head.board, sentences.shown(solved.table)
     for fault in solved.damaged[:5]:
         say(f"{name}: damaged, and solved again: {fault}")
     if len(solved.damaged) > 5:
@@ -296,7 +296,7 @@ def _opening_questions(solved: Solved, path: Path) -> None:
     what = f", and the {source.game.payoff_name} of who acts" if names else ""
     terminal.print_table(f"A few questions{what}:", heads, rows, sys.stderr)
     question = sentences.fields(answers[0].state)
-    table = shlex.quote(terminal.shown(solved.table))
+    table = shlex.quote(sentences.shown(solved.table))
     say(f"Ask anything: {sentences.program()} query {table} {question}", whole=True)
 
 

@@ -69,10 +69,7 @@ def status(
 
 
 def _print_status(of: Status) -> None:
-    line = f"{of.state:9s} {of.table}"
-    for name, value in of.options.items():
-        line += f" {name}={str(value).lower() if isinstance(value, bool) else value}"
-    terminal.print_to_fit(line)
+    terminal.print_to_fit(f"{of.state:9s} {of.table} {sentences.fields(of.options)}".rstrip())
     if of.state not in ("missing", "refused"):
         date = "" if of.date is None else f", {of.date[:16].replace('T', ' ')}"
         present = "" if of.tiers == of.tiers_in_all else f"{of.tiers} of "

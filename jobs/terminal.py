@@ -30,7 +30,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TextIO
 
@@ -261,12 +260,6 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> int:
     with whole_file(os.fspath(path)) as file:
         file.write(content)
     return len(content)
-
-
-def shown(path: Path) -> str:
-    """A path as short as it can be typed here."""
-    folder = Path.cwd()
-    return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
 
 
 def width(out: Any) -> int | None:

@@ -4,6 +4,7 @@ who reads a sentence has them; rows as an HTML table.
 What is a sentence of the command line's is one of Python's too, and there nobody wrote ``--set``.
 """
 
+import os
 import re
 import sys
 from collections import Counter
@@ -136,8 +137,16 @@ def fields(state: Mapping[str, Any], between: str = " ") -> str:
     return between.join(f"{name}={listed(value)}" for name, value in state.items())
 
 
+def shown(path: str | os.PathLike[str]) -> str:
+    """A path as short as it can be typed here."""
+    short, folder = Path(path), Path.cwd()
+    return str(short.relative_to(folder) if short.is_relative_to(folder) else path)
+
+
 def listed(value: Any) -> str:
-    """A field's value as it can be typed: ``0,500,0``."""
+    """A field's, or an option's, value as it can be typed: ``0,500,0``, ``true``."""
+    if isinstance(value, bool):
+        return str(value).lower()
     if hasattr(value, "tolist"):
         value = value.tolist()
     return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

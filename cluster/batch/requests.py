@@ -32,7 +32,7 @@ from luckbase.solver.board.file import (
 )
 from luckbase.solver.board.model import Board, Section, board_hash, mistake
 from luckbase.solver.errors import BoardError, JobError, LuckbaseError, OptionError
-from luckbase.solver.sentences import nearest, show
+from luckbase.solver.sentences import nearest, show, shown
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ def _requests(name: BoardName, settings: dict[str, str]) -> Iterator[BoardReques
                 words = {**entry.settings, **variant, **settings}
                 for request in _requests_at(_beside(path, file), words):
                     yield replace(
-                        request, file=relative_path(request.file), solve_options=solve_options,
+                        request, file=shown(request.file), solve_options=solve_options,
                         order=job.order,
                     )  # fmt: skip
 
@@ -262,14 +262,6 @@ def files_of(names: Sequence[BoardName]) -> list[Path]:
                 paths += [_beside(paths[0], file) for entry in job.board for file in entry.file]
         files += [f for path in paths for f in (board_files(path) if path.is_dir() else [path])]
     return list(dict.fromkeys(files))
-
-
-def relative_path(file: str) -> str:
-    """A path as short as it can be typed here."""
-    try:
-        return str(Path(file).relative_to(Path.cwd()))
-    except ValueError:
-        return file
 
 
 # --- which of them are saved -------------------------------------------------------------------

@@ -24,7 +24,6 @@ from luckbase.cluster.batch.requests import (
     BoardRequest,
     board_files,
     read_request,
-    relative_path,
     requests_for,
 )
 from luckbase.cluster.inputs import has_full_table, is_job, roots_of, solve_board, stores_decisions
@@ -375,7 +374,7 @@ def statuses_of_board(request: BoardRequest, results: Path) -> Iterator[Status]:
     for path in paths:
         yield _for_request(status_of(path), request, results, full=True)
     if not paths:
-        folder = Path(relative_path(str(results)))
+        folder = Path(sentences.shown(results))
         solve = board_command(file, settings, request.board.game, folder)
         yield Status(file, "missing", settings, why=(f"solved by: {solve}",))
 

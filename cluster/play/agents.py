@@ -198,15 +198,13 @@ class Frequencies:
         for x, choices in enumerate(actions):
             kind = np.array([self.turning.takes(game.action_name(int(a))) for a in choices])
             if np.isnan(says[x]) or kind.all() or not kind.any():
-                lotteries.append(self._elsewhere(game, player, states[x : x + 1], choices))
+                lottery = np.eye(1, len(choices))[0]
+                if self.otherwise is not None:
+                    lottery = self.otherwise(game, player, states[x : x + 1], [choices])[0]
+                lotteries.append(lottery)
                 continue
             lotteries.append(np.where(kind, says[x] / kind.sum(), (1 - says[x]) / (~kind).sum()))
         return lotteries
-
-    def _elsewhere(self, game: Game, player: int, state: Ints, actions: Ints) -> Floats:
-        if self.otherwise is not None:
-            return self.otherwise(game, player, state, [actions])[0]
-        return np.eye(1, len(actions))[0]
 
 
 def read_frequencies(game: Game, path: Path) -> Policy:

@@ -224,7 +224,6 @@ def diagram_of(
     nodes = []
     for x, i in inner.items():
         state = game.describe(chain.states(np.array([x]))[0])
-        state = {name: state[name] for name in game.fields.names if name in state}
         nodes.append(Node(state, float(reach[x]), tuple(values[x].tolist()), layers[i], False))
     for payoffs, i in ends.items():
         nodes.append(Node({}, end_reach[payoffs], payoffs, layers[i], True))

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 import numpy as np
 
 from luckbase.cluster.play.agents import AgentLike, Opener, no_tables, opponents
-from luckbase.cluster.table.moves import changed
+from luckbase.cluster.table.moves import Addressed, changed
 from luckbase.solver import sentences
 from luckbase.solver.errors import MissingTableError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -64,10 +64,11 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Decision:
-    """One of the person's: where, what was taken, a best action (the same if it is one), cost."""
+class Decision(Result):
+    """A decision of the person's: where, what was taken, a best action (the same if it is one), and
+    what it cost."""
 
-    state: dict[str, Any]
+    state: Addressed
     action: str
     best: str
     cost: float

@@ -420,11 +420,7 @@ class Origin(Result):
     stale: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        options = "".join(
-            f" {name}={str(value).lower() if isinstance(value, bool) else value}"
-            for name, value in self.options.items()
-        )
-        return f"{self.board}{options}, solve {self.solve_id}"
+        return f"{f'{self.board} {fields(self.options)}'.rstrip()}, solve {self.solve_id}"
 
 
 def origin_of(game: Game, stale: tuple[str, ...] = ()) -> Origin:

@@ -21,6 +21,7 @@ import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from luckbase.cluster.play.game import (
+    Decision,
     Offer,
     Play,
     Question,
@@ -82,17 +83,6 @@ class Choice(Result):
 
     actions: list[str]
     hints: list[Offer] | None
-
-
-@dataclass(frozen=True)
-class Decision(Result):
-    """A decision of yours and what it cost."""
-
-    text: str
-    query: str
-    action: str
-    best: str
-    cost: float
 
 
 @dataclass(frozen=True)
@@ -167,20 +157,14 @@ def game_view(table: StoredTable, request: ApiRequest[TableParams]) -> GameView:
     seen = typed(play.game.describe(state))
     bare = simplify(table.game, play.state.reshape(1, -1))
     value, priced = table.lookup_or_backup(bare)
-    decisions = [
-        Decision(
-            sentences.fields(each.state), address(each.state), each.action, each.best, each.cost
-        )
-        for each in play.decisions
-    ]
     return GameView(
         seed=game.seed, seat=play.person + 1, seats=[seat.name for seat in play.seats],
         said=lines, state=play.shown, text=sentences.fields(play.shown),
         query=address(table.game.describe(bare[0])), drawing=svg(scene_of(play.game, seen)),
         value=value[0].tolist() if priced[0] else None,
         ask=Choice(play.names, hints) if asks else None, over=play.over,
-        result=lines[-1] if play.over else None, decisions=decisions,
-        cost=sum(each.cost for each in decisions),
+        result=lines[-1] if play.over else None, decisions=play.decisions,
+        cost=sum(each.cost for each in play.decisions),
     )  # fmt: skip
 
 

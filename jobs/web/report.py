@@ -224,10 +224,7 @@ def _board(of: Table, summary: Summary, questions: Sequence[Question]) -> Iterat
         )
     yield '<div class="sections">'
     for name, section in _sections(summary.board):
-        rows = [
-            [key, str(value).lower() if isinstance(value, bool) else sentences.listed(value)]
-            for key, value in section.items()
-        ]
+        rows = [[key, sentences.listed(value)] for key, value in section.items()]
         values = table([name or "board", "value"], rows, "text")
         long = len(rows) > 12
         yield f"<details><summary>{escape(name)}</summary>{values}</details>" if long else values

@@ -18,11 +18,11 @@ from luckbase.cluster.table.moves import Addressed, Moves, moves
 from luckbase.jobs.web.http import ApiRequest, QueryParams, TableParams
 from luckbase.jobs.web.pictures import drawn
 from luckbase.solver.board import registry
-from luckbase.solver.board.model import Board, canonical, options_of
+from luckbase.solver.board.model import canonical, options_of
 from luckbase.solver.charts import Kind
 from luckbase.solver.errors import LuckbaseError, MissingTableError
 from luckbase.solver.game.capabilities import Charts, Drawing, Layout
-from luckbase.solver.game.fields import Field, typed
+from luckbase.solver.game.fields import typed
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import Flat, Result
 from luckbase.solver.search.expand import expand
@@ -177,7 +177,10 @@ def info(listed: TableSummary, table: StoredTable) -> TableInfo:
         summary=replace(listed, error_bound=table.error),
         players=game.players, payoff_name=game.payoff_name, payoff_range=game.payoff_range,
         simultaneous=game.simultaneous,
-        fields=[field_info(game, field, highest(field, spans)) for field in game.fields],
+        fields=[
+            field_info(game, of, max((spans[n][1] for n in of.columns if n in spans), default=None))
+            for of in game.fields
+        ],
         start=_begins(table, known),
         begins=len(known) > 0,
         examples=[Example(label, state, state) for label, state in _instructive(table, known)],
@@ -187,7 +190,10 @@ def info(listed: TableSummary, table: StoredTable) -> TableInfo:
             for name, (low, high, step) in spans.items() if high > low
         ],
         agents=opponents(game),
-        option_help=option_help(game.board),
+        option_help={
+            name: of.description for name, (_, of) in options_of(game.board).items()
+            if of.description
+        },
         outcome_note=game.own(Drawing).note,
         backdrop="" if shared is None else drawn(shared()),
         full=any(part.name == TIERS for part in table.parts),
@@ -207,17 +213,6 @@ def field_texts(pool: TablePool) -> tuple[tuple[str, str], ...]:
         (name, " ".join(f"{', '.join(titles)}: {text}" for text, titles in texts.items()))
         for name, texts in found.items()
     )
-
-
-def option_help(board: Board) -> dict[str, str]:
-    """What each option of a board does, in a sentence; those without one are left out."""
-    found = options_of(board).items()
-    return {name: of.description for name, (_, of) in found if of.description}
-
-
-def highest(field: Field, spans: Mapping[str, tuple[int, int, int]]) -> int | None:
-    """The greatest number of a field among rows of a table; None where that is not known."""
-    return max((spans[name][1] for name in field.columns if name in spans), default=None)
 
 
 def opponents(game: Game) -> list[str]:
