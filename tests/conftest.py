@@ -6,12 +6,15 @@ something is wrong and not by chance; ``--hypothesis-profile=random`` draws othe
 """
 
 import gc
+import importlib
 import os
 import secrets
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,7 +22,7 @@ from hypothesis import HealthCheck, settings
 
 from luckbase.cluster.machine import cores
 from tests import shared
-from tests.places import IN_MEMORY
+from tests.places import IN_MEMORY, ROOT
 from tests.stores import BUCKET, Seaweed
 
 DRAWN = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
@@ -31,10 +34,11 @@ settings.load_profile("luckbase")
 
 LOUD = (
     "CI", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "FORCE_COLOR", "GITHUB_ACTIONS", "LINES",
-    "NO_COLOR", "PY_COLORS", "PYTHONDEVMODE", "PYTHONUNBUFFERED", "PYTHONWARNINGS",
-    "TERMINAL_WIDTH", "TTY_COMPATIBLE", "TTY_INTERACTIVE",
+    "NO_COLOR", "PY_COLORS", "PYTHONDEVMODE", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED",
+    "PYTHONWARNINGS", "TERMINAL_WIDTH", "TTY_COMPATIBLE", "TTY_INTERACTIVE",
 )  # fmt: skip
-"""Variables of whoever runs the tests that change what a command prints; tests set their own."""
+"""Variables of whoever runs the tests that change what a command prints, or have every process of
+a test read the product's text again; tests set their own."""
 
 HOSTS = "tests/e2e/test_hosts.py"
 LONG = (
@@ -59,11 +63,13 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # as where it is started with nohup
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.umask(0o022)
+    gc.disable()  # until all is imported
     if hasattr(config, "workerinput"):
         shared.compile_in_turn(Path(os.environ["LUCKBASE_TEST_LOCKS"]))
         return
     for name in LOUD:
         os.environ.pop(name, None)
+    sys.dont_write_bytecode = False
     near = ("127.0.0.1", "127.0.0.2", "localhost", *filter(None, [os.environ.get("NO_PROXY")]))
     os.environ["NO_PROXY"] = os.environ["no_proxy"] = ",".join(near)
     locks = os.environ["LUCKBASE_TEST_LOCKS"] = tempfile.mkdtemp(prefix="luckbase-locks-")
@@ -73,6 +79,21 @@ def pytest_configure(config: pytest.Config) -> None:
     if not config.option.basetemp and IN_MEMORY and shutil.disk_usage(IN_MEMORY).free >= ROOM:
         config.option.basetemp = tempfile.mkdtemp(prefix="luckbase-tests-", dir=IN_MEMORY)
         config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Each of pytest's workers first imports a share of the test modules: what pytest writes into
+    their assertions, which takes longer than all else of an import, the others read on the disk."""
+    own = getattr(session.config, "workerinput", None)
+    if own is None:
+        return
+    named = [Path(each.partition("::")[0]).resolve() for each in session.config.args]
+    files = sorted({file for each in named for file in [each, *each.rglob("test_*.py")]})
+    modules = [file for file in files if file.is_file() and file.is_relative_to(ROOT)]
+    for file in modules[int(own["workerid"][2:]) :: own["workercount"]]:
+        with suppress(Exception, pytest.skip.Exception):  # said when it is collected
+            importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -97,6 +118,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """What is there once all is imported is not gone through again for garbage, nor is what comes
     as often: of a tenth of a run's processor time little is left."""
+    gc.enable()
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)

@@ -31,7 +31,8 @@ axe = pytest.importorskip(
     "axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python judges views"
 )
 pytest.importorskip("uvicorn", reason="uvicorn is not installed; pip install '.[web]'")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser")  # the first takes half as much
+CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 if CHROMIUM is None:
     pytest.skip("no Chromium is installed; apt-get install chromium", allow_module_level=True)
 expect = playwright.expect
@@ -102,7 +103,8 @@ class Visitor:
 
     def go(self, address: str) -> Any:
         """Open an address of the page, and wait for what is drawn there."""
-        self.page.goto("about:blank")
+        if self.page.url != "about:blank":  # else another fragment is no other page
+            self.page.goto("about:blank")
         self.page.goto(self.site + address)
         expect(
             self.page.locator("main:not([aria-busy]) h1, main:not([aria-busy]) .sorry").first

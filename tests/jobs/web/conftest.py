@@ -71,17 +71,34 @@ def browser() -> Iterator[Any]:
         yield browser
 
 
+@pytest.fixture(scope="module")
+def windows(browser: Any) -> Iterator[Callable[..., Any]]:
+    """windows(**settings) -> a new tab of a window with these settings; those of one kind are one
+    window, for each takes a second, and no tab knows what another one keeps."""
+    made = dict[str, Any]()
+
+    def tab(**settings: Any) -> Any:
+        if repr(settings) not in made:
+            window = made[repr(settings)] = browser.new_context(**settings)
+            window.set_default_timeout(60_000)  # the first answer may wait for what is compiled
+        return made[repr(settings)].new_page()
+
+    yield tab
+    for window in made.values():
+        window.close()
+
+
 @pytest.fixture
-def visitor(browser: Any, site: str, request: pytest.FixtureRequest) -> Iterator[Visitor]:
+def visitor(
+    windows: Callable[..., Any], site: str, request: pytest.FixtureRequest
+) -> Iterator[Visitor]:
     """A visitor whose console stays empty; `indirect` parameters are of the window."""
     from tests.jobs.web import browsing
 
     window = {"viewport": {"width": 1200, "height": 900}, **getattr(request, "param", {})}
-    context = browser.new_context(**window)
-    context.set_default_timeout(60_000)  # the first answer may wait for what is compiled
-    visiting = browsing.Visitor(context.new_page(), site)
+    visiting = browsing.Visitor(windows(**window), site)
     yield visiting
-    context.close()
+    visiting.page.close()
     assert visiting.said == []
 
 

@@ -56,6 +56,7 @@ def value_at(tables: dict[str, Path], page: Any, **state: str) -> None:
     assert numbers(page.locator(".split")) == queried(tables["pig"], state)["value"]
 
 
+@pytest.mark.parametrize("visitor", [{"timezone_id": "UTC"}], indirect=True, ids=["own clock"])
 def test_every_change_of_a_field_moves_the_answer(
     visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
 ) -> None:
