@@ -20,7 +20,13 @@ from luckbase.cluster.batch.run import statuses, statuses_of_board
 from luckbase.cluster.inputs import board_of, has_full_table
 from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.find import Status, find_table, is_table, table_of
-from luckbase.cluster.table.ledger import Ledger, board_command, in_order, solve_command
+from luckbase.cluster.table.ledger import (
+    Ledger,
+    board_command,
+    in_order,
+    is_its_start,
+    solve_command,
+)
 from luckbase.cluster.table.storage import place_of, storage_at
 from luckbase.solver import sentences
 from luckbase.solver.board import registry
@@ -104,26 +110,30 @@ def packaged_episodes() -> tuple[PackagedBoard, ...]:
 # --- a board or a table --------------------------------------------------------------------------
 
 
+FieldKind = Literal["players", "list", "set", "choice", "name", "number"]
+
+
 @dataclass(frozen=True)
 class FieldInfo(Result):
     """A field of a state, as a page's input has it. kind: players (one number a player), list
-    (several other numbers), set (of numbers from 1), choice (one of few), number. min, max, step:
-    of each number, null for no bound; held_max: the most among rows of a table. default: null where
-    it must be said. help: what it is, in a sentence; example: as an address has it."""
+    (several other numbers), set (of numbers from 1), choice (one of few), name (one of many),
+    number. min, max, step: of each number, null for no bound; held_max: the most among rows of a
+    table. choices: names where the values have some. default: null where it must be said. help:
+    what it is, in a sentence; example: as an address has it."""
 
     name: str
     label: str
     help: str
     example: str
-    kind: Literal["players", "list", "set", "choice", "number"]
+    kind: FieldKind
     players: bool
     length: int
     min: int
     max: int | None
     step: int
     held_max: int | None
-    choices: list[int] | None
-    default: int | None
+    choices: list[int] | list[str] | None
+    default: int | str | None
     optional: bool
     blank: bool
 
@@ -256,9 +266,9 @@ def _options(board: Board) -> Iterator[OptionInfo]:
 def _examples(game: Game, file: str, results: Path, ledger: Ledger | None) -> Iterator[str]:
     """Commands of a board, each of which works once those before it were run."""
     settings = {} if game.board.source is None else game.board.source.settings
-    root = game.start()
+    root, several = game.start(), len(game.starts()) > 1 and Layout not in game.rules.capabilities
     state = sentences.fields(_example_state(game, ledger))
-    start = "" if root is not None else state
+    start = "" if several or root is not None else state
 
     def command(name: str, *more: str) -> str:
         command_line = board_command(file, settings, game.board.game, results, f"luckbase {name}")
@@ -270,7 +280,8 @@ def _examples(game: Game, file: str, results: Path, ledger: Ledger | None) -> It
     except OptionError:  # what lies below a state can be solved, or agents evaluated
         solvable = root is None
     if solvable:
-        below = ledger is not None and ledger.furthest is None
+        goal = None if ledger is None or ledger.furthest is not None else ledger.origin
+        below = goal is not None and goal.roots and not is_its_start(game, goal.roots)
         yield command("solve", f"--from {state}" if below or not (full or start == "") else "")
         yield command("query", state)
         charts = game.get(Charts)
@@ -332,18 +343,21 @@ def field_info(game: Game, of: Field, held_max: int | None = None) -> FieldInfo:
     """A field as a page's input has it."""
     lone = of.length == 1 and not of.as_list
     players = not lone and of.length == game.players and not of.as_list
-    kind: Literal["players", "list", "set", "choice", "number"]
-    kind = "set" if of.is_set else "players" if players else "number" if lone else "list"
+    kind: FieldKind = "set" if of.is_set else "players" if players else "number" if lone else "list"
     upper = None if of.high == MAX_VALUE else of.high
-    choices: list[int] | None = None
+    choices: list[int] | list[str] | None = None
     if of.is_set:
         choices = list(range(1, of.high.bit_length() + 1))
+    elif of.names is not None:
+        choices = list(of.names.names) if len(of.names.names) <= CHOICES else None
+        kind = "choice" if choices else "name"
     elif upper is not None and (upper - of.low) // of.unit < CHOICES:
         choices = list(range(of.low, upper + 1, of.unit))
         kind = "choice" if kind == "number" else kind
     return FieldInfo(
         name=of.name, label=label(of.name), help=of.help, example=sample(of), kind=kind,
         players=players, length=of.length, min=of.low, max=upper, step=of.unit, held_max=held_max,
-        choices=choices, default=of.default,
+        choices=choices,
+        default=of.default if of.names is None or of.default is None else of.say([of.default]),
         optional=of.default is not None or of.blank is not None, blank=of.blank is not None,
     )  # fmt: skip

@@ -230,7 +230,7 @@ def in_memory(board_or_path: Any, start: Any, options: Mapping[str, object]) -> 
             )
         return tiers_in_memory(layout)
     roots = roots_of(game, start)
-    return search_in_memory(game, game.needed_start() if roots is None else roots)
+    return search_in_memory(game, game.needed_starts() if roots is None else roots)
 
 
 def following(

@@ -163,12 +163,15 @@ def _print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def _field_text(of: FieldInfo) -> str:
-    bounds = ""
-    if of.kind in ("number", "players", "list") and of.max is not None:
-        step = f" in steps of {of.step}" if of.step > 1 else ""
-        bounds = f" {of.min} to {of.max}{step}."
-    left_out = "" if of.default is None or of.blank else f" If left out: {of.default}."
-    return f"{of.help}{bounds}{left_out} Example: {of.name}={of.example}"
+    texts = [of.help if not of.help or of.help.endswith((".", "!", "?")) else f"{of.help}."]
+    step = f" in steps of {of.step}" if of.step > 1 else ""
+    if of.choices and isinstance(of.choices[0], str):
+        texts.append(f"Values: {', '.join(map(str, of.choices))}.")
+    elif of.kind not in ("set", "name") and of.max is not None and str(of.max) not in of.help:
+        texts.append(f"{of.min} to {of.max}{step}.")
+    if of.default is not None and not of.blank:
+        texts.append(f"If left out: {of.default}.")
+    return " ".join([*filter(None, texts), f"Example: {of.name}={of.example}"])
 
 
 def _option_text(of: OptionInfo) -> str:

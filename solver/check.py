@@ -43,8 +43,7 @@ def check_game(
     Raises GameError, in one sentence with the state: the first thing that is not as it must be.
     """
     game = load_game(game) if isinstance(game, Board) else game
-    start = game.start()
-    roots = [*([] if start is None else [start]), *(game.parse(words) for words in states)]
+    roots = [*(start for _, start in game.starts()), *(game.parse(words) for words in states)]
     if not roots:
         raise GameError(f"game {game.board.game} has no start; name states to check it from")
     looked = check_below(game, np.array(roots), max_states=most, max_width=most // 10, seed=seed)

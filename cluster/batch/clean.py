@@ -38,7 +38,7 @@ from luckbase.cluster.table.entries import (
 )
 from luckbase.cluster.table.find import is_table, running, tables_in, what_changed
 from luckbase.cluster.table.index import INDEX
-from luckbase.cluster.table.ledger import Goal, Ledger
+from luckbase.cluster.table.ledger import Goal, Ledger, is_its_start
 from luckbase.cluster.table.storage import is_special, is_uri, place_of, storage_at
 from luckbase.solver import sentences
 from luckbase.solver.board.file import is_there, meant, path_of, read_board
@@ -299,10 +299,7 @@ def _is_start(goal: Goal, ledger: Ledger) -> bool:
         game = load_game(ledger.board(goal.reach))
     except LuckbaseError:
         return False
-    start = game.start()
-    if start is None or game.has(Layout) or roots.using is not None:
-        return False
-    return roots.start == [game.describe(start)]
+    return not game.has(Layout) and roots.using is None and is_its_start(game, roots)
 
 
 def contents(table: Path) -> tuple[dict[str, int], list[str]]:

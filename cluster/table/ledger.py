@@ -459,9 +459,16 @@ def solve_command(
     if goal.roots is None:
         return f"{line} --store decisions" if goal.part == DECISIONS else line
     start = goal.roots.start
-    line += f" --from {fields(in_order(start[0], game))}"
-    line += f" (and {many(len(start) - 1, 'more state')})" if len(start) > 1 else ""
+    if len(start) == 1 or not is_its_start(game, goal.roots):
+        line += f" --from {fields(in_order(start[0], game))}"
+        line += f" (and {many(len(start) - 1, 'more state')})" if len(start) > 1 else ""
     return line if goal.roots.using is None else f"{line} --using {goal.roots.using.table}"
+
+
+def is_its_start(game: Game, roots: Roots) -> bool:
+    """Whether these are the states, one or several, in which plays of the game begin."""
+    words = [game.describe(state) for _, state in game.starts()]
+    return len(words) == len(roots.start) and all(each in roots.start for each in words)
 
 
 def in_order(state: Mapping[str, Any], game: Game) -> dict[str, Any]:

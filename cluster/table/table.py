@@ -251,7 +251,7 @@ class Table(Lookup):
                 f"table{again}"
             )
         if not whole:
-            self.probe(self.game.needed_start().reshape(1, -1))
+            self.probe(self.game.needed_starts())
         if self.ledger is not None and goal is not None and not self.ledger.is_done(goal):
             raise MissingTableError(
                 f"{self.where}: {self.unfinished(TIERS)[0]}, and a chart needs them all{again}"

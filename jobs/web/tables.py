@@ -275,7 +275,7 @@ def _instructive(table: StoredTable, known: Starts) -> Iterator[tuple[str, dict[
         for chance, said in starts:
             own = {name: text for name, text in said.items()
                    if any(text != other[name] for _, other in starts)}  # fmt: skip
-            yield f"a start of the round, one in {1 / chance:,.0f} {fields(own)}".rstrip(), said
+            yield f"a start, one in {1 / chance:,.0f}: {fields(own)}", said
     yield from islice(_roots(table), 3)
     yield from islice(_questions(table), 8)
     for seed in range(2):

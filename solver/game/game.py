@@ -204,13 +204,20 @@ class Game:
 
     def needed_start(self) -> Ints:
         """`start`; raises OptionError where there is none."""
-        start = self.start()
-        if start is None:
-            raise OptionError(
-                f"{self.no_start}; say where to start, as {option('start')}"
-                + on_command_line(" FIELD=VALUE", "={'field': value}")
-            )
+        if (start := self.start()) is None:
+            raise self._without_start()
         return start
+
+    def needed_starts(self) -> Ints:
+        """The states (m, fields) in which a play may begin; raises OptionError where there are
+        none."""
+        if not self.starts():
+            raise self._without_start()
+        return np.array([state for _, state in self.starts()])
+
+    def _without_start(self) -> OptionError:
+        said = f"{self.no_start}; say where to start, as {option('start')}"
+        return OptionError(said + on_command_line(" FIELD=VALUE", "={'field': value}"))
 
     @property
     def no_start(self) -> str:

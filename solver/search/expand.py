@@ -86,10 +86,10 @@ def some_state(game: Game) -> Ints:
 
 
 def root_keys(game: Game, roots: Ints | None) -> Keys:
-    """The keys of roots (m, fields), or of the game's start, ascending, each once. Raises
-    OptionError where there is no start, StateError as `keys_of_roots`."""
+    """The keys of roots (m, fields), or of all states in which the game may start, ascending, each
+    once. Raises OptionError where there is no start, StateError as `keys_of_roots`."""
     if roots is None:
-        roots = game.needed_start().reshape(1, -1)
+        roots = game.needed_starts()
     return np.unique(keys_of_roots(game, roots))
 
 

@@ -23,18 +23,20 @@ export function leave() {
 
 export async function show(main, asked) {
   const { data: table } = asked;
+  const kinds = table.charts ?? [];
+  if (!kinds.length) {
+    screen?.shown?.leave();
+    screen = null;
+    fill(main, h("div.view", null, h("h1", null, "Charts"), h("p.note", null, "This game has no charts of its own. ",
+      h("a", { href: address.of(table.id, "grid") }, "Grid"), " shows its states over two of their fields.")));
+    return "Charts";
+  }
   if (!asked.same || !screen?.root.isConnected) {
     screen?.shown?.leave();
     screen = build(table);
     fill(main, screen.root);
   }
   const here = screen;
-  const kinds = table.charts ?? [];
-  if (!kinds.length) {
-    fill(here.place, h("p.note", null, "This game has no charts of its own. ",
-      h("a", { href: address.of(table.id, "grid") }, "Grid"), " shows its states over two of their fields."));
-    return "Charts";
-  }
   const kind = kinds.find((each) => each.name === asked.query.get("chart")) ?? (asked.query.has("chart") ? null : kinds[0]);
   if (!kind) throw new api.Refused(`There is no chart of this name; there are ${kinds.map((each) => each.name).join(", ")}.`, 404);
   const settings = Object.fromEntries([...asked.query].filter(([name]) => name !== "chart"));

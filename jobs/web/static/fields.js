@@ -48,21 +48,21 @@ export class StateForm {
   }
 
   #numbers(field, about, help, error) {
-    const length = lengthOf(field, this.table);
+    const [length, named] = [lengthOf(field, this.table), field.kind === "name"];
     const inputs = Array.from({ length }, (_, i) => {
       const label = length === 1 ? name(field) : `${name(field)}, ${field.players ? player(i + 1, length) : i + 1}`;
       return h("input", {
-        type: "text", inputmode: "numeric", "aria-label": label, "aria-describedby": about, "data-field": field.name,
+        type: "text", inputmode: named || field.min < 0 ? "text" : "numeric", "aria-label": label, "aria-describedby": about, "data-field": field.name,
         name: length === 1 ? field.name : `${field.name}_${i + 1}`,
         onkeydown: (event) => {
           const way = { ArrowUp: 1, ArrowDown: -1 }[event.key];
-          if (!way || event.altKey || !whole(event.target)) return;
+          if (!way || event.altKey || named || !whole(event.target)) return;
           event.preventDefault();
           this.#step(event.target, field, way);
         },
       });
     });
-    const sliders = inputs.map((input) => slider(field, input));
+    const sliders = inputs.map((input) => (named ? null : slider(field, input)));
     /** The sliders show what the numbers say. */
     const follow = () => sliders.forEach((one, i) => { if (one) one.value = inputs[i].value || "0"; });
     this.inputs.set(field.name, {
@@ -85,7 +85,7 @@ export class StateForm {
     }, way < 0 ? "−" : "+");
     const part = (input, i) => h("div.of", null,
       length === 1 ? null : h(`span.who${field.players ? `.p${i + 1}` : ""}`, { "aria-hidden": true }, field.players ? player(i + 1, length) : i + 1),
-      h("div.step", null, button(input, -1), input, button(input, 1)), sliders[i]);
+      named ? input : h("div.step", null, button(input, -1), input, button(input, 1)), sliders[i]);
     return h(`fieldset.row${length === 1 ? ".one" : ""}`, null, h("legend", null, name(field)), help,
       h("div.numbers", null, inputs.map(part)), error);
   }
@@ -208,7 +208,7 @@ export function defaultOf(field, table) {
   return Array(lengthOf(field, table)).fill(field.default).join(",");
 }
 
-const whole = (input) => /^\d*$/.test(input.value.trim());
+const whole = (input) => /^(-?\d+)?$/.test(input.value.trim());
 
 function put(input, text) {
   if (input !== document.activeElement || Number(input.value) !== Number(text) || !whole(input)) input.value = text;

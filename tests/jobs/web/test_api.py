@@ -409,7 +409,7 @@ def test_a_game_of_press_your_luck_begins_at_a_start_that_is_drawn(client: TestC
     at = f"/api/tables/{id_of(client, 'press-your-luck')}"
     about = client.get(at).json()
     labels = [each["label"] for each in about["examples"]]
-    assert about["begins"] and labels[0].startswith("a start of the round, one in 7 earned=")
+    assert about["begins"] and labels[0].startswith("a start, one in 7: earned=")
     assert about["start"] == about["examples"][0]["state"]
     said = [client.post(f"{at}/play", json={"seed": seed}).json()["said"] for seed in range(6)]
     begun = {re.search(r"earned=(\S+)", lines[0])[1] for lines in said}  # type: ignore[index]
