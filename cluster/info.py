@@ -358,6 +358,6 @@ def field_info(game: Game, of: Field, held_max: int | None = None) -> FieldInfo:
         name=of.name, label=label(of.name), help=of.help, example=sample(of), kind=kind,
         players=players, length=of.length, min=of.low, max=upper, step=of.unit, held_max=held_max,
         choices=choices,
-        default=of.default if of.names is None or of.default is None else of.say([of.default]),
+        default=of.default if of.names is None or of.default is None else of.names.names[of.default],
         optional=of.default is not None or of.blank is not None, blank=of.blank is not None,
     )  # fmt: skip

@@ -233,7 +233,7 @@ def _reached(table: Lookup, start: Any) -> Ints:
     from luckbase.solver.policy.chain import walk_profile
 
     game, policy, roots = table.game, table.agent(), roots_of(table.game, start)
-    roots = game.needed_starts() if roots is None else roots
+    roots = game.needed_start() if roots is None else roots
 
     def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
         chances = policy.decide(game, player, states, actions)

@@ -499,9 +499,12 @@ class Fields(Sequence[Field]):
         if not cells and not rows:
             return np.empty((0, len(self.columns)), np.int64)
         if not any(name in cells for name in (*self.names, *self.columns)):
+            expected = ", ".join(self.names)
+            if self.columns != self.names:
+                expected = f"{', '.join(self.columns[:3])}, … or {expected}"
             raise StateError(
                 f"no column is a field of a state: {', '.join(list(cells)[:6]) or 'none'}; "
-                f"expected {', '.join(self.columns[:3])}, … or {', '.join(self.names)}"
+                f"expected {expected}"
             )
         refuse, parts = Refuse(2), []  # a frame of one row still has a row 1
         for field in self:

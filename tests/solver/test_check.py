@@ -59,7 +59,10 @@ def test_every_game_here_keeps_the_contract(
 
 def test_a_game_without_a_start_wants_states() -> None:
     with pytest.raises(GameError, match="has no start; name states"):
-        check_game(solver.load_board(BOARDS / "press-your-luck/tiny.toml"))
+        check_game(game(start=None))
+    chances = [(0.25, {"purse": 4, "tosses": 4}), (0.75, {"purse": 2, "tosses": 4})]
+    states = [words for _, words in chances]
+    assert check_game(game(start=chances)) == check_game(game(start=None), states) > 10
 
 
 # --- whoever breaks it ---------------------------------------------------------------------------
