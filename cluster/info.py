@@ -354,10 +354,12 @@ def field_info(game: Game, of: Field, held_max: int | None = None) -> FieldInfo:
     elif upper is not None and (upper - of.low) // of.unit < CHOICES:
         choices = list(range(of.low, upper + 1, of.unit))
         kind = "choice" if kind == "number" else kind
+    default: int | str | None = of.default
+    if of.names is not None and of.default is not None:
+        default = of.names.names[of.default]
     return FieldInfo(
         name=of.name, label=label(of.name), help=of.help, example=sample(of), kind=kind,
         players=players, length=of.length, min=of.low, max=upper, step=of.unit, held_max=held_max,
-        choices=choices,
-        default=of.default if of.names is None or of.default is None else of.names.names[of.default],
+        choices=choices, default=default,
         optional=of.default is not None or of.blank is not None, blank=of.blank is not None,
     )  # fmt: skip

@@ -286,9 +286,8 @@ def rows_in(data: bytes, kind: str, source: str) -> pa.Table:
             return pa.json.read_json(io.BytesIO(data))
         heads = data.partition(b"\n")[0].decode()  # a spreadsheet may write semicolons, or tabs
         between = next((each for each in ",;\t" if each in heads), ",")
-        return pa.csv.read_csv(
-            io.BytesIO(data), parse_options=pa.csv.ParseOptions(delimiter=between)
-        )
+        options = pa.csv.ParseOptions(delimiter=between)
+        return pa.csv.read_csv(io.BytesIO(data), parse_options=options)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise OptionError(f"{source}: line {line} is not text in UTF-8; save it as UTF-8") from None
