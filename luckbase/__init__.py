@@ -197,10 +197,10 @@ def plan(
     >>> luckbase.plan(board, {"scores": (0, 2000, 3500), "earned": (1, 2, 2)}).states
 
     start: as `solve` has it; without it the full table is planned, or, where the board has none,
-    what lies below the game's start. memory: bytes that shards in flight
-    may use (a share of what is free). `Planned.check` raises MemoryLimitError or DiskLimitError for
-    what will not fit, `PlannedSearch.check` DiskLimitError. Raises BoardError, OptionError where
-    the board has neither, StateError.
+    what lies below the game's start, or starts. margin: as `solve` has it. memory: bytes that
+    shards in flight may use (a share of what is free). `Planned.check` raises MemoryLimitError or
+    DiskLimitError for what will not fit, `PlannedSearch.check` DiskLimitError. Raises BoardError,
+    OptionError where the board has neither, StateError.
     """
     from luckbase.cluster.inputs import (
         board_of,
@@ -237,8 +237,8 @@ def solve(
     >>> luckbase.solve(board, {"scores": (0, 8000, 3000), "earned": (4, 2, 2)})
 
     start: a state, several, or a frame of them: solve what lies below, by search. Without it the
-    full table is solved, or, where the board has none, what lies below the game's start. options:
-    `SolveOptions`. Raises RequestError for what cannot be done, CorruptTableError.
+    full table is solved, or, where the board has none, what lies below the game's start, or starts.
+    options: `SolveOptions`. Raises RequestError for what cannot be done, CorruptTableError.
     """
     from luckbase.cluster.inputs import board_of, solve_board
 
