@@ -46,6 +46,7 @@ class PlaneDecisions(DecisionLayout[Tier]):
     def __init__(self, game: Game) -> None:
         super().__init__(game)
         self.size, self.whammies = self.layout.size, self.layout.whammies
+        self.three = self.layout.three
 
     def tiers(self) -> Sequence[Tier]:
         return tiers.by_whammies(self.layout.frontier, self.whammies)
@@ -58,12 +59,9 @@ class PlaneDecisions(DecisionLayout[Tier]):
         below = self.below(tier)
         return [child for child in self.layout.children(tier) if child != below]
 
-    def _three(self, tier: Tier) -> bool:
-        return tier.slots(self.layout.most)[B] >= 0
-
     def _face_shapes(self, tier: Tier) -> dict[int, tuple[int, ...]]:
         """By slot, the shapes of what `tiers.face_of` gives of a tier."""
-        n, three = self.size, self._three(tier)
+        n, three = self.size, self.three(tier)
         lost = tiers.lost_configurations(tier.spins + 1, three)
         n_b = n if three else 1
         shapes: dict[int, tuple[int, ...]] = {A: (2, n_b, len(lost[A][0]), n), C: (2, n_b, n)}
@@ -75,7 +73,7 @@ class PlaneDecisions(DecisionLayout[Tier]):
         return sum(int(np.prod(shape)) for shape in self._face_shapes(tier).values())
 
     def take_face(self, tier: Tier, payoffs: Floats, out: Floats) -> None:
-        three = self._three(tier)
+        three = self.three(tier)
         for slot, part in self._pieces(tier, out).items():
             part[:] = tiers.face_of(slot, payoffs, tier.spins, three, self.size)
 
@@ -95,13 +93,13 @@ class PlaneDecisions(DecisionLayout[Tier]):
 
         def child(lower: Tier) -> Floats:
             if below is None:
-                return tiers.terminal(self._three(lower), self.size).astype(out.dtype, copy=False)
+                return tiers.terminal(self.three(lower), self.size).astype(out.dtype, copy=False)
             return below
 
         def face(lower: Tier, slot: int) -> Floats:
             if lower.spins and lower != tier_below:
                 return self._pieces(lower, faces[lower])[slot]
-            three = self._three(lower)
+            three = self.three(lower)
             payoffs = child(lower) if lower.spins else tiers.terminal(three, self.size)
             return tiers.face_of(slot, payoffs, lower.spins, three, self.size)
 
@@ -114,7 +112,7 @@ class PlaneDecisions(DecisionLayout[Tier]):
 
     def _decided(self, tier: Tier) -> Ints:
         """The configurations of a tier in which somebody decides."""
-        ends = tiers.moves_of(tier.spins, self._three(tier)).regions
+        ends = tiers.moves_of(tier.spins, self.three(tier)).regions
         return np.concatenate([np.arange(ends[2 * s + 1], ends[2 * s + 2]) for s in (A, B, C)])
 
     def _shape(self, tier: Tier) -> tuple[int, int, int, int]:
@@ -160,7 +158,7 @@ class PlaneDecisions(DecisionLayout[Tier]):
         return np.where(at < 0, -1, (at * (n_b * n_a) + scores) * n_c + score_c)
 
     def for_readers(self, tiers: Sequence[Tier]) -> Mapping[str, Any]:
-        layout, blocks = self.layout, {2 + self._three(t): self.block_rows(t) for t in tiers}
+        layout, blocks = self.layout, {2 + self.three(t): self.block_rows(t) for t in tiers}
         return {
             "unit": layout.unit, "size": self.size, "most": layout.most, "block": blocks,
             "merge": self.whammies.merge, "frontier": max(tier.spins for tier in tiers),
@@ -170,7 +168,7 @@ class PlaneDecisions(DecisionLayout[Tier]):
     def runs(
         self, tier: Tier, codes: NDArray[np.uint8]
     ) -> Iterator[Callable[[], dict[str, NDArray[np.integer[Any]] | Runs]]]:
-        ends = tiers.moves_of(tier.spins, self._three(tier)).regions
+        ends = tiers.moves_of(tier.spins, self.three(tier)).regions
         n_b, n_a, _, n_c = self._shape(tier)
         together = max(1, RUN_CODES // (n_b * n_a * n_c))
         for slot in (A, B, C):
@@ -188,7 +186,7 @@ class PlaneDecisions(DecisionLayout[Tier]):
         runs, code = np.empty((5, count), np.int32), np.empty(count, np.uint8)
         cut_runs(codes, shape, axes, runs, code)
         configuration, x, y, start, stop = runs
-        spins = tiers.moves_of(tier.spins, self._three(tier)).configurations.astype(np.int32).T
+        spins = tiers.moves_of(tier.spins, self.three(tier)).configurations.astype(np.int32).T
         unit, slots = np.int32(self.layout.unit), tier.slots(self.layout.most)
         others = dict(zip([s for s in (B, A, C) if s != slot], (x, y), strict=True))
         none = Runs(np.zeros(1, np.int32), count)

@@ -133,14 +133,15 @@ class Planes(Layout[Tier]):
     def tier_name(self, tier: Tier) -> str:
         return f"spins {tier.spins}, whammies {','.join(map(str, tier.whammies))}"
 
-    def _three(self, tier: Tier) -> bool:
+    def three(self, tier: Tier) -> bool:
+        """Whether three players are in, not two."""
         return tier.slots(self.most)[tiers.B] >= 0
 
     def _count(self, tier: Tier) -> int:
-        return configuration_count(tier.spins, self._three(tier))
+        return configuration_count(tier.spins, self.three(tier))
 
     def shape(self, tier: Tier) -> tuple[int, ...]:
-        n_b = self.size if self._three(tier) else 1
+        n_b = self.size if self.three(tier) else 1
         return 2, n_b, self.size, self._count(tier) * self.size
 
     def rows(self, tier: Tier) -> int:
@@ -150,7 +151,7 @@ class Planes(Layout[Tier]):
         return self.shape(tier)[3]
 
     def most_threads(self, tier: Tier) -> int:
-        return THREADS if self._three(tier) and self.rows(tier) >= BIG_ROWS else 1
+        return THREADS if self.three(tier) and self.rows(tier) >= BIG_ROWS else 1
 
     def edge(self, tier: Tier) -> int:
         """Of the square blocks of rows that threads are handed."""
@@ -179,11 +180,11 @@ class Planes(Layout[Tier]):
     ) -> float:
         def child(lower: Tier) -> Floats:
             if lower.spins == 0:
-                return tiers.terminal(self._three(lower), self.size).astype(out.dtype, copy=False)
+                return tiers.terminal(self.three(lower), self.size).astype(out.dtype, copy=False)
             return fetch(lower)
 
         def face(lower: Tier, slot: int) -> Floats:
-            three = self._three(lower)
+            three = self.three(lower)
             return tiers.face_of(slot, child(lower), lower.spins, three, self.size)
 
         return self.fill_tier(tier, out, child, face, stop, decisions)
@@ -196,7 +197,7 @@ class Planes(Layout[Tier]):
         """As `solve_tier`. child: the payoffs of the tier of a spin less, where a slide takes
         whammies away those of others too; face: of all others, as `tiers.face_of`; both also of
         0 spins."""
-        three, options = self._three(tier), self.board.rules
+        three, options = self.three(tier), self.board.rules
         below = child(self.whammies.tier(tier.spins - 1, tier.whammies))
         slots = tier.slots(self.most)
         spin_cap = options.spin_cap or tier.spins
@@ -267,7 +268,7 @@ class Planes(Layout[Tier]):
         assert start % block == 0 and stop % block == 0
         blocks = np.arange(start // block, stop // block, dtype=np.int32)
         repeated = tiers.block_columns(
-            tier.spins, self._three(tier), self.size, self.unit, len(blocks)
+            tier.spins, self.three(tier), self.size, self.unit, len(blocks)
         )
         names = [name for name in self.game.columns if not name.startswith("whammies")]
         columns: dict[str, NDArray[np.int32] | Runs]
@@ -332,7 +333,7 @@ class Planes(Layout[Tier]):
         block_row, score_c = np.divmod(np.asarray(rows, np.int64), self.size)
         block, configuration = np.divmod(block_row, self._count(tier))
         score_b, score_a = np.divmod(block, self.size)
-        spins = tiers.moves_of(tier.spins, self._three(tier)).configurations[configuration]
+        spins = tiers.moves_of(tier.spins, self.three(tier)).configurations[configuration]
         states = np.zeros((len(block_row), self.game.field_count), np.int64)
         scores, earned, passed, whammies = by_field(states)
         whammies[:] = tier.whammies
