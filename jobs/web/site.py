@@ -268,8 +268,12 @@ def _check(table: StoredTable) -> None:
     """Raises OptionError for a table of payoffs that a site cannot hold."""
     game = table.game
     table.need_payoffs("a site")
-    if game.simultaneous or any(field.names is not None for field in game.fields):
+    if game.simultaneous:
         raise OptionError(f"{table.path}: a site is of games in which one decides at a time")
+    for field in game.fields:
+        if field.names is not None:
+            raise OptionError(f"{table.path}: {field.name}: a site is of games whose fields are "
+                              "numbers; run: luckbase serve")  # fmt: skip
     if table.rows > MAX_STATES:
         raise OptionError(
             f"{table.path}: has {many(table.rows, 'state')}; expected at most {MAX_STATES:,} of a "
