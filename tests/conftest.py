@@ -42,7 +42,6 @@ a test read the product's text again; tests set their own."""
 
 HOSTS = "tests/e2e/test_hosts.py"
 LONG = (
-    "tests/e2e/test_solve.py::test_ray_workers_give",
     "tests/jobs/test_help.py::test_the_examples_work",
     "tests/cluster/search/test_memory_limit.py",
     "tests/solver/games/test_press_your_luck_choosing.py",

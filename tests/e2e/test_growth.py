@@ -31,8 +31,8 @@ TINY = ROOT / "boards/press-your-luck/tiny.toml"
 POINTS = ROOT / "boards/goofspiel/points.toml"
 
 
-def board(frontier: int) -> Board:
-    return solver.load_board(TINY, frontier=frontier)
+def board(frontier: int, **settings: object) -> Board:
+    return solver.load_board(TINY, frontier=frontier, **settings)
 
 
 def files(table: Path) -> dict[str, bytes]:
@@ -45,7 +45,8 @@ def read(table: Path) -> Ledger:
 
 @pytest.fixture(scope="module")
 def at_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return cluster.solve(board(3), results=tmp_path_factory.mktemp("once")).table
+    made = cluster.solve(board(3, score_cap=1500), results=tmp_path_factory.mktemp("once"))
+    return made.table
 
 
 def test_a_raised_frontier_extends_the_table_and_writes_nothing_again(
@@ -54,7 +55,7 @@ def test_a_raised_frontier_extends_the_table_and_writes_nothing_again(
     before: dict[Path, int] = {}
     rows = 0
     for frontier in (1, 2, 3):
-        solved = cluster.solve(board(frontier), results=tmp_path)
+        solved = cluster.solve(board(frontier, score_cap=1500), results=tmp_path)
         assert (solved.kept, solved.kept + solved.states) == (rows, solved.ledger.rows)
         assert all(p.stat().st_mtime_ns == then for p, then in before.items())
         if frontier > 1:
@@ -63,7 +64,7 @@ def test_a_raised_frontier_extends_the_table_and_writes_nothing_again(
         before = {p: p.stat().st_mtime_ns for p in solved.table.rglob("*.parquet")}
     assert [p.name for p in tmp_path.glob("*/*/*")] == [at_once.name]
     assert files(solved.table) == files(at_once)
-    again = cluster.solve(board(1), results=tmp_path)
+    again = cluster.solve(board(1, score_cap=1500), results=tmp_path)
     assert (again.states, again.again, again.shards) == (0, 0, 0)
     with cluster.open_table(solved.table) as table:
         assert check_files(table) == []
@@ -108,7 +109,7 @@ def rows_of(table: Path) -> dict[int, tuple[object, ...]]:
     """Every row of a search by key; a key twice is a failure."""
     found: dict[int, tuple[object, ...]] = {}
     for file in sorted((table / "search").glob("*.parquet")):
-        columns = pq.read_table(file, partitioning=None).to_pydict()
+        columns = pq.ParquetFile(file).read().to_pydict()
         keys = columns.pop("key")
         for key, row in zip(keys, zip(*columns.values(), strict=True), strict=True):
             assert key not in found
@@ -170,7 +171,7 @@ def test_one_folder_holds_tiers_and_searches_and_tiers_answer_first(tmp_path: Pa
 
 def test_two_attempts_at_one_shard_leave_the_same_bytes(at_once: Path, tmp_path: Path) -> None:
     """They write at the same time, and whichever is in its place first stays."""
-    layout = solver.load_layout(board(1))
+    layout = solver.load_layout(board(1, score_cap=1500))
     plan = make_plan(layout)
     for which in range(3):
         table = tmp_path / str(which)
@@ -221,7 +222,7 @@ def test_all_files_of_a_table_have_margins_or_none(tmp_path: Path) -> None:
             wanted = table.best_of(states)[1]
             break
         file = grown.table / table.parts[0].entries[0].name
-    stored = pq.read_table(file, partitioning=None)["margin"].to_numpy()[::97]
+    stored = pq.ParquetFile(file).read()["margin"].to_numpy()[::97]
     assert np.allclose(stored[: len(wanted)], wanted, atol=2e-7, equal_nan=True)
     assert np.isfinite(wanted).any() and np.isnan(wanted).any()
 

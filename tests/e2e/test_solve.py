@@ -34,6 +34,7 @@ from tests.e2e.stopped import solve_until
 ROOT = Path(__file__).parents[2]
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
 BOARD = solver.load_board(TINY, frontier=2)
+ONE_SPIN = solver.load_board(TINY, frontier=1)
 
 
 def files(table: Path) -> dict[str, bytes]:
@@ -72,7 +73,7 @@ def undisturbed(table_of: Callable[..., Path], tmp_path_factory: pytest.TempPath
     return Path(shutil.copytree(there, copy))
 
 
-@pytest.mark.parametrize("workers", [2, 3, 5])
+@pytest.mark.parametrize("workers", [2, 5])
 def test_any_number_of_workers_gives_the_same_bytes(
     workers: int, undisturbed: Path, tmp_path: Path
 ) -> None:
@@ -89,7 +90,7 @@ def test_a_complete_table_is_left_alone(undisturbed: Path) -> None:
     assert before == {p: p.stat().st_mtime_ns for p in undisturbed.rglob("*") if p.is_file()}
 
 
-@pytest.mark.parametrize("after", [0, 1, 7, 20, 40])
+@pytest.mark.parametrize("after", [0, 7, 40])
 def test_an_interrupted_solve_goes_on_where_it_was(
     after: int, undisturbed: Path, tmp_path: Path
 ) -> None:
@@ -143,7 +144,7 @@ def test_kill_9_at_any_moment_costs_no_tier_and_no_bit(undisturbed: Path, tmp_pa
     rng = random.Random(0)
     command = [sys.executable, "-c", CHILD, str(TINY), str(tmp_path)]
     seen = 0
-    for _ in range(3):
+    for _ in range(2):
         process = subprocess.Popen(command, cwd=ROOT)
         while process.poll() is None and parquets(tmp_path) <= seen:
             time.sleep(0.005)
@@ -180,11 +181,13 @@ def test_what_a_solve_left_that_was_killed_at_its_very_end_goes_with_the_next(
     assert ledger(table) == ledger(undisturbed)
 
 
-@pytest.mark.parametrize("at", [2, 3, 25, 41, 42, 60])
+@pytest.mark.parametrize("at", [2, 3, 15, 28, 29, 44])
 @pytest.mark.parametrize("name", ["link", "fsync"])
 def test_dying_at_any_step_of_a_commit_loses_nothing(
-    name: str, at: int, undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    name: str, at: int, table_of: Callable[..., Path], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Of some fifty steps of each kind."""
     calls = {"n": 0}
     real = getattr(storage.os, name)
 
@@ -198,8 +201,8 @@ def test_dying_at_any_step_of_a_commit_loses_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(storage.os, name, dies)
         with pytest.raises(OSError, match="No space left"):
-            cluster.solve(BOARD, results=tmp_path, workers=1)
-    table = cluster.solve(BOARD, results=tmp_path, workers=1).table
+            cluster.solve(ONE_SPIN, results=tmp_path, workers=1)
+    table, undisturbed = cluster.solve(ONE_SPIN, results=tmp_path).table, table_of(TINY, frontier=1)
     assert files(table) == files(undisturbed)
     assert ledger(table) == ledger(undisturbed)
     assert not leftovers(table)
@@ -299,18 +302,6 @@ def test_at_the_address_local_no_running_ray_cluster_is_joined(
     assert ray_constants.ENABLE_RAY_CLUSTER, "this process could join no other cluster"
     assert [given["address"] for given in asked] == ["local"]
     assert signal.getsignal(signal.SIGTERM) == on_term
-
-
-def test_ray_workers_give_the_same_bytes_and_are_gone_afterwards(
-    undisturbed: Path, tmp_path: Path, ray_cluster: str
-) -> None:
-    """Of the run's cluster, joined by its address."""
-    solved = cluster.solve(BOARD, results=tmp_path, workers=2, address=ray_cluster)
-    assert solved.ray
-    assert files(solved.table) == files(undisturbed)
-    import ray
-
-    assert not ray.is_initialized()
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="no /proc/net here")

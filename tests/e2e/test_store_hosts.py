@@ -26,7 +26,7 @@ def serve(made: Hosts, name: str, other: str, folder: Path) -> None:
         name,
         [stores._program(), "server", "-s3", f"-ip={NET}.1", "-ip.bind=0.0.0.0",
          f"-dir={server.folder}", "-s3.iam=false", f"-s3.config={server.folder}/s3.json",
-         "-master.volumeSizeLimitMB=64", "-volume.max=40"],
+         "-master.volumeSizeLimitMB=64", "-volume.max=40", "-master.telemetry=false"],
         folder / "weed.log",
     )  # fmt: skip
     script = (

@@ -68,7 +68,7 @@ def in_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def rows_of(table: Path) -> list[dict[str, object]]:
     """All rows in the order of their keys."""
     entries = read_ledger(Folder(table), table).of_part(TIERS)
-    return [row for e in entries for row in pq.read_table(table / e.place).to_pylist()]
+    return [row for e in entries for row in pq.ParquetFile(table / e.place).read().to_pylist()]
 
 
 def test_a_tier_above_the_bound_is_cut_on_blocks_and_one_below_is_not(

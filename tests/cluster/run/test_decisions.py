@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import signal
 from collections import Counter
 from collections.abc import Iterator
@@ -58,16 +59,20 @@ from tests.solver.test_check import game as coins
 FEBRUARY = BOARDS / "press-your-luck" / "1985-02.toml"
 
 
-def coarse(frontier: int = 3) -> Board:
+HOW = {"store": "decisions", "payoffs_of": "spins=1", "margin": True}
+
+
+def coarse(frontier: int = 2) -> Board:
     """A board of which a solve takes a second."""
     return luckbase.load_board(FEBRUARY, score_unit=1000, score_cap=3000, frontier=frontier)
 
 
 @pytest.fixture(scope="module")
 def solved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoredTable]:
-    """The coarse board's decisions, with margins; open."""
+    """The coarse board's decisions, with margins, and payoffs of one spin; open. Three spins are
+    `test_every_decision_of_february_…`'s."""
     folder = tmp_path_factory.mktemp("decisions")
-    done = luckbase.solve(coarse(), store="decisions", margin=True, results=folder)
+    done = luckbase.solve(coarse(), results=folder, **HOW)  # type: ignore[arg-type]
     with luckbase.open(done.table) as table:
         yield table
 
@@ -253,7 +258,7 @@ def test_payoffs_come_from_games_too_with_their_error(solved: StoredTable) -> No
 def test_rounds_are_played_from_the_starts_that_it_reaches(solved: StoredTable) -> None:
     board = coarse()
     found = luckbase.simulate(board, solved, 2000, max_states=100, distribution=True)
-    chances = {n: p for n, p in zip(*_starts(board), strict=True) if n <= 3}
+    chances = {n: p for n, p in zip(*_starts(board), strict=True) if n <= 2}
     assert found.starts == pytest.approx(sum(chances.values()))
     assert sum(found.mean) == pytest.approx(1)
     start = {"scores": (1000, 2000, 0), "earned": (0, 2, 0)}
@@ -414,16 +419,13 @@ def test_verify_finds_an_entry_that_is_not_that_of_its_tier(solved: StoredTable)
     assert why.endswith("is of a tier that this board does not have")
 
 
-def test_verify_solves_tiers_again_and_finds_a_changed_decision(
-    solved: StoredTable, tmp_path: Path
-) -> None:
+def test_verify_solves_tiers_again_and_finds_a_changed_decision(solved: StoredTable) -> None:
     verdict = solved.verify(None)
     assert verdict.ok
     assert verdict.residuals is not None
     assert verdict.residuals.rows == solved.rows
     assert solved.verify(1).ok  # a sample of whammy vectors
-    done = luckbase.solve(coarse(2), store="decisions", results=tmp_path)
-    with luckbase.open(done.table) as table:
+    with luckbase.open(solved.where) as table:
         decided = table.decided
         assert decided is not None
         right = decided.plan.unpack
@@ -437,29 +439,31 @@ def test_verify_solves_tiers_again_and_finds_a_changed_decision(
         assert "have another decision" in table.verify(None).faults[0]
 
 
-def test_a_byte_that_changed_is_refused_and_a_lost_file_made_again(tmp_path: Path) -> None:
-    board = coarse(2)
-    done = luckbase.solve(board, store="decisions", results=tmp_path)
-    entry = done.ledger.of_part(DECISIONS)[3]
-    path, before = done.table / entry.place, (done.table / entry.place).read_bytes()
+def test_a_byte_that_changed_is_refused_and_a_lost_file_made_again(
+    solved: StoredTable, tmp_path: Path
+) -> None:
+    where = shutil.copytree(solved.where.parents[2], tmp_path / "r") / solved.where.relative_to(
+        solved.where.parents[2]
+    )
+    entry = solved.ledger.of_part(DECISIONS)[3]
+    path, before = where / entry.place, (where / entry.place).read_bytes()
     path.write_bytes(before[:4] + bytes([before[4] ^ 1]) + before[5:])
-    with luckbase.open(done.table) as table:
+    with luckbase.open(where) as table:
         part = table.decided
         assert part is not None
         with pytest.raises(CorruptTableError, match="is not as luckbase wrote it"):
             part.tier_codes(3)
     path.unlink()
-    runs = done.table / done.ledger.of_part(RUNS)[7].place
+    runs = where / solved.ledger.of_part(RUNS)[7].place
     kept = runs.read_bytes()
     runs.unlink()
-    again = luckbase.solve(board, store="decisions", results=tmp_path)
+    again = luckbase.solve(coarse(), results=tmp_path / "r", **HOW)  # type: ignore[arg-type]
     assert len(again.damaged) == 2
     assert (path.read_bytes(), runs.read_bytes()) == (before, kept)
 
 
-def test_it_goes_on_after_a_stop_with_the_same_bytes(tmp_path: Path) -> None:
-    board = coarse(2)
-    whole = luckbase.solve(board, store="decisions", results=tmp_path / "whole")
+def test_it_goes_on_after_a_stop_with_the_same_bytes(solved: StoredTable, tmp_path: Path) -> None:
+    board = coarse()
 
     class StopHere(Exception):
         pass
@@ -469,13 +473,11 @@ def test_it_goes_on_after_a_stop_with_the_same_bytes(tmp_path: Path) -> None:
             raise StopHere
 
     with pytest.raises(StopHere):
-        luckbase.solve(
-            board, store="decisions", results=tmp_path / "half", on_progress=stop, workers=1
-        )
-    half = luckbase.solve(board, store="decisions", results=tmp_path / "half", workers=1)
+        luckbase.solve(board, results=tmp_path, on_progress=stop, workers=1, **HOW)  # type: ignore[arg-type]
+    half = luckbase.solve(board, results=tmp_path, workers=1, **HOW)  # type: ignore[arg-type]
     assert 0 < half.kept < half.rows
-    for entry in whole.ledger.files.values():
-        assert (whole.table / entry.place).read_bytes() == (half.table / entry.place).read_bytes()
+    for entry in solved.ledger.files.values():
+        assert (solved.where / entry.place).read_bytes() == (half.table / entry.place).read_bytes()
 
 
 def test_ray_workers_give_the_same_bytes_also_where_one_is_killed(
@@ -768,6 +770,13 @@ def test_actions_that_have_no_code_are_refused(names: tuple[str, ...]) -> None:
         make_plan(of)
     kind.best_names = names[:15] or ("stop",)  # type: ignore[attr-defined]
     assert make_plan(of).rows == 67
+
+
+def test_payoffs_of_the_lowest_and_the_highest_level_are_stored_unless_others_are_said() -> None:
+    layout = luckbase.solver.load_game(coarse(3)).need(DecisionLayout)
+    for said, spins in ((None, {1, 3}), ("none", set()), ("spins=1", {1})):
+        stored = zip(layout.tiers(), make_plan(layout, said).of_tier, strict=True)
+        assert {tier.spins for tier, names in stored if any("tiers/" in n for n in names)} == spins
 
 
 def test_a_plan_with_margins_has_their_memory() -> None:

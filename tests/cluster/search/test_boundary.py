@@ -102,7 +102,7 @@ def statuses(solved: Solved) -> list[Any]:
     import pyarrow.parquet as pq
 
     return [
-        pq.read_table(path, partitioning=None)["status"].to_numpy()
+        pq.ParquetFile(path).read()["status"].to_numpy()
         for path in sorted(solved.table.rglob("*.parquet"))
     ]
 
@@ -294,7 +294,7 @@ def test_decisions_closer_than_that_table_tells_are_counted_and_no_fault(
     close = 0
     for entry in solved.ledger.files.values():
         columns = ["margin", "status"]
-        rows = pq.read_table(solved.table / entry.name, partitioning=None, columns=columns)
+        rows = pq.ParquetFile(solved.table / entry.name).read(columns)
         one = rows.to_pandas()
         here = int(((one.margin <= 0.01) & (one.status == SOLVED)).sum())
         assert entry.error == 1.0 or not here

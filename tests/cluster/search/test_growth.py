@@ -30,7 +30,7 @@ from tests.cluster.search.searches import WIDE, files_of, rows_of, search, tiny
 
 pytestmark = pytest.mark.usefixtures("small")
 
-MORE = {"scores": "0,1000,500", "earned": "2,1,2", "whammies": "3,2,2"}
+MORE = {"scores": "0,1000,500", "earned": "1,2,2", "whammies": "3,3,2"}
 """Below it lies much of what is below the other root, and more."""
 
 

@@ -103,7 +103,7 @@ def test_a_store_gets_what_a_folder_gets_and_no_stage_file(
     assert seen == [solved.shards] == [sum(name.endswith(".asks") for name in put)]
 
 
-@pytest.mark.parametrize(("kind", "times"), [("shards", 5), ("files", 20)])
+@pytest.mark.parametrize(("kind", "times"), [("shards", 5), ("files", 14)])
 def test_one_that_is_killed_goes_on_from_the_disk_or_finds_again_what_is_needed(
     kind: str, times: int, staged: Solved, bucket: str, disk: Path, put: list[str],
     watched: Watched,
@@ -134,7 +134,7 @@ def test_what_is_lost_on_the_way_up_is_found_again_and_no_more(
 
     def loses(search: StageSearch, receipt: SweepReceipt) -> None:
         commit(search, receipt)
-        if len(watched.solved) == 40 and not lost:
+        if len(watched.solved) == 15 and not lost:
             lost.extend(path.name.split(".")[0] for path in stage_files(disk))
             shutil.rmtree(search.location.scratch)
 

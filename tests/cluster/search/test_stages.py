@@ -230,7 +230,7 @@ def test_a_game_without_levels_is_one_piece_up_to_its_limit(
 def test_a_search_larger_than_one_piece_goes_by_stages(tmp_path: Path) -> None:
     game = tiny()
     root = game.parse(WIDE)[None]
-    one = search(tmp_path / "a", root, one_piece=9600)
+    one = search(tmp_path / "a", root, one_piece=5000)
     other = search(tmp_path / "b", root, one_piece=1000)
     assert one.levels == 0 and other.levels == 5
     assert rows_of(one.table) == rows_of(other.table)
@@ -242,9 +242,9 @@ def test_a_search_larger_than_one_piece_goes_by_stages(tmp_path: Path) -> None:
 def test_the_limit_of_a_search_by_stages_is_a_sentence_and_it_goes_on_with_a_higher_one(
     tmp_path: Path,
 ) -> None:
-    said = r"has found [\d,]+ states in [1-4] levels and is not finished; the limit is 4,000"
+    said = r"has found [\d,]+ states in [1-4] levels and is not finished; the limit is 2,000"
     with pytest.raises(solver.errors.SearchLimitError, match=said) as caught:
-        by(tmp_path, max_states=4000)
+        by(tmp_path, max_states=2000)
     assert caught.value.exit_code == 2
     assert not list(tmp_path.rglob("*.parquet"))
     solved = by(tmp_path, max_states=100_000)
@@ -417,8 +417,8 @@ def test_a_stage_in_many_boxes_is_solved_in_pieces_with_a_file_each(
     """Pieces ask one another, and are read back one by one after a stop; a probe opens one file."""
     root = tiny().parse(START)[None]
     whole = rows_of(search(tmp_path / "whole", root).table)
-    monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "max_states", 12)
-    monkeypatch.setattr(table_folder, "PIECE_STATES", 40)
+    monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "max_states", 30)
+    monkeypatch.setattr(table_folder, "PIECE_STATES", 100)
     solved = by(tmp_path / "pieces", root, workers=2)
     assert rows_of(solved.table) == whole
     entries = read_ledger(Folder(solved.table), solved.table).files.values()

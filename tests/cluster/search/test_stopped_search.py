@@ -36,7 +36,6 @@ from luckbase.solver.search.find_stages import LevelSearch
 from tests.cluster.search.searches import (
     OTHER,
     SMALL,
-    START,
     WIDE,
     by,
     cut_small,
@@ -120,13 +119,13 @@ def test_a_search_killed_on_its_way_down_goes_on_from_what_it_found(
     assert not list(table.glob("shards/*"))
 
 
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("workers", [3])
 def test_a_search_killed_on_its_way_up_goes_on_from_what_it_solved(
     staged: Solved, small: None, watched: Watched, tmp_path: Path, workers: int
 ) -> None:
-    left = killed(tmp_path, "files", 25)
+    left = killed(tmp_path, "files", 10)
     (table,) = tmp_path.glob("*/*/*")
-    assert len(left.shards) == staged.shards and 25 <= len(left.files) < len(staged.ledger.files)
+    assert len(left.shards) == staged.shards and 10 <= len(left.files) < len(staged.ledger.files)
     before = {path: path.stat().st_mtime_ns for path in table.rglob("*.parquet")}
     solved = by(tmp_path, workers=workers)
     assert files_of(solved.table) == files_of(staged.table)
@@ -139,31 +138,32 @@ def test_a_search_killed_on_its_way_up_goes_on_from_what_it_solved(
 
 
 def test_boxes_that_a_shard_leaves_to_others_are_found_by_these_also_after_a_stop(
-    whole: Solved, watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody foresees that a shard bursts, so all of a stage is one shard at first."""
+    root = tiny().parse({**WIDE, "earned": "1,1,1", "whammies": "3,2,2"})[None]
     cut_small(monkeypatch)
     monkeypatch.setattr(level_shards, "MAX_GROWTH", 0.01)
     monkeypatch.setattr(level_shards, "BURST", 1000)
     monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "max_states", 40)  # type: ignore[arg-type]
-    once = by(tmp_path / "once", workers=1)
+    once = by(tmp_path / "once", root, workers=1)
     left = [name for name in watched.found if "." in name]
-    assert len(left) > 20 and any(name.count(".") > 1 for name in left)
-    assert rows_of(once.table) == rows_of(whole.table)
+    assert len(left) > 15 and any(name.count(".") > 1 for name in left)
+    assert rows_of(once.table) == rows_of(search(tmp_path / "whole", root).table)
     keep, times = StageSearch._keep, [0]
 
     def stops(search: StageSearch, *how: Any) -> None:
         keep(search, *how)
         times[0] += 1
-        if times[0] in (10, 25, 60):
+        if times[0] in (5, 11, 16):
             raise Stopped
 
     monkeypatch.setattr(StageSearch, "_keep", stops)
     watched.found.clear()
     for _ in range(3):
         with pytest.raises(Stopped):
-            by(tmp_path / "stopped", workers=2)
-    again = by(tmp_path / "stopped", workers=3)
+            by(tmp_path / "stopped", root, workers=2)
+    again = by(tmp_path / "stopped", root, workers=3)
     assert files_of(again.table) == files_of(once.table)
     assert times[0] <= once.shards + 3 * 2  # what ran at a stop is found again, nothing else
 
@@ -173,7 +173,7 @@ def test_boxes_are_left_to_others_so_many_times_and_no_more(
 ) -> None:
     """Names end somewhere; what is left is found by one shard."""
     cut_small(monkeypatch, 4)
-    root = tiny().parse(START)[None]
+    root = tiny().parse({"scores": "2000,1000,2500", "earned": "0,1,1"})[None]
     for name, value in (("MAX_GROWTH", 0.01), ("BURST", 1000), ("DEEPEST", 2)):
         monkeypatch.setattr(level_shards, name, value)
     monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "max_states", 4)  # type: ignore[arg-type]
@@ -182,7 +182,7 @@ def test_boxes_are_left_to_others_so_many_times_and_no_more(
     assert {name.count(".") for name in watched.found} == {0, 1}
 
 
-@pytest.mark.parametrize("states", [SMALL, 90, 250])
+@pytest.mark.parametrize("states", [SMALL, 200])
 def test_a_search_that_is_cut_another_way_does_not_go_on_from_what_is_there(
     states: int, staged: Solved, tmp_path: Path, halfway: Callable[[str], Path],
     watched: Watched, monkeypatch: pytest.MonkeyPatch, whole: Solved,
@@ -312,7 +312,7 @@ def halfway(small: None, tmp_path: Path) -> Callable[[str], Path]:
         done = []
 
         def stops(search: StageSearch, *how: object) -> None:
-            if len(done) == {"_keep": 7, "commit": 25}[step]:
+            if len(done) == {"_keep": 7, "commit": 10}[step]:
                 raise KeyboardInterrupt
             do(search, *how)
             done.append(0)
@@ -345,14 +345,14 @@ def test_a_stopped_search_goes_on_after_another_has_solved_part_of_it(
 ) -> None:
     """What that one solved is known now, so other states are left to find; no key stands twice."""
     below = tiny().parse(OTHER)[None]
-    for i, (step, one_piece) in enumerate([("_keep", 0), ("commit", 0), ("commit", 10**6)]):
+    whole = search(tmp_path / "whole", np.concatenate([tiny().parse(WIDE)[None], below]))
+    for step, one_piece in [("_keep", 0), ("commit", 0), ("commit", 10**6)]:
         table = halfway(step)
         notes: list[str] = []
         search(tmp_path / "half", below, one_piece=one_piece, on_note=notes.append)
         assert "makes that one start over" in notes[0]
         solved = by(tmp_path / "half", on_note=notes.append)
         assert len(notes) == 2 and "it starts over" in notes[1]
-        whole = search(tmp_path / f"whole-{i}", np.concatenate([tiny().parse(WIDE)[None], below]))
         assert rows_of(table) == rows_of(whole.table)
         with cluster.open_table(table) as opened:
             assert check_files(opened) == [] and check_residuals(opened, None).faults == 0
@@ -396,7 +396,7 @@ def test_force_of_one_of_several_searches_leaves_no_hole_and_no_key_twice(
         assert rows_of(solved.table) == rows_of(whole.table)
 
 
-def test_a_worker_that_dies_costs_a_retry(
+def test_ray_workers_write_the_same_bytes_also_where_one_dies(
     staged: Solved, small: None, tmp_path: Path, ray_cluster: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A Ray worker kills itself in its first shard, once."""
@@ -412,6 +412,11 @@ def test_a_worker_that_dies_costs_a_retry(
     solved = by(tmp_path / "search", workers=2, address=ray_cluster)
     assert solved.ray and died.exists()
     assert files_of(solved.table) == files_of(staged.table)
+    assert (solved.states, solved.shards) == (staged.states, staged.shards)
+    assert not list(solved.table.glob("shards/*"))
+    import ray
+
+    assert not ray.is_initialized()
 
 
 @pytest.mark.parametrize("needed", ["kept", "running", "waiting", "uncommitted", ""])

@@ -205,10 +205,14 @@ def test_a_chart_in_pandas_has_its_columns_and_rows(skunk: luckbase.Table) -> No
 
 
 def test_a_chart_is_saved_by_the_ending_of_its_file(skunk: luckbase.Table, tmp_path: Path) -> None:
+    """The first picture by every ending; how each looks is tests/jobs/test_plots.py's."""
     begins = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF", ".csv": b"", ".txt": b""}
+    pictures = [kind for kind in skunk.charts if kind.picture]
     for kind in skunk.charts:
         chart = skunk.chart(kind.name)
         for ending, first in begins.items():
+            if first and kind in pictures[1:]:
+                continue
             path = tmp_path / f"{kind.name}{ending}"
             if first and not kind.picture:
                 with pytest.raises(OptionError, match="a list is saved in a file that ends"):

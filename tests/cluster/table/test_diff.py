@@ -149,7 +149,7 @@ PAIRS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "other dice": ("skunk/tiny", {"goal": 10}, {"goal": 10, "sides": 2}),
     "rounds": ("pig/rounds", {"rounds": 2, "cut": 12}, {"rounds": 2, "cut": 12, "sides": 4}),
     "what is paid": ("jackpot/tiny", {}, {"objective": "sum"}),
-    "a die of five": ("jackpot/seed", {"tiles": 6}, {"tiles": 6, "sides": 5}),
+    "a die of five": ("jackpot/seed", {"tiles": 5}, {"tiles": 5, "sides": 5}),
     "cards": ("goofspiel/tiny", {"cards": 3}, {"cards": 4}),
 }  # fmt: skip
 

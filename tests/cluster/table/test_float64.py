@@ -31,7 +31,7 @@ def solved(folder: Path, payoffs: str, frontier: int) -> Solved:
 def rows_of(search: Solved) -> Any:
     """Its rows by key, as pandas has them."""
     files = [e.name for e in search.ledger.of_part(search.goal.part)]
-    read = [pq.read_table(search.table / name, partitioning=None).to_pandas() for name in files]
+    read = [pq.ParquetFile(search.table / name).read().to_pandas() for name in files]
     return pandas.concat(read).set_index("key").sort_index()
 
 
@@ -47,11 +47,17 @@ def test_another_type_is_refused() -> None:
         solver.load_board(TINY, payoffs="half")
 
 
-def test_it_holds_what_a_table_in_float32_rounds(tmp_path: Path) -> None:
-    narrow, wide = (solved(tmp_path, name, 2) for name in ("float32", "float64"))
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Solved:
+    """The table of two spins, at once. Not to be changed."""
+    return solved(tmp_path_factory.mktemp("wide"), "float64", 2)
+
+
+def test_it_holds_what_a_table_in_float32_rounds(wide: Solved, tmp_path: Path) -> None:
+    narrow = solved(tmp_path, "float32", 2)
     assert narrow.ledger.files.keys() == wide.ledger.files.keys()
     for name in narrow.ledger.files:
-        one, two = (pq.read_table(each.table / name, partitioning=None) for each in (narrow, wide))
+        one, two = (pq.ParquetFile(each.table / name).read() for each in (narrow, wide))
         for column in PAYOFFS:
             assert one[column].type == "float" and two[column].type == "double"
             rounded = two[column].to_numpy().astype(np.float32)
@@ -63,27 +69,28 @@ def test_it_holds_what_a_table_in_float32_rounds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_what_it_has_is_read_back_and_not_solved_again(workers: int, tmp_path: Path) -> None:
+def test_what_it_has_is_read_back_and_not_solved_again(
+    workers: int, wide: Solved, tmp_path: Path
+) -> None:
     """Tiers of two players and of three: of the one a plane is zeros."""
-    board = solver.load_board(TINY, payoffs="float64", frontier=3)
-    whole = solved(tmp_path / "whole", "float64", 3)
-    solved(tmp_path / "grown", "float64", 1)
-    below = solved(tmp_path / "grown", "float64", 2)
-    grown = cluster.solve(board, results=tmp_path / "grown", workers=workers)
+    board = solver.load_board(TINY, payoffs="float64", frontier=2)
+    below = solved(tmp_path, "float64", 1)
+    grown = cluster.solve(board, results=tmp_path, workers=workers)
     assert grown.again == 0 and grown.read > 0
     assert grown.kept == below.ledger.rows
-    for name, entry in whole.ledger.files.items():
+    for name, entry in wide.ledger.files.items():
         assert grown.ledger.files[name].checks == entry.checks
 
 
-def test_above_it_every_decision_is_that_of_a_search_without_it(tmp_path: Path) -> None:
+def test_above_it_every_decision_is_that_of_a_search_without_it(
+    wide: Solved, tmp_path: Path
+) -> None:
     """Scores that are level, so that decisions are tied."""
     board = solver.load_board(TINY, payoffs="float64", frontier=2)
     root = solver.load_game(board).parse({"scores": "500,500,500", "earned": "2,1,1"})[None]
-    table = cluster.solve(board, results=tmp_path).table
     notes: list[str] = []
     above = cluster.solve_below(
-        board, root, using=table, results=tmp_path, workers=1, on_note=notes.append
+        board, root, using=wide.table, results=tmp_path, workers=1, on_note=notes.append
     )
     alone = cluster.solve_below(board, root, results=tmp_path / "alone", workers=1)
     assert above.ledger.error(above.goal.part) == FLOAT64_ERROR and not notes

@@ -81,7 +81,7 @@ def of_metadata(path: Path) -> dict[str, Any]:
     return found
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
 @given(drawn=groups_of_columns())
 def test_the_file_is_the_one_that_pyarrow_writes(
     tmp_path: Path, drawn: tuple[list[str], list[dict[str, Any]]]

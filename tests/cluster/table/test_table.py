@@ -309,7 +309,7 @@ def test_a_wrong_payoff_in_a_file_that_is_as_the_ledger_says_is_found_by_its_row
     entries = sorted(read(copy).files.values(), key=lambda entry: entry.name)
     entry = next(entry for entry in entries if "spins-2" in entry.name)
     file = copy / entry.name
-    whole = pq.read_table(file, partitioning=None)
+    whole = pq.ParquetFile(file).read()
     wrong = whole["payoff_1"].to_numpy().copy()
     wrong[17] += 1e-3
     rewrite(copy, entry, whole, "payoff_1", wrong)
@@ -331,7 +331,7 @@ def test_a_wrong_best_action_in_such_a_file_is_found_too(copy: Path) -> None:
         (entry,) = (e for e in table.full.entries if e.first_key <= key <= e.last_key)
         row = key - entry.first_key
     file = copy / entry.name
-    whole = pq.read_table(file, partitioning=None)
+    whole = pq.ParquetFile(file).read()
     best = whole["best"].to_pylist()
     best[row] = "play" if best[row] != "play" else "pass to 3"
     rewrite(copy, entry, whole, "best", best)
