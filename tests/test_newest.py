@@ -76,7 +76,10 @@ def test_only_what_is_pinned_and_installed_can_differ() -> None:
     [("def test_one(): assert 0\ndef test_two(): pass\n", ["test_two_tests.py::test_one"]),
      ("def test_two(): pass\n", []), ("import nothing_of_this_name\n", ["test_two_tests.py"])],
 )  # fmt: skip
-def test_what_fails_is_what_pytest_says(text: str, fails: list[str], tmp_path: Path) -> None:
+def test_what_fails_is_what_pytest_says(
+    text: str, fails: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # half of what pytest takes
     file = tmp_path / "test_two_tests.py"
     file.write_text(text)
     here = Environment(tmp_path)

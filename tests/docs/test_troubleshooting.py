@@ -6,6 +6,8 @@ import ast
 import re
 from pathlib import Path
 
+from tests.test_rooms import parsed
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/how-to/troubleshooting.md"
 
@@ -15,7 +17,7 @@ def said() -> str:
     found: list[str] = []
     for folder in ("solver", "cluster", "jobs"):
         for path in (ROOT / folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for node in ast.walk(parsed(path)):
                 if isinstance(node, ast.JoinedStr):
                     parts = [p.value if isinstance(p, ast.Constant) else "…" for p in node.values]
                     found.append("".join(map(str, parts)))

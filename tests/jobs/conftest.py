@@ -42,7 +42,7 @@ def begun_solve(
     )  # fmt: skip
     end = time.monotonic() + 300
     while parquet_files(results) < 3 and child.poll() is None and time.monotonic() < end:
-        time.sleep(0.01)
+        time.sleep(0.03)
     return child
 
 

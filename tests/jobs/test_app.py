@@ -371,7 +371,7 @@ def test_plan_refuses_what_does_not_fit(command: Command, tmp_path: Path) -> Non
 
 
 def test_an_interrupted_solve_ends_with_130_and_the_command_that_goes_on(tmp_path: Path) -> None:
-    words = ["solve", TINY, "--set", "frontier=4", "--results", str(tmp_path), "--workers", "1"]
+    words = ["solve", TINY, "--set", "frontier=2", "--results", str(tmp_path), "--workers", "1"]
     process = begun_solve(words, tmp_path)
     os.kill(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=300)

@@ -83,6 +83,7 @@ def test_a_full_disk_refuses_the_plan(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(machine.shutil, "disk_usage", no_disk)
+    monkeypatch.setattr(estimating, "EXACT_STATES", 300_000)
     words = [PRESS, *FROM, "--results", str(tmp_path)]
     assert run(["plan", *words]) == 2
     err = capsys.readouterr().err

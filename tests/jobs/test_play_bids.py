@@ -69,8 +69,7 @@ def every_talk(start: Callable[[Callable[[Floats], int]], Play]) -> Iterator[tup
 # --- what bids cost ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("objective", ["points", "win"])
-@pytest.mark.parametrize("person", [0, 1])
+@pytest.mark.parametrize(("objective", "person"), [("points", 0), ("win", 1)])
 def test_every_bid_of_three_cards_costs_what_the_exact_matrix_game_says(
     objective: str, person: int
 ) -> None:

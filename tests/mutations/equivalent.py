@@ -18,23 +18,15 @@ PLACES: dict[tuple[str, str, str], str] = {
      "while j + step < count and keys[j + step, 0] <= requested[i]:",
      "while j + step < count and keys[j + step, 0] < requested[i]:"): "the second loop finds it",
     ("cluster/search/solve.py",
-     "known = boundary.known_payoffs(self.starts(), self._ends.table, most) "
+     "known = boundary.known_payoffs(self.starts(), self._ends.table, limit) "
      "self._take_table(self._ends.table)",
      "self._take_table(self._ends.table) "
-     "known = boundary.known_payoffs(self.starts(), self._ends.table, most)",
+     "known = boundary.known_payoffs(self.starts(), self._ends.table, limit)",
      ): "one reads the table, the other its ledger",
     ("solver/matrix_game/eight_games.py",
      "if abs(f[d + i * MAX_SIDE + j]) > abs(f[d + p * MAX_SIDE + q]):",
      "if abs(f[d + i * MAX_SIDE + j]) >= abs(f[d + p * MAX_SIDE + q]):",
      ): "of equal pivots the last",
-    ("solver/games/press_your_luck/scene.py",
-     "shapes += _desk(i, (WIDE + gap + i * (wide + gap), top, wide), role, desk, most) "
-     "said.append(_said(i, desk, inside[i]))",
-     "said.append(_said(i, desk, inside[i])) "
-     "shapes += _desk(i, (WIDE + gap + i * (wide + gap), top, wide), role, desk, most)",
-     ): "two lists",
-    ("cluster/run/driver.py", "sweep(storage, table, ledger) compact(storage, ledger)",
-     "compact(storage, ledger) sweep(storage, table, ledger)"): "the same ledger, in memory",
     ("cluster/play/game.py",
      "reply = answer(self) if isinstance(line, Question) else None "
      "lines.append(line.prompt if isinstance(line, Question) else line)",

@@ -211,11 +211,13 @@ def _graph() -> dict[str, set[str]]:
 
 @cache
 def _says() -> list[tuple[tuple[str, str], frozenset[str]]]:
+    from tests.test_rooms import parsed
+
     found = []
     for room in ROOMS:
         for path in sorted((ROOT / room).glob("**/*.py")):
             file = str(path.relative_to(ROOT))
-            for node in ast.walk(ast.parse(path.read_bytes())):
+            for node in ast.walk(parsed(path)):
                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Assign):
                     names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
                     names |= {p.attr for p in ast.walk(node) if isinstance(p, ast.Attribute)}

@@ -301,7 +301,7 @@ few = settings(
 games = st.sampled_from(sorted(REST))
 
 
-@settings(few, max_examples=150)
+@settings(few, max_examples=80)
 @given(game=games, column=columns())
 def test_python_answers_what_a_frame_says_or_refuses_it(
     tables: dict[str, luckbase.Table], game: str, column: Column

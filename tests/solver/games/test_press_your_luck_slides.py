@@ -161,19 +161,19 @@ def test_random_boards_are_as_the_reference_has_them(made: Made) -> None:
 def test_the_boards_of_the_show_settle_and_are_as_the_reference_has_them(
     name: str, choices: str
 ) -> None:
-    """In steps of $1,000 up to $4,000, from states with players at nothing, level, at the cap."""
-    corners, options = [0, 5, 9, 14], {"score_unit": "1000", "score_cap": "4000"}
+    """In steps of $1,000 up to $3,000, from states with players at nothing, level, at the cap."""
+    corners, options = [0, 5, 9, 14], {"score_unit": "1000", "score_cap": "3000"}
     board = press_your_luck(BOARDS / f"{name}.toml", choices=choices, **options)
     assert board.squares is not None
     squares = tuple(
         tuple(as_reference(slide, n, 18, 3, corners) for slide in slides)
         for n, slides in enumerate(board.squares)
     )
-    reference = Slides(squares, 4, choices)
+    reference = Slides(squares, 3, choices)
     game = load_game(board)
     for state in (
         ((0, 0, 0), (0, 0, 1), (0, 0, 0), (0, 0, 1)), ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 3, 3)),
-        ((4, 4, 4), (0, 1, 0), (0, 0, 0), (2, 0, 0)), ((0, 1, 0), (0, 2, 0), (0, 0, 0), (3, 2, 0)),
+        ((3, 3, 3), (0, 1, 0), (0, 0, 0), (2, 0, 0)), ((0, 1, 0), (0, 2, 0), (0, 0, 0), (3, 2, 0)),
     ):  # fmt: skip
         table, start = searched(game, state)
         np.testing.assert_allclose(table.probe(start)[0], reference.value(*state), atol=1e-9)

@@ -70,6 +70,9 @@ def solved(path: Path = TINY, options: Settings = ()) -> tuple[Floats, float]:
     return out, race.solve_tier(0, out, lambda child: out, lambda: False)
 
 
+reference_of = cache(Reference)
+
+
 def value(path: Path, *state: int) -> float:
     race = race_of(path)
     return float(solved(path)[0][race.locate(np.array([[*state, 1]]))[1][0]])
@@ -138,7 +141,7 @@ def test_the_chart_has_the_seeds_lines(mine: int, yours: int, toggles: str) -> N
 def test_small_goals_have_their_exact_fractions(goal: int, exact: Fraction) -> None:
     """docs/sources.md#numbers-of-this-project; found again by the reference
     solver, and by the kernel within its own bound."""
-    assert Reference(goal).value[0, 0, 0] == exact
+    assert reference_of(goal, 2, 6, "score").value[0, 0, 0] == exact
     out, bound = solved(TINY, (("goal", goal),))
     assert abs(Fraction(float(out[0])) - exact) <= bound < 1e-13
 
@@ -150,7 +153,7 @@ def test_small_goals_have_their_exact_fractions(goal: int, exact: Fraction) -> N
 def test_every_row_is_the_references_fraction_within_the_bound(options: Settings) -> None:
     race, (out, bound) = race_of(TINY, options), solved(TINY, options)
     rules = race.options
-    exact = Reference(rules.goal, rules.dice, rules.sides, rules.all_ones).value
+    exact = reference_of(rules.goal, rules.dice, rules.sides, rules.all_ones).value
     states = race.states_at(0, np.arange(race.rows(0)))
     for state, payoff in zip(states.tolist(), out.tolist(), strict=True):
         mine, yours, turn, player = state

@@ -40,6 +40,11 @@ def jackpot(name: str = "seed") -> Game:
 
 
 @cache
+def exact() -> Exact:
+    return Exact(jackpot())
+
+
+@cache
 def tiny() -> Game:
     return solver.load_game(solver.load_board(BOARDS / "press-your-luck/tiny.toml"))
 
@@ -52,7 +57,7 @@ def start(**words: str) -> Ints:
 def test_the_seeds_agents_to_four_decimals(name: str) -> None:
     value = evaluate_profile(jackpot(), jackpot().start(), [name]).value[0]
     assert round(100 * value, 4) == PERCENT[name][0]
-    assert value == pytest.approx(float(Exact(jackpot()).play(AGENTS[name]).value), abs=1e-15)  # type: ignore
+    assert value == pytest.approx(float(exact().play(AGENTS[name]).value), abs=1e-15)  # type: ignore
 
 
 @pytest.mark.parametrize("name", PERCENT)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from luckbase import solver
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.game import Game
+from luckbase.solver.search import explore as module
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.explore import BANDS, INNER, descents, explore, features, find_level
 from luckbase.solver.search.keys import Words, pack_all, unpack_all, words
@@ -71,11 +74,9 @@ LATE = {"scores": "0,3000,0", "earned": "1,1,0", "whammies": "3,3,3"}
 TWO_SPINS = {"scores": "0,2000,4000", "earned": "0,2,0"}
 GAMES: list[tuple[str, dict[str, object], dict[str, str], float]] = [
     ("press-your-luck/tiny", {}, {"scores": "0,1000,500", "earned": "1,2,1"}, 0.8),
-    ("press-your-luck/tiny", {"tied_pass": "next"}, {"scores": "0,0,500", "earned": "2,0,1"}, 0.8),
     ("press-your-luck/tiny", {}, LATE, 0.6),
     ("press-your-luck/1985-02", {"score_unit": 1000}, TWO_SPINS, 0.9),
     ("jackpot/tiny", {}, {}, 1.0),
-    ("jackpot/shut-the-box", {}, {}, 1.0),
     ("jackpot/shut-the-box-sum", {"one_die": "may"}, {}, 1.0),
     ("goofspiel/tiny", {"keep_cards": True}, {}, 1.0),
     ("goofspiel/win", {"cards": 4}, {}, 1.0),
@@ -94,14 +95,13 @@ def test_no_edge_below_a_small_root_raises_it_and_most_lower_it(
     assert (falls > 0).mean() >= share and (falls[leads_on] > 0).any()
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_it_does_not_hang_on_the_seed(seed: int) -> None:
-    """A spin is worth more than the 6 units of money that it can lose."""
+def test_it_does_not_hang_on_the_seed() -> None:
+    """Any other test has 0. A spin is worth more than the 6 units of money that it can lose."""
     game = load("press-your-luck/tiny")
     root = root_of(game, {"scores": "0,1000,500", "earned": "1,2,1"})
     scores = {f"scores_{i}": -1 for i in (1, 2, 3)}
     spins = {f"{kind}_{i}": 7 for kind in ("earned", "passed") for i in (1, 2, 3)}
-    assert found(game, root, seed).falls == {**scores, **spins}
+    assert found(game, root, seed=1).falls == {**scores, **spins}
 
 
 def test_it_stands_a_loss_that_no_sample_of_a_great_game_meets() -> None:
@@ -132,7 +132,7 @@ def test_three_in_a_ring_have_none() -> None:
     assert find_level(ring(), np.array([[0]])) is None
 
 
-@settings(max_examples=40)
+@settings(max_examples=12)
 @given(st.data())
 def test_where_every_state_can_come_back_there_is_none(data: st.DataObject) -> None:
     """One circle through all states, in any order, and any edges more."""
@@ -161,7 +161,7 @@ def _by(function: list[int], move: list[int]) -> int:
     return sum(x * y for x, y in zip(function, move, strict=True))
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(falling_moves(), st.integers(0, 3))
 def test_a_game_made_of_a_linear_drop_has_one(moves: list[list[int]], seed: int) -> None:
     game, root = moves_of(*moves), np.full((1, len(moves[0])), 8)
@@ -170,7 +170,7 @@ def test_a_game_made_of_a_linear_drop_has_one(moves: list[list[int]], seed: int)
     assert (falls > 0).mean() >= 0.5
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(st.lists(st.tuples(st.integers(-2, 2), st.integers(-2, 2)), min_size=1, max_size=4))
 def test_it_is_right_on_any_moves_and_none_only_where_there_is_none(
     moves: list[tuple[int, int]],
@@ -198,26 +198,24 @@ def test_a_move_that_raises_the_function_changes_it_and_two_leave_none() -> None
     assert find_level(moves_of(*bare, (2, -1), (-1, 2)), root) is None
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_one_edge_in_a_far_corner_is_found(seed: int) -> None:
+def test_one_edge_in_a_far_corner_is_found() -> None:
     """Of 29,000 edges the only one that raises a function: the last way of 240 steps leads back."""
     steps, root = [(1, 0), (0, 1)], np.array([[0, 0]])
     bare = moves_of(*steps, high=120)
-    assert found(bare, root, seed).falls == {"heap_1": -1, "heap_2": -1}
+    assert found(bare, root).falls == {"heap_1": -1, "heap_2": -1}
     one_side = moves_of(*steps, high=120, planted=((120, 0), (0, 0)))
-    assert found(one_side, root, seed).falls == {"heap_2": -1}
+    assert found(one_side, root).falls == {"heap_2": -1}
     whole = moves_of(*steps, high=120, planted=((120, 120), (0, 0)))
-    assert find_level(whole, root, seed=seed) is None
+    assert find_level(whole, root) is None
 
 
 def test_a_drop_behind_a_great_cycle_is_found() -> None:
-    """The first states met say that nothing ever falls."""
+    """The first states met say that nothing ever falls: the corner is 120 steps away."""
     around = [(1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0)]
     root = np.array([[0, 0, 3]])
-    game = moves_of(*around, high=100, planted=((100, 100, 3), (100, 100, 2)))
-    for seed in (0, 1):
-        assert found(game, root, seed).falls == {"heap_3": 1}
-    assert find_level(moves_of(*around, high=100), root) is None
+    game = moves_of(*around, high=60, planted=((60, 60, 3), (60, 60, 2)))
+    assert found(game, root).falls == {"heap_3": 1}
+    assert find_level(moves_of(*around, high=60), root) is None
 
 
 def test_what_only_tells_finished_states_apart_is_none() -> None:
@@ -254,10 +252,23 @@ def test_edges_that_change_nothing_are_no_matter() -> None:
     assert level == Level({"heap_1": 1}, found=True)
 
 
-def test_the_same_seed_finds_the_same() -> None:
-    game = load("press-your-luck/1985-02")
-    root = root_of(game, {"scores": "0,2000,4000", "earned": "1,2,0"})
-    assert find_level(game, root, seed=5) == find_level(game, root, seed=5)
+def test_the_same_seed_meets_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    met = list[bytes]()
+
+    def noted(*given: Any) -> Iterator[tuple[Ints, Ints]]:
+        for states, changes in descents(*given):
+            met.append(states.tobytes())
+            yield states, changes
+
+    def of(seed: int) -> tuple[Level | None, list[bytes]]:
+        met.clear()
+        level = find_level(moves_of((1, 0), (0, 1), high=120), np.array([[0, 0]]), seed=seed)
+        return level, [*met]
+
+    monkeypatch.setattr(module, "ROUNDS", 1)
+    monkeypatch.setattr(module, "descents", noted)
+    once = of(5)
+    assert once == of(5) and once[1] != of(6)[1]
 
 
 def test_many_roots_are_looked_below() -> None:
