@@ -306,11 +306,10 @@ def print_to_fit(text: str, end: str = "\n") -> None:
     print(to_fit(text, sys.stdout), end=end, flush=end != "\n")
 
 
-def print_entry(head: str, text: str, indent: int = 10) -> None:
+def print_entry(head: str, text: str) -> None:
     """A word and what is to be said of it, on stdout: beside it, on as many lines as it takes."""
-    room = (width(sys.stdout) or OFF_A_TERMINAL) - indent - 1
-    first, *rest = broken(text, room) or [""]
-    print(f"{head:{indent}} {first}", *(f"{'':{indent}} {line}" for line in rest), sep="\n")
+    first, *rest = broken(text, (width(sys.stdout) or OFF_A_TERMINAL) - 11) or [""]
+    print(f"{head:10} {first}", *(f"{'':10} {line}" for line in rest), sep="\n")
 
 
 def to_fit(text: str, out: Any) -> str:

@@ -362,16 +362,13 @@ def middle_of(inside: NDArray[np.bool_]) -> tuple[int, int] | None:
 
 
 def words_in(
-    regions: dict[str, NDArray[np.bool_]],
-    xs: NDArray[np.int64],
-    ys: NDArray[np.int64],
-    min_share: float = 0.02,
+    regions: dict[str, NDArray[np.bool_]], xs: NDArray[np.int64], ys: NDArray[np.int64]
 ) -> tuple[Words, ...]:
-    """A word in the middle of each region (len(xs), len(ys)) that has at least this share of the
-    picture; what follows a space is not written."""
+    """A word in the middle of each region (len(xs), len(ys)) that is at least 2% of the picture;
+    what follows a space is not written."""
     words = []
     for name, inside in regions.items():
         middle = middle_of(inside)
-        if middle is not None and inside.sum() >= min_share * inside.size:
+        if middle is not None and inside.sum() >= 0.02 * inside.size:
             words.append(Words(name.split()[0], float(xs[middle[0]]), float(ys[middle[1]])))
     return tuple(words)
