@@ -319,6 +319,11 @@ class _Declared(_Dispatcher):  # type: ignore[misc]
         self.compile(self.declared)
         return self  # now it looks whether they fit
 
+    @cached_property
+    def _numba_type_(self) -> Any:
+        """Its type, which numba makes anew for every call that it is passed to."""
+        return types.Dispatcher(self)
+
     def get_compile_result(self, sig: Any) -> Any:
         """Called whenever it is passed to another as a function of type `sig`."""
         results: dict[int, tuple[Any, Any]] = self.__dict__.setdefault("results", {})

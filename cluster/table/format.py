@@ -28,11 +28,11 @@ import hashlib
 import mmap
 import os
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,7 +47,7 @@ from luckbase.cluster.table.ledger import KEY_SHIFT, TIERS, FileEntry, solver_ve
 from luckbase.cluster.table.parquet import Writer
 from luckbase.cluster.table.storage import PARALLEL, Storage, forget, in_threads
 from luckbase.solver.errors import CorruptTableError
-from luckbase.solver.game.arrays import Coded, Decisions, Floats, Runs
+from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints, Runs
 from luckbase.solver.game.capabilities import Layout, rounding
 from luckbase.solver.game.game import Game
 
@@ -449,6 +449,32 @@ GROUPS_A_JOB = 32
 """Row groups that a thread decodes at a time."""
 
 
+class Kept:
+    """Row groups of one kind behind one another in one array, `rows`, so that rows of many are
+    looked up at once; those that were read first make room. starts: int64, where each row group of
+    the files begins, counted over all of them; -1 where it is not there."""
+
+    def __init__(self, groups: int, rows: NDArray[Any]) -> None:
+        self.rows, self.starts = rows, np.full(groups, -1, np.int64)
+        self._end, self._order = 0, deque[tuple[int, int, Any]]()
+
+    def put(self, group: int, key: Any, rows: NDArray[Any]) -> tuple[NDArray[Any], list[Any]]:
+        """Keep a row group; returns it as it is kept, and the keys of those that are not any more.
+        Places count on from round to round."""
+        size, gone = len(self.rows), list[Any]()
+        if self._end % size + len(rows) > size:
+            self._end += size - self._end % size
+        self._order.append((self._end, group, key))
+        self.starts[group] = at = self._end % size
+        self._end += len(rows)
+        while self._order[0][0] < self._end - size:
+            _, first, key = self._order.popleft()
+            self.starts[first] = -1
+            gone.append(key)
+        self.rows[at : at + len(rows)] = rows
+        return self.rows[at : at + len(rows)], gone
+
+
 class RowGroups:
     """Files of a table, opened once, and their decoded row groups that were read lately; one
     thread at a time."""
@@ -465,6 +491,14 @@ class RowGroups:
         self.max_bytes, self.bytes = CACHED_BYTES, 0
         self._files: dict[int, SealedFile] = {}
         self._groups: OrderedDict[tuple[int, int, str], Any] = OrderedDict()
+        self.kept: dict[str, Kept] = {}
+        """Of each kind that is decoded as an array: those that are remembered."""
+
+    @cached_property
+    def firsts(self) -> Ints:
+        """Of each file, and behind the last: how many row groups those before it have."""
+        counts = [-(-entry.rows // max(1, entry.row_group_rows)) for entry in self.entries]
+        return np.cumsum([0, *counts])
 
     def close(self) -> None:
         """Close the files and forget what was decoded."""
@@ -472,6 +506,7 @@ class RowGroups:
             file.close()
         self._files.clear()
         self._groups.clear()
+        self.kept.clear()
         self.bytes = 0
 
     def file(self, i: int) -> SealedFile:
@@ -533,14 +568,31 @@ class RowGroups:
         key = (i, number, kind)
         if (group := self._groups.get(key)) is None:
             self._keep(key, group := self.decode(self.file(i), number, kind))
-        self._groups.move_to_end(key)
+        else:
+            self._groups.move_to_end(key)
         return group
 
     def _keep(self, key: tuple[int, int, str], decoded: Any) -> None:
+        gone, size = list[tuple[int, int, str]](), size_of(decoded)
+        if isinstance(decoded, np.ndarray):
+            kept = self.kept.get(key[2]) or self._room(key[2], decoded)
+            if len(decoded) > len(kept.rows):
+                return
+            decoded, gone = kept.put(int(self.firsts[key[0]]) + key[1], key, decoded)
         self._groups[key] = decoded
-        self.bytes += size_of(decoded)
+        self.bytes += size
+        for each in gone:
+            self.bytes -= size_of(self._groups.pop(each))
         while self.bytes > self.max_bytes and len(self._groups) > 1:
             self.bytes -= size_of(self._groups.popitem(last=False)[1])
+
+    def _room(self, kind: str, like: NDArray[Any]) -> Kept:
+        """Room for row groups of a kind: all of them, or three quarters of what is left."""
+        left = self.max_bytes - sum(each.rows.nbytes for each in self.kept.values())
+        rows = min(sum(e.rows for e in self.entries), left * 3 // 4 // max(1, like[:1].nbytes))
+        array = np.empty((max(rows, 1), *like.shape[1:]), like.dtype)
+        self.kept[kind] = Kept(int(self.firsts[-1]), array)
+        return self.kept[kind]
 
     def each(
         self, groups: Sequence[tuple[int, int]], kind: str, use: Callable[[int, Any], None]

@@ -17,11 +17,10 @@ where payoffs are stored or the game is over, exactly (`follow_decisions`), or p
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
-from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -35,7 +34,7 @@ from luckbase.solver import sentences
 from luckbase.solver.errors import MissingTableError, SearchLimitError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Drawing
-from luckbase.solver.game.fields import State
+from luckbase.solver.game.fields import Described, State
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.result import Flat, IfAny, Number, PythonOnly, Result
@@ -65,23 +64,19 @@ class StateText(Result):
 
 def state_text(state: Mapping[str, Any]) -> dict[str, str]:
     """The `StateText` of the fields of a state, in JSON: an answer has a dozen."""
-    words = [_word(n, tuple(v) if type(v) is list else v) for n, v in state.items()]
+    if type(state) is not Described:
+        return {"query": address(state), "text": sentences.fields(state)}
+    words = state.typed()
     return {"query": "&".join(words), "text": " ".join(words)}
 
 
-@lru_cache(1 << 14)
-def _word(name: str, value: Hashable) -> str:
-    """A field as it can be typed; children of a state share most of theirs."""
-    return f"{name}={sentences.listed(value)}"
-
-
-Addressed = Flat[Annotated[dict[str, Any], PlainSerializer(
+Addressed = Flat[Annotated[Mapping[str, Any], PlainSerializer(
     state_text, return_type=StateText
 )]]  # fmt: skip
 """A state's fields, which stand in JSON as its `StateText`."""
 
 
-@dataclass(frozen=True)
+@dataclass  # not frozen: that takes five times as long to make, and an answer has a dozen
 class Outcome(Result):
     """Where chance leads, or both players' choices together.
 
@@ -198,7 +193,6 @@ class _Children:
         self.starts, width = action_starts(edges)[1].tolist(), edges.children[:1].nbytes
         raw = np.ascontiguousarray(edges.children).tobytes()
         self.same = [raw[at : at + width] for at in range(0, len(raw), width)]
-        self.states = table.game.fields.describe_all(edges.children)
         kinds, actors = who_acts(table.game, edges.children)
         self.over, self.actors = (kinds == TERMINAL).tolist(), actors.tolist()
         self.outcome_names = table.game.own(Drawing).outcome_names
@@ -221,37 +215,32 @@ class _Children:
     def outcomes(self, answer: Answer, numbers: Ints, span: slice) -> tuple[Outcome, ...]:
         """The outcomes of one action at the state (fields,), most likely first; edges that come to
         the same are one."""
-        weights, same = self.weights[span], self.same[span]
-        order = [*enumerate(weights, span.start)]
+        edges, chances = [*range(span.start, span.stop)], tuple(self.weights[span])
+        cases, same = equal_cases(chances), self.same[span]
         if len({*same}) < len(same):
             merged: dict[Any, tuple[int, float]] = {}
-            for (k, weight), child in zip(order, same, strict=True):
-                first, chance = merged.get((child, self.rewards[k]), (k, 0.0))
-                merged[child, self.rewards[k]] = first, chance + weight
-            order = [*merged.values()]
-        order.sort(key=itemgetter(1), reverse=True)
-        cases = equal_cases(tuple(weights))
-        children = self.edges.children[[k for k, _ in order]]
-        names = self.outcome_names(numbers, self.actions[span.start], children)
+            for k, chance, child in zip(edges, chances, same, strict=True):
+                first, before = merged.get((child, self.rewards[k]), (k, 0.0))
+                merged[child, self.rewards[k]] = first, before + chance
+            edges, chances = zip(*merged.values(), strict=True)
+        order = likeliest_first(chances)
+        edges = [edges[i] for i in order]
+        names = self.outcome_names(numbers, self.actions[span.start], self.edges.children[edges])
         return tuple([
-            self._outcome(answer, k, chance, cases, name or "")
-            for (k, chance), name in zip(order, names, strict=True)
+            self._outcome(answer, k, chances[i], cases, name)
+            for k, i, name in zip(edges, order, names, strict=True)
         ])  # fmt: skip
 
     def _outcome(
-        self, answer: Answer, k: int, chance: float, cases: int | None, name: str,
+        self, answer: Answer, k: int, chance: float, cases: int | None, name: str | None,
         pair: tuple[int, int] | None = None,
     ) -> Outcome:  # fmt: skip
-        made = object.__new__(Outcome)
-        # `Outcome(…)` takes four times as long: it is frozen, and an answer has a dozen.
-        vars(made).update({
-            "name": name or happened(self.game, answer.state, self.states[k]),
-            "weight": chance if cases is None else round(chance * cases), "cases": cases,
-            "chance": chance, "reward": self.rewards[k], "state": self.states[k],
-            "value": self.payoffs[k] if self.known[k] else None, "over": self.over[k],
-            "pair": pair, "actor": self.actors[k],
-        })  # fmt: skip
-        return made
+        state = Described(self.game.fields, self.same[k])
+        return Outcome(
+            name or happened(self.game, answer.state, state),
+            chance if cases is None else round(chance * cases), cases, chance, self.rewards[k],
+            state, self.payoffs[k] if self.known[k] else None, self.over[k], pair, self.actors[k],
+        )  # fmt: skip
 
     def moves(self, answer: Answer, numbers: Ints, span: slice, actor: int) -> Iterator[Move]:
         """The actions of the one who decides, best first, as the answer has them."""
@@ -319,6 +308,12 @@ def changed(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
     parts = [f"player {i}: {', '.join(each)}" for i, each in sorted(by_player.items())]
     parts = [", ".join(plain)] * bool(plain) + parts
     return "; ".join(parts)
+
+
+@lru_cache(maxsize=256)
+def likeliest_first(chances: Sequence[float]) -> list[int]:
+    """The numbers of chances, the greatest first, of equal ones the first."""
+    return sorted(range(len(chances)), key=lambda i: -chances[i])
 
 
 @lru_cache(maxsize=256)

@@ -470,12 +470,20 @@ class TierPart(Part):
     def _in_groups(self, keys: Ints, kind: str) -> list[tuple[Ints, NDArray[Any]]]:
         """Which of the keys (n,) have a row, and what stands there: one pair, or none; to write
         each row group's to its place takes longer than to look it up."""
+        if (kept := self.groups.kept.get(kind)) is not None:
+            files = self._files(keys)
+            at = np.flatnonzero(files >= 0)
+            files, (first, _, sizes) = files[at], self._bounds
+            groups, rows = np.divmod(keys[at] - first[files], sizes[files])
+            starts = kept.starts[self.groups.firsts[files] + groups]
+            if starts.min(initial=0) >= 0:
+                return [(at, kept.rows[starts + rows])]
         pieces: list[tuple[Ints, NDArray[Any]]] = []
         self.read(keys, kind, lambda _, group, at, rows: pieces.append((at, group[rows])))
         if not pieces:
             return []
-        at, rows = zip(*pieces, strict=True)
-        return [(np.concatenate(at), np.concatenate(rows))]
+        at, found = (np.concatenate(each) for each in zip(*pieces, strict=True))
+        return [(at, found)]
 
     def stored(self, states: Ints) -> Rows:
         states = np.ascontiguousarray(states, np.int64)

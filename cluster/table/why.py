@@ -358,19 +358,21 @@ def _of_action(table: Lookup, at: Moves, move: Move, payoffs: Payoffs) -> Iterat
     if len(at.moves) < 2 or then.value is None:
         return
     yield Sure(
-        move.action.name, actor + 1, _brings(answer.state, then), _next_up(table.game, then, actor),
-        move.action.value[actor], cost, None if move.best else answer.best, payoffs,
+        move.action.name, actor + 1, _brings(table.game, answer.state, then),
+        _next_up(table.game, then, actor), move.action.value[actor], cost,
+        None if move.best else answer.best, payoffs,
     )  # fmt: skip
 
 
-def _brings(before: Mapping[str, Any], then: Outcome) -> str | None:
+def _brings(game: Game, before: Mapping[str, Any], then: Outcome) -> str | None:
     """What an action with one outcome brings: what is left of a set, or its name, if it has one."""
-    left = [
-        f"leaves {name} {', '.join(map(str, value)) or 'none'}"
-        for name, value in then.state.items()
-        if isinstance(value, list) and isinstance(old := before.get(name), list)
-        and len(value) < len(old) and set(value) < set(old)
-    ]  # fmt: skip
+    left = []
+    for name in (each.name for each in game.fields if each.is_set or each.blank is not None):
+        old, new = before.get(name), then.state.get(name)
+        if not (isinstance(old, list) and isinstance(new, list)):
+            continue
+        if len(new) < len(old) and set(new) < set(old):
+            left.append(f"leaves {name} {', '.join(map(str, new)) or 'none'}")
     return "; ".join(left) or (None if "->" in then.name else then.name)
 
 

@@ -29,7 +29,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -426,6 +426,11 @@ class Fields(Sequence[Field]):
         ends = [(low, min(high, largest)) for low, high in (field.bounds for field in owner)]
         self.bounds: Ints = np.ascontiguousarray(np.array(ends, np.int64).reshape(-1, 2).T)
         """int64 (2, columns): the least and the greatest of each number of a state."""
+        stops = np.cumsum([8 * field.length for field in fields]).tolist()
+        cached = [lru_cache(1 << 14)(partial(_typed, field)) for field in fields]
+        self.typed = [*zip(cached, [0, *stops[:-1]], stops, strict=True)]
+        """Of each field, by its bytes in a state's numbers: it as it can be typed, "" where it is
+        blank; many states have the same. Where these bytes begin and end."""
         self._shifts = np.array([field.shift for field in owner])
         self._units = np.array([field.unit for field in owner])
         self._low = np.array([field.low for field in owner])
@@ -559,6 +564,43 @@ class Fields(Sequence[Field]):
         return [
             {name: value for name, value in each.items() if value is not None} for each in states
         ]
+
+
+class Described(Mapping[str, Any]):
+    """A state in words as `Fields.describe` gives it, made when somebody looks at it; numbers: the
+    bytes of its numbers, int64."""
+
+    def __init__(self, fields: Fields, numbers: bytes) -> None:
+        self._fields, self._numbers = fields, numbers
+
+    @cached_property
+    def _words(self) -> dict[str, Any]:
+        return self._fields.describe(np.frombuffer(self._numbers, np.int64))
+
+    def __getitem__(self, name: str) -> Any:
+        return self._words[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._words)
+
+    def __len__(self) -> int:
+        return len(self._words)
+
+    def __repr__(self) -> str:
+        return repr(self._words)
+
+    def typed(self) -> list[str]:
+        """Each field as it can be typed, ``scores=0,500,0``."""
+        numbers = self._numbers
+        return [*filter(None, [typed(numbers[a:b]) for typed, a, b in self._fields.typed])]
+
+
+def _typed(field: Field, numbers: bytes) -> str:
+    unit, low = field.unit, field.shift
+    said: Any = [number * unit + low for number in memoryview(numbers).cast("q")]
+    if field.is_text or field.blank is not None:
+        said = field.say(said)
+    return "" if said is None else f"{field.name}={listed(said)}"
 
 
 def _cells(field: Field, cells: Any, refuse: Refuse) -> Ints:

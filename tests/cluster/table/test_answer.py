@@ -14,6 +14,7 @@ import luckbase
 from luckbase import solver
 from luckbase.cluster.table.answer import Answer, answer_at
 from luckbase.cluster.table.columns import ActionNames, in_order, names_of, word_of
+from luckbase.cluster.table.format import Kept
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import SIMULTANEOUS
@@ -271,3 +272,21 @@ def test_a_part_forgets_row_groups_beyond_its_bytes(tmp_path: Path) -> None:
     part.groups.close()
     assert part.groups.bytes == 0 and not part.groups._groups
     assert answers_of(table, states) == first
+
+
+def test_row_groups_that_are_kept_in_one_array_are_their_own_or_gone() -> None:
+    rng = np.random.default_rng(0)
+    kept, there = Kept(30, np.empty((100, 2))), dict[int, Any]()
+    for _ in range(400):
+        group = int(rng.choice([x for x in range(30) if x not in there]))
+        rows = rng.random((int(rng.integers(1, 101)), 2))
+        view, gone = kept.put(group, group, rows)
+        there[group] = rows
+        assert (view == rows).all()
+        for each in gone:
+            del there[each]
+        assert sum(map(len, there.values())) <= 100
+        for each, content in there.items():
+            start = kept.starts[each]
+            assert (kept.rows[start : start + len(content)] == content).all()
+        assert set(np.flatnonzero(kept.starts >= 0).tolist()) == set(there)
