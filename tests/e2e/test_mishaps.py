@@ -276,7 +276,7 @@ def test_diff_says_of_which_table_states_are_missing(
 ) -> None:
     tables = [
         cluster.solve(solver.load_board(TINY, frontier=f, score_cap=c), results=tmp_path).table
-        for f, c in ((1, 3000), (1, 2000))
+        for f, c in ((1, 1500), (1, 1000))
     ]
     said = []
     for pair in (tables, tables[::-1]):
@@ -318,7 +318,10 @@ def test_a_reader_sees_no_fault_in_what_a_running_solve_has_just_added(tmp_path:
 
     opened: list[cluster.table.table.Table] = []
     cluster.solve(
-        solver.load_board(TINY, frontier=2), results=tmp_path, workers=1, on_progress=look
+        solver.load_board(TINY, frontier=2, score_cap=1500),
+        results=tmp_path,
+        workers=1,
+        on_progress=look,
     )
     assert len(seen) > 5 and not any(seen)
 

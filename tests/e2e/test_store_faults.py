@@ -73,13 +73,13 @@ def test_files_in_a_store_are_those_in_a_folder(bucket: str, undisturbed: dict[s
 
 @pytest.mark.parametrize("seconds", [1.0, pytest.param(10.0, marks=pytest.mark.slow)])
 def test_a_server_that_stops_for_a_while_is_waited_for(
-    own: Seaweed, undisturbed: dict[str, str], seconds: float
+    seaweed: Seaweed, bucket: str, undisturbed: dict[str, str], seconds: float
 ) -> None:
     def stops() -> None:
-        own.pause()
-        threading.Timer(seconds, own.pause, [False]).start()
+        seaweed.pause()
+        threading.Timer(seconds, seaweed.pause, [False]).start()
 
-    solved = cluster.solve(BOARD, results="s3://tests/r", workers=1, on_progress=once(stops))
+    solved = cluster.solve(BOARD, results=bucket, workers=1, on_progress=once(stops))
     assert digests(solved.table) == undisturbed
 
 

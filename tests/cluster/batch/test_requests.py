@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import luckbase
@@ -126,6 +126,7 @@ def test_a_mistake_in_a_job_is_one_sentence_with_its_place(
     assert isinstance(one.error, JobError) and one.board is None
 
 
+@settings(max_examples=40)
 @given(st.text(max_size=60))
 def test_no_text_of_a_job_ends_in_anything_but_a_sentence(text: str) -> None:
     from tempfile import TemporaryDirectory

@@ -45,7 +45,6 @@ from luckbase.solver.search.stages import WHOLE
 from tests.bench.search_replay import recording
 from tests.cluster.search.searches import (
     OTHER,
-    START,
     WIDE,
     by,
     cut_small,
@@ -415,10 +414,10 @@ def test_a_stage_in_many_boxes_is_solved_in_pieces_with_a_file_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Pieces ask one another, and are read back one by one after a stop; a probe opens one file."""
-    root = tiny().parse(START)[None]
+    root = tiny().parse({"scores": "0,1000,500", "earned": "0,1,1"})[None]
     whole = rows_of(search(tmp_path / "whole", root).table)
-    monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "max_states", 30)
-    monkeypatch.setattr(table_folder, "PIECE_STATES", 100)
+    monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "max_states", 12)
+    monkeypatch.setattr(table_folder, "PIECE_STATES", 40)
     solved = by(tmp_path / "pieces", root, workers=2)
     assert rows_of(solved.table) == whole
     entries = read_ledger(Folder(solved.table), solved.table).files.values()

@@ -62,7 +62,7 @@ def made() -> Iterator[Callable[[str], Table]]:
         yield of
 
 
-def drawn(table: Table, count: int = 30) -> Iterator[State]:
+def drawn(table: Table, count: int = 16) -> Iterator[State]:
     """States of a table, and of each one that chance leads to."""
     rng = np.random.default_rng(7)
     for state in np.concatenate(list(table.draw(count, 7))):
