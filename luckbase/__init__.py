@@ -45,36 +45,29 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 from luckbase.solver.sentences import LABELS, Help
 
 if TYPE_CHECKING:
-    from luckbase.cluster.batch.clean import Spare as Spare
+    from luckbase.cluster.batch.clean import Spare
     from luckbase.cluster.batch.requests import BoardName
-    from luckbase.cluster.batch.run import BatchOptions
-    from luckbase.cluster.batch.run import Due as Due
-    from luckbase.cluster.batch.run import Outcome as Outcome
-    from luckbase.cluster.info import Info as Info
-    from luckbase.cluster.info import PackagedBoard as PackagedBoard
-    from luckbase.cluster.play.advise import Following as Following
-    from luckbase.cluster.play.draw import Picture as Picture
-    from luckbase.cluster.play.episode import Episode as Episode
-    from luckbase.cluster.play.evaluate import Evaluated as Evaluated
-    from luckbase.cluster.play.evaluate import Matrix as Matrix
-    from luckbase.cluster.play.evaluate import Simulated as Simulated
-    from luckbase.cluster.play.game import Play as Play
-    from luckbase.cluster.play.game import PlayOptions
-    from luckbase.cluster.run.options import SolveOptions as SolveOptions
-    from luckbase.cluster.run.progress import Progress as Progress
-    from luckbase.cluster.run.progress import Solved as Solved
-    from luckbase.cluster.run.tiers import Planned as Planned
-    from luckbase.cluster.search.plan import PlannedSearch as PlannedSearch
-    from luckbase.cluster.table.answer import Answer as Answer
-    from luckbase.cluster.table.find import Status as Status
-    from luckbase.cluster.table.table import Table as Table
-    from luckbase.jobs.web.report import Report as Report
-    from luckbase.solver import errors as errors
-    from luckbase.solver.board.model import Board as Board
-    from luckbase.solver.board.registry import register as register
-    from luckbase.solver.errors import LuckbaseError as LuckbaseError
+    from luckbase.cluster.batch.run import BatchOptions, Due, Outcome
+    from luckbase.cluster.info import Info, PackagedBoard
+    from luckbase.cluster.play.advise import Following
+    from luckbase.cluster.play.draw import Picture
+    from luckbase.cluster.play.episode import Episode
+    from luckbase.cluster.play.evaluate import Evaluated, Matrix, Simulated
+    from luckbase.cluster.play.game import Play, PlayOptions
+    from luckbase.cluster.run.options import SolveOptions
+    from luckbase.cluster.run.progress import Progress, Solved
+    from luckbase.cluster.run.tiers import Planned
+    from luckbase.cluster.search.plan import PlannedSearch
+    from luckbase.cluster.table.answer import Answer
+    from luckbase.cluster.table.find import Status
+    from luckbase.cluster.table.table import Table
+    from luckbase.jobs.web.report import Report
+    from luckbase.solver import errors
+    from luckbase.solver.board.model import Board
+    from luckbase.solver.board.registry import register
+    from luckbase.solver.errors import LuckbaseError
     from luckbase.solver.game.fields import State
-    from luckbase.solver.game.game import Game as Game
+    from luckbase.solver.game.game import Game
 
     __version__: str
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import pyarrow as pa
 from pydantic import BeforeValidator, Field
 
+from luckbase.cluster.info import label
 from luckbase.cluster.table.columns import listed_actions, parse_where
 from luckbase.cluster.table.export import columns_of
 from luckbase.cluster.table.frames import all_answers
@@ -155,7 +156,7 @@ def _columns(table: Table, schema: pa.Schema) -> Iterator[FilterColumn]:
             text += f" after {action.replace('_', ' ')}"
         lower, upper, _ = spans.get(name, (None, None, 1))
         yield FilterColumn(
-            name, tables.label(name), kind, helps.get(name) or text.capitalize(),
+            name, label(name), kind, helps.get(name) or text.capitalize(),
             list(listed_actions(game)) if name == "best" else [], lower, upper,
         )  # fmt: skip
 

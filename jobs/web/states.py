@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
+from luckbase.cluster.info import label
 from luckbase.cluster.table.frames import encode, rows_in
 from luckbase.cluster.table.moves import Addressed, Moves, Outcome, address, known_moves, moves
 from luckbase.cluster.table.why import Claim, why, why_all
@@ -382,7 +383,7 @@ def _axis(which: str, name: str, spans: Mapping[str, tuple[int, int, int]]) -> A
     low, high, step = spans[name]
     if step < 1 or high < low or (high - low) // step >= MAX_CELLS:
         raise OptionError(f"{which}: {name} from {low} to {high} by {step} gives no values")
-    return AxisView(name, tables.label(name), np.arange(low, high + 1, step))
+    return AxisView(name, label(name), np.arange(low, high + 1, step))
 
 
 def _cell_numbers(

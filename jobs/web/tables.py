@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from luckbase.cluster.info import FieldInfo, agents_on, field_info
-from luckbase.cluster.info import label as label
+from luckbase.cluster.info import FieldInfo, agents_on, field_info, label
 from luckbase.cluster.table import Condition
 from luckbase.cluster.table.ledger import TIERS
 from luckbase.cluster.table.moves import Addressed, Moves, moves
