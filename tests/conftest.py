@@ -13,6 +13,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -83,7 +84,8 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
     """Each of pytest's workers first imports a share of the test modules: what pytest writes into
-    their assertions, which takes longer than all else of an import, the others read on the disk."""
+    their assertions, which takes longer than all else of an import, the others read on the disk, once
+    all have done their share."""
     own = getattr(session.config, "workerinput", None)
     if own is None:
         return
@@ -93,6 +95,11 @@ def pytest_collection(session: pytest.Session) -> None:
     for file in modules[int(own["workerid"][2:]) :: own["workercount"]]:
         with suppress(Exception, pytest.skip.Exception):  # said when it is collected
             importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
+    here = Path(os.environ["LUCKBASE_TEST_LOCKS"])
+    (here / f"{own['workerid']}.imported").touch()
+    end = time.monotonic() + 60
+    while len([*here.glob("*.imported")]) < own["workercount"] and time.monotonic() < end:
+        time.sleep(0.05)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
