@@ -84,8 +84,8 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
     """Each of pytest's workers first imports a share of the test modules: what pytest writes into
-    their assertions, which takes longer than all else of an import, the others read on the disk, once
-    all have done their share."""
+    their assertions, which takes longer than all else of an import, the others read on the disk,
+    once all have done their share."""
     own = getattr(session.config, "workerinput", None)
     if own is None:
         return
