@@ -94,6 +94,7 @@ class Result:
     """What a question or a command gives, and its JSON. json_order: every name of the JSON in its
     order, where that is not the fields'."""
 
+    __slots__ = ()
     json_order: ClassVar[tuple[str, ...]] = ()
 
     __pydantic_config__ = ConfigDict(

@@ -76,7 +76,7 @@ Addressed = Flat[Annotated[Mapping[str, Any], PlainSerializer(
 """A state's fields, which stand in JSON as its `StateText`."""
 
 
-@dataclass  # not frozen: that takes five times as long to make, and an answer has a dozen
+@dataclass(slots=True)  # frozen it takes five times as long to make, and an answer has a dozen
 class Outcome(Result):
     """Where chance leads, or both players' choices together.
 

@@ -523,21 +523,27 @@ def _along(table: Lookup, states: Sequence[Moves], field: Field, most: int) -> l
     which = np.repeat(np.arange(len(lines)), [*map(len, lines)])
     numbers = np.concatenate(lines)
     reached, sound = game.known_states(game.fields.values(numbers))
-    which, along = which[sound], np.array(columns)[which[sound]]
+    which, rows = which[sound], np.arange(len(reached))
+    along = np.array(columns)[which]
     names = table.stored_best(np.ascontiguousarray(reached))
     # What the table does not hold, somebody's own game need not know.
     stored = np.array([name is not None for name in names], bool)
-    stored &= np.take_along_axis(reached == numbers[sound], along[:, None], axis=1)[:, 0]
+    stored &= reached[rows, along] == numbers[sound][rows, along]
     kinds, up = who_acts(game, reached[stored])
     decides = (kinds == DECISION) & (up == np.array(actors)[which[stored]])
-    all_kept, drawn = np.flatnonzero(stored)[decides], list[Line]()
-    for i, (state, column) in enumerate(zip(states, columns, strict=True)):
-        kept = all_kept[which[all_kept] == i]
-        at, now = reached[kept, column], int(state.numbers[column])
-        runs = np.cumsum(np.diff(at, prepend=at[:1]) > 1)  # without a gap
-        kept = kept[runs == (runs[at == now][0] if now in at else -1)]
-        drawn.append((reached[kept], [str(names[k]) for k in kept.tolist()]))
-    return drawn
+    kept = np.flatnonzero(stored)[decides]
+    at, which = reached[kept, along[kept]], which[kept]
+    apart = np.flatnonzero((np.diff(at) > 1) | (np.diff(which) > 0)) + 1  # a gap, or another state
+    ends = np.array([0, *apart.tolist(), len(kept)])
+    now = np.array([state.numbers[column] for state, column in zip(states, columns, strict=True)])
+    here = np.flatnonzero(at == now[which])
+    runs = np.searchsorted(ends, here, side="right")
+    spans = zip(ends[runs - 1].tolist(), ends[runs].tolist(), strict=True)
+    rows_of = {i: kept[a:b] for i, (a, b) in zip(which[here].tolist(), spans, strict=True)}
+    return [
+        (reached[rows], [str(names[k]) for k in rows.tolist()])
+        for rows in (rows_of.get(i, kept[:0]) for i in range(len(states)))
+    ]
 
 
 def _turn(table: Lookup, at: Moves, turning: TurningPoint, line: Line) -> Turn | None:

@@ -570,12 +570,17 @@ class Described(Mapping[str, Any]):
     """A state in words as `Fields.describe` gives it, made when somebody looks at it; numbers: the
     bytes of its numbers, int64."""
 
+    __slots__ = "_fields", "_made", "_numbers"
+
     def __init__(self, fields: Fields, numbers: bytes) -> None:
         self._fields, self._numbers = fields, numbers
+        self._made: dict[str, Any] | None = None
 
-    @cached_property
+    @property
     def _words(self) -> dict[str, Any]:
-        return self._fields.describe(np.frombuffer(self._numbers, np.int64))
+        if self._made is None:
+            self._made = self._fields.describe(np.frombuffer(self._numbers, np.int64))
+        return self._made
 
     def __getitem__(self, name: str) -> Any:
         return self._words[name]
