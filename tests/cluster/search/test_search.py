@@ -325,7 +325,7 @@ def test_what_is_not_below_the_roots_is_said_so(once: Solved) -> None:
 
 def test_a_game_without_a_start_asks_for_one(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="say where to start, as start="):
-        cluster.solve_below(tiny().board, results=tmp_path)
+        cluster.solve_below(tiny(players=2).board, results=tmp_path)  # [start] is of three
 
 
 def test_the_limit_on_states_holds_for_a_worker_and_nothing_is_committed(tmp_path: Path) -> None:
