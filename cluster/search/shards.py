@@ -22,7 +22,7 @@ from luckbase.cluster.table import folder
 from luckbase.cluster.table.ledger import digest
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.search import find_stages, stages
-from luckbase.solver.search.keys import NO_KEYS, Keys
+from luckbase.solver.search.keys import NO_KEYS, Keys, merged
 from luckbase.solver.search.stages import NONE_KNOWN, WHOLE, Box, IsKnown, StageEstimator, Stages
 
 SHARD_STATES = 100_000
@@ -192,7 +192,7 @@ class Demand:
                 for request in self._asks.get(stage, ()) if request.asker[0] != stage >> 32
             ]  # fmt: skip
             samples.append(self._roots.get(stage, NO_KEYS))
-            self._samples[stage] = np.unique(np.concatenate(samples))
+            self._samples[stage] = merged(samples)
         return self._samples[stage]
 
     def done(self, level: int) -> None:

@@ -46,7 +46,7 @@ from luckbase.solver.search import stage_kernels
 from luckbase.solver.search.bellman import KNOWN, OVER, final_payoffs
 from luckbase.solver.search.expand import some_state
 from luckbase.solver.search.find_stages import LevelSearch, expand_level
-from luckbase.solver.search.keys import Keys, pack_all, unpack_all
+from luckbase.solver.search.keys import Keys, merged, pack_all, unpack_all
 from luckbase.solver.search.stages import Box, KeyedPayoffs, StageEstimator, Stages
 from luckbase.solver.search.sweep import Sweeping
 
@@ -200,7 +200,8 @@ class Find(_StageJob):
         """What it asks of others: of its own stages what lies elsewhere."""
         asks = []
         for number, lists in demand.items():
-            keys, is_own = _merged(lists), number in self.shard.stages
+            keys = lists[0] if len(lists) == 1 else merged(lists)
+            is_own = number in self.shard.stages
             if is_own:
                 keys = keys[stages.boxes_of(keys, spans) < 0]
             if len(keys):  # its own stages are cut already
@@ -211,14 +212,6 @@ class Find(_StageJob):
 def _within(stages: Stages, keys: Keys, boxes: Sequence[Box]) -> Keys:
     if not boxes[0].whole and len(keys):
         keys = keys[stages.boxes_of(keys, boxes) >= 0]
-    return keys
-
-
-def _merged(lists: Sequence[Keys]) -> Keys:
-    keys = lists[0]
-    if len(lists) > 1:
-        keys = np.sort(np.concatenate(lists), kind="stable")  # it merges what is in order
-        keys = keys[np.append(True, keys[1:] != keys[:-1])]
     return keys
 
 

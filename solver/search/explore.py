@@ -42,7 +42,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import NUMBERS_TYPE, TERMINAL, TRANSITION
 from luckbase.solver.search import expand as expansion
 from luckbase.solver.search import keys as hashing
-from luckbase.solver.search.keys import Keys, fits, pack_all, unpack_all, words
+from luckbase.solver.search.keys import Keys, fits, merged, pack_all, unpack_all, words
 from luckbase.solver.sentences import many
 
 BANDS = 64  # stages at most, of values a quarter wider than those sampled
@@ -194,7 +194,7 @@ def estimate(game: Game, roots: Ints) -> Estimate:
         return Estimate(states, "counted", False, explorer.keys)
     except SearchLimitError:
         keys, steps = plays(game, roots)
-    keys, formula = np.union1d(keys, explorer.keys), game.own(SearchHints).states_below
+    keys, formula = merged([keys, explorer.keys]), game.own(SearchHints).states_below
     if formula is not None:
         below = max(formula(root) for root in roots)
         return Estimate(max(len(keys), round(below)), "formula", False, keys)
@@ -278,7 +278,7 @@ def plays(game: Game, roots: Ints, known: KnownStates | None = None) -> tuple[Ke
         states, alive = children[~ended], alive[~ended]
         if not len(states):
             break
-    return np.unique(np.concatenate(visited)), steps
+    return merged(visited), steps
 
 
 # --- a level that no edge raises -----------------------------------------------------------------

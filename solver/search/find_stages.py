@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -102,8 +103,11 @@ class LevelSearch:
             boxes = stages.split(box, sample, 1 + 2 * len(sample) * max_states // (3 * expected))
             share = expected // len(boxes)
             self._todo = [BoxSearch(stages, level, part, known, share) for part in boxes]
-        for keys in requested:
-            _distribute(stages, keys, self._todo)
+        if len(self._todo) == 1:
+            self._todo[0].requested += requested
+        else:
+            for keys in requested:
+                _distribute(stages, keys, self._todo)
 
     def boxes(self, stop: Callable[[], bool] = lambda: False) -> Iterator[Stage]:
         """The boxes, one after the other; stop: polled now and then.
@@ -158,9 +162,10 @@ class BoxSearch:
         self.known_keys = known[0] if isinstance(known, tuple) else NO_KEYS
         self.place = stages.place(level, box)
         self.requested: list[Keys] = []
-        game, room = self.game, _power(max(1 << 12, min(size, CACHED)))
+        # Of its own and about as many that they lead to; a longer table is further from the core.
+        game, room = self.game, _power(max(1 << 12, 2 * min(size, CACHED)))
         self.nodes = self._nodes(room)
-        self.records = self._records(room >> 1, room << 2)  # twice as long where they have to be
+        self.records = self._records(room >> 1, room << 3)  # as far as written to
         self.patterns = self._patterns(1 << 8, max(1 << 12, 2 * game.max_edges))
         self.at = np.zeros(9, np.int64)
         self.at[kernels.UNTIL] = EVERY >> 1 if isinstance(known, tuple) else 0
@@ -230,7 +235,7 @@ class BoxSearch:
             return False
         at[kernels.UNTIL] = count
         keys = self.nodes.keys[start:count, 0][self.nodes.outside[start:count] == 0]
-        self.known_keys = np.union1d(self.known_keys, keys[self.known.holds(keys)])
+        self.known_keys = hashing.merged([self.known_keys, keys[self.known.holds(keys)]])
         return True
 
     def sample(self) -> Keys:
@@ -294,7 +299,7 @@ class BoxSearch:
     def _grow_nodes(self, more: int) -> None:
         count = int(self.at[kernels.COUNT])
         if count + more > len(self.nodes.keys):
-            nodes = self._nodes(_power(2 * (count + more)))
+            nodes = self._nodes(_power(count + more))
             nodes.keys[:count] = self.nodes.keys[:count]
             nodes.outside[:count] = self.nodes.outside[:count]
             hashing.rehash(nodes.slots, nodes.keys, count)
@@ -359,17 +364,18 @@ class BoxSearch:
         """The keys of states of other stages, by stage, and their numbers, which go on from those
         of its own states and are written to `numbers`."""
         outside_keys = keys[others]
-        stage = self.stages.of(outside_keys)
-        requests = []
-        at = len(keys) - len(others)
-        for number in np.unique(stage):
-            rows = np.flatnonzero(stage == number)
-            rows = rows[hashing.order_of(outside_keys[rows])]
-            row_numbers = np.arange(at, at + len(rows), dtype=np.int32)
-            numbers[others[rows]] = row_numbers
-            at += len(rows)
-            requests.append((int(number), outside_keys[rows], row_numbers))
-        return requests
+        at = hashing.order_of(outside_keys)
+        stage = self.stages.of(outside_keys[at])
+        by_stage = hashing.order_of(stage)
+        at, stage = at[by_stage], stage[by_stage]
+        outside_keys = outside_keys[at]
+        row_numbers = np.arange(len(keys) - len(others), len(keys), dtype=np.int32)
+        numbers[others[at]] = row_numbers
+        ends = [*(np.flatnonzero(np.diff(stage)) + 1).tolist(), len(stage)]
+        return [
+            (int(stage[start]), outside_keys[start:end], row_numbers[start:end])
+            for start, end in pairwise([0, *ends]) if start < end
+        ]  # fmt: skip
 
     def _trimmed(self, kinds: int, edges: int) -> Patterns:
         full = self.patterns

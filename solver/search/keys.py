@@ -218,6 +218,15 @@ def look_up(slots, rows, keys, numbers):
         numbers[i] = entry & (mask >> 1) if entry >= 0 else -1
 
 
+def merged(lists: Sequence[Keys]) -> Keys:
+    """The keys of some lists, ascending, each once.
+
+    They are sorted: to hash them, as `np.unique` does, takes .8 µs each of 3 million.
+    """
+    keys = np.sort(np.concatenate([NO_KEYS, *lists]))
+    return keys[np.append(True, keys[1:] != keys[:-1])] if len(keys) else keys
+
+
 AHEAD = 1 << 22
 """Rows up to which `grown` takes address space ahead; memory comes when they are written."""
 

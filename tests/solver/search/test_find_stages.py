@@ -24,7 +24,7 @@ from luckbase.solver.search import sweep as sweeping_module
 from luckbase.solver.search.bellman import KNOWN
 from luckbase.solver.search.find_stages import RisingError, expand_level
 from luckbase.solver.search.game_graph import Graph
-from luckbase.solver.search.keys import Keys, pack_all
+from luckbase.solver.search.keys import NO_KEYS, Keys, pack_all
 from luckbase.solver.search.stages import Box, EndTable, KeyedPayoffs, KnownPayoffs, Stage, Stages
 from luckbase.solver.search.sweep import SolvedStage, Sweeping
 from tests.solver.search.laid_out import NAMES, Laid, Shape, Spot, shapes
@@ -451,6 +451,19 @@ def test_a_pattern_is_kept_once_however_many_there_are() -> None:
                   shared.payoffs[p].tobytes() if start == end else b""))  # fmt: skip
     assert len(seen) == len(shared.actors) > 256
     assert len(stage.keys) > len(seen)
+
+
+def test_the_table_of_a_box_is_as_long_as_it_needs_and_grows_by_twice() -> None:
+    laid = Laid(Shape(sizes=(1, 1, 2, 2)))
+    nothing = NO_KEYS, np.empty((0, laid.game.players))
+    search = find_stages.BoxSearch(
+        Stages(laid.game, laid.shape.true_level), 0, Box(), nothing, size=5000
+    )
+    assert len(search.nodes.keys) == 1 << 14  # of its own, and of as many that they lead to
+    search.requested = [np.arange((1 << 14) + 1, dtype=np.uint64)]
+    search._enter()
+    assert len(search.nodes.keys) == 1 << 15
+    assert len(search.nodes.slots) == 1 << 16
 
 
 FIELDS = [Field("a", bits=4), Field("b", 2, bits=3), Field("c", bits=2)]

@@ -20,6 +20,7 @@ from luckbase.solver.search.keys import (
     Words,
     fits,
     grown,
+    merged,
     order_of,
     pack_all,
     rises,
@@ -255,3 +256,11 @@ def test_an_array_grows_into_what_it_has_ahead_and_takes_no_other_for_it() -> No
     assert np.isnan(more[2:]).all()
     end = grown(longer, 1 << 23)
     assert end[:3].ravel().tolist() == list(range(6))
+
+
+@given(st.lists(st.lists(st.integers(0, (1 << 64) - 1), max_size=8), max_size=4))
+def test_merged_keys_ascend_each_once(lists: list[list[int]]) -> None:
+    lists += [each[:3] for each in lists]
+    found = merged([np.array(each, np.uint64) for each in lists])
+    assert found.dtype == np.uint64
+    assert found.tolist() == sorted({key for each in lists for key in each})
