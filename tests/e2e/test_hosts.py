@@ -225,7 +225,7 @@ def test_a_host_is_lost_one_joins_some_are_left_out_and_a_killed_driver_goes_on_
     with cluster(tmp_path / "hosts", nodes, env=SHORTER) as hosts:
         solve = Solve(hosts, SMALL, slowly=True)
         solve.until(1)
-        solve.slow.write_text("2")  # 74 of them take longer than a host needs to come
+        solve.slow.write_text("4")  # 74 of them take longer than a host needs to come
         hosts.add("joins", compiled=True)
         joined = "node test-joins (10.78.0.4) has joined"
         while joined not in notes(hosts) or not solve.shards_of("lost"):
