@@ -582,7 +582,8 @@ class RowGroups:
         self._groups[key] = decoded
         self.bytes += size
         for each in gone:
-            self.bytes -= size_of(self._groups.pop(each))
+            if (last := self._groups.pop(each, None)) is not None:  # else it had to go before
+                self.bytes -= size_of(last)
         while self.bytes > self.max_bytes and len(self._groups) > 1:
             self.bytes -= size_of(self._groups.popitem(last=False)[1])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ import luckbase
 from luckbase import solver
 from luckbase.cluster.table.answer import Answer, answer_at
 from luckbase.cluster.table.columns import ActionNames, in_order, names_of, word_of
-from luckbase.cluster.table.format import Kept
+from luckbase.cluster.table.format import Kept, RowGroups, size_of
+from luckbase.cluster.table.storage import Memory
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import SIMULTANEOUS
@@ -290,3 +292,24 @@ def test_row_groups_that_are_kept_in_one_array_are_their_own_or_gone() -> None:
             start = kept.starts[each]
             assert (kept.rows[start : start + len(content)] == content).all()
         assert set(np.flatnonzero(kept.starts >= 0).tolist()) == set(there)
+
+
+def test_row_groups_of_two_kinds_make_room_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of an array that had to go for the other kind is read again, and goes once more."""
+    entries: Any = [SimpleNamespace(rows=400, row_group_rows=10)]
+
+    def decode(file: Any, number: int, kind: str) -> Any:
+        rows = np.full((10, 2), number, float)
+        return rows if kind == "array" else {"column": rows}
+
+    groups, rng = RowGroups(Memory(), Path(), entries, decode), np.random.default_rng(0)
+    monkeypatch.setattr(groups, "file", lambda i: None)
+    groups.max_bytes = 20 * 160
+    for number in rng.integers(0, 40, 2000).tolist():
+        kind = str(rng.choice(["array", "dict"]))
+        found = groups.get(0, number, kind)
+        assert ((found if kind == "array" else found["column"]) == number).all()
+        assert groups.bytes == sum(map(size_of, groups._groups.values())) <= groups.max_bytes
+        for of_kind in groups.kept.values():
+            for group in np.flatnonzero(of_kind.starts >= 0).tolist():
+                assert (of_kind.rows[of_kind.starts[group] :][:10] == group).all()
