@@ -286,4 +286,4 @@ def test_without_any_of_its_ingredients_it_loses_one(mutant: type[Entries]) -> N
 @pytest.mark.parametrize("mutant", SCHEDULES)
 def test_drivers_that_nobody_directs_find_that_too(mutant: type[Entries]) -> None:
     with pytest.raises(AssertionError):
-        run(mutant, 5000, steps=12, phases=[Phase.generate])
+        run(mutant, 5000, steps=20, phases=[Phase.generate])
