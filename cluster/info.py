@@ -22,6 +22,7 @@ from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.find import Status, find_table, is_table, table_of
 from luckbase.cluster.table.ledger import (
     Ledger,
+    Roots,
     board_command,
     in_order,
     is_its_start,
@@ -280,8 +281,8 @@ def _examples(game: Game, file: str, results: Path, ledger: Ledger | None) -> It
     except OptionError:  # what lies below a state can be solved, or agents evaluated
         solvable = root is None
     if solvable:
-        goal = None if ledger is None or ledger.furthest is not None else ledger.origin
-        below = goal is not None and goal.roots and not is_its_start(game, goal.roots)
+        roots = _searched_from(ledger)
+        below = roots is not None and not is_its_start(game, roots)
         yield command("solve", f"--from {state}" if below or not (full or start == "") else "")
         yield command("query", state)
         charts = game.get(Charts)
@@ -296,11 +297,16 @@ def _examples(game: Game, file: str, results: Path, ledger: Ledger | None) -> It
             yield command("evaluate", start, f"--agents {agents}")
 
 
+def _searched_from(ledger: Ledger | None) -> Roots | None:
+    """Where the last search began, of a table that has nothing else."""
+    return None if ledger is None or ledger.origin is None else ledger.origin.roots
+
+
 def _example_state(game: Game, ledger: Ledger | None) -> Mapping[str, Any]:
     """A state that a table answers, in words: where its search began, or an instructive one."""
     layout, root = game.get(Layout), game.start()
-    if ledger is not None and ledger.furthest is None and (goal := ledger.origin) and goal.roots:
-        return in_order(goal.roots.start[0], game)
+    if (roots := _searched_from(ledger)) is not None:
+        return in_order(roots.start[0], game)
     complete = all(each.sample for each in game.fields) and (layout is not None or root is not None)
     state: dict[str, Any] = {each.name: sample(each) for each in game.fields}
     if complete and (layout is None or layout.why_outside(game.parse(state)) is None):
