@@ -244,7 +244,12 @@ def _usage(error: Exception, arguments: list[str]) -> int:
             return 1
         if type(error).__name__ == "Abort":
             return 130
-        raise error
+        from luckbase.solver.game.game import own_fault
+
+        if (fault := own_fault(cause)) is None:
+            raise error
+        print(f"luckbase: {fault}", file=sys.stderr)
+        return 2
     if hasattr(error, "possibilities"):  # click names what is not near at all
         name, possible = str(getattr(error, "option_name", "")), error.possibilities or ()
         error.possibilities = get_close_matches(name, possible, cutoff=sentences.CLOSE)

@@ -197,7 +197,7 @@ class Layout(Capability, ABC, Generic[T]):
 
     def state_rows(
         self, tier: T, start: int, stop: int
-    ) -> Mapping[str, NDArray[np.int32] | Coded | Runs]:
+    ) -> Mapping[str, NDArray[np.integer[Any]] | Coded | Runs]:
         """The state columns that are not constant, of rows [start, stop), as `table_columns`. Those
         in runs or in read-only arrays are coded once for all row groups that hold the same."""
         columns = self.game.table_columns(self.states_at(tier, np.arange(start, stop)))

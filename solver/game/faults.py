@@ -166,9 +166,11 @@ def _name(game: Game, action: int, kind: int) -> tuple[str, str]:
     if not 0 <= action < (JOINT**2 if callable(names) else len(names)):
         return "", f"; expected 0 to {'…' if callable(names) else len(names) - 1}"
     try:
-        return game.action_name(action), ""
+        if isinstance(name := game.action_name(action), str) and name.strip():
+            return name, ""
     except Exception as error:
         return "", f": {type(error).__name__}: {error}"
+    return "", f": {name!r:.40}; expected text"
 
 
 def _child_faults(game: Game, child: Ints) -> Iterator[Fault]:

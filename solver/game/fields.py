@@ -63,8 +63,11 @@ class Names:
     """What the values of a field are called, from 0: words (`word`), no two the same."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        self.names = tuple(names)
-        self.values = {name: value for value, name in enumerate(names)}
+        """Raises ValueError for what are no names."""
+        self.names = tuple(word(str(name)) for name in names)
+        self.values = {name: value for value, name in enumerate(self.names)}
+        if not all(self.names) or len(self.values) < len(self.names):
+            raise ValueError(f"Names: {self.names!r:.80}; expected words, no two the same")
 
     def value(self, said: str) -> int | None:
         """The value of a name, also of one that is not one word yet; None of what is none."""
@@ -119,8 +122,13 @@ class Field:
             raise ValueError(
                 f"field {self.name}: expected length and unit of at least 1, low of at most high"
             )
-        if not isinstance(self.names, Names | None):
-            raise ValueError(f"field {self.name}: names: expected Names([…])")
+        if not self.is_set and max(-self.low, self.high) > MAX_VALUE:
+            raise ValueError(f"field {self.name}: low, high: expected at most {MAX_VALUE}")
+        if self.names is not None:
+            count = len(self.names.names) if isinstance(self.names, Names) else 0
+            if not count or (self.length, self.low, self.high, self.unit) != (1, 0, count - 1, 1):
+                why = f"high={count - 1}, for so many names" if count else "Names([…])"
+                raise ValueError(f"field {self.name}: names: expected {why}")
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

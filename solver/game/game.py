@@ -181,12 +181,20 @@ class Game:
     @cached_property
     def _starts(self) -> list[tuple[float, Ints]]:
         declared = self.rules.start() if callable(self.rules.start) else self.rules.start
-        if declared is None or isinstance(declared, Mapping | Unavailable):
-            return [(1.0, self.parse(declared))] if isinstance(declared, Mapping) else []
+        if declared is None or isinstance(declared, Unavailable):
+            return []
+        if isinstance(declared, Mapping):
+            declared = [(1.0, declared)]
         if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in declared):
             said = f"start: {declared!r:.80}; expected a state in words, or (chance, state) of each"
             raise self._breaks(said)
-        states = self.canonical_states(np.array([self.fields.read(words) for _, words in declared]))
+        try:
+            read = np.array([self.fields.read(words) for _, words in declared])
+            states = self.canonical_states(read)
+        except StateError as error:
+            if not self.is_checked:
+                raise
+            raise self._breaks(f"start: {error}") from None
         chances: dict[bytes, float] = {}
         for (chance, _), state in zip(declared, states, strict=True):
             chances[state.tobytes()] = chances.get(state.tobytes(), 0.0) + float(chance)
@@ -272,13 +280,14 @@ class Game:
         """A state as it can be typed: ``mine=0 yours=87``."""
         return fields(self.describe(state))
 
-    def state_columns(self, states: Ints) -> dict[str, NDArray[np.int32]]:
-        """Columns of states (n, fields) in people's units, named as `columns`. The inverse of
-        `canonical_states`."""
-        values = self.fields.values(states)
-        return {name: values[:, i].astype(np.int32) for i, name in enumerate(self.columns)}
+    def state_columns(self, states: Ints) -> dict[str, NDArray[np.integer[Any]]]:
+        """Columns of states (n, fields) in people's units, named as `columns`; int32, a set's of
+        more than 31 numbers int64. The inverse of `canonical_states`."""
+        kinds = [np.int64 if of.high >> 31 else np.int32 for of in self.fields for _ in of.columns]
+        columns = zip(self.columns, self.fields.values(states).T, kinds, strict=True)
+        return {name: column.astype(kind) for name, column, kind in columns}
 
-    def table_columns(self, states: Ints) -> dict[str, NDArray[np.int32] | Coded]:
+    def table_columns(self, states: Ints) -> dict[str, NDArray[np.integer[Any]] | Coded]:
         """The columns of states (n, fields) as a table has them: `state_columns`, sets and what has
         names as text."""
         texts = {field.name: field.text for field in self.fields if field.is_text}
@@ -414,6 +423,15 @@ def fault_in(where: Path, error: BaseException) -> str:
     if not re.match(r"\w+Error: ", said):
         said = f"{type(error).__name__}: {said.replace('.__init__()', '()')}"
     return f"{line_of(error, str(where.absolute()))}: {shorten(said, 240)}"
+
+
+def own_fault(error: BaseException) -> str | None:
+    """The sentence for an error that comes from the code of somebody's own game, with the line."""
+    own = [Path(entry.file.path) for entry in registry.entries.values() if entry.file]
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if (where := Path(frame.filename)) in own:
+            return where.name + fault_in(where, error)
+    return None
 
 
 def line_of(error: BaseException, file: str) -> str:

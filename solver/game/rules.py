@@ -179,14 +179,22 @@ class Rules:
     def __post_init__(self) -> None:
         """Raises TypeError and ValueError for what no game can be."""
         whole = (self.players, self.max_edges, self.version)
-        if not all(isinstance(number, int | np.integer) for number in whole):
-            raise TypeError("players, max_edges, version: expected whole numbers")
-        if not (isinstance(self.transition, Function) or hasattr(self.transition, "py_func")):
-            raise TypeError("transition: expected a function that begins with @transition")
-        if not callable(self.actions):
-            words = not isinstance(self.actions, str) and isinstance(self.actions, Sequence)
-            if not words or not all(isinstance(name, str) for name in self.actions):
-                raise TypeError('actions: expected names, as ("take", "again")')
+        words = [""] if isinstance(self.actions, str) else self.actions
+        for right, why in (
+            (all(isinstance(number, int | np.integer) for number in whole),
+             "players, max_edges, version: expected whole numbers"),
+            (isinstance(self.transition, Function) or hasattr(self.transition, "py_func"),
+             "transition: expected a function that begins with @transition"),
+            (self.fields and all(hasattr(each, "bounds") for each in self.fields),
+             'fields: expected one or more, as [Field("die", high=6)]'),
+            (callable(words) or all(isinstance(name, str) and name.strip() for name in words),
+             'actions: expected names, as ("take", "again")'),
+            (isinstance(self.capabilities, Mapping)
+             and all(isinstance(kind, type) for kind in self.capabilities),
+             "capabilities: expected them by their classes, as {Agents: …}"),
+        ):  # fmt: skip
+            if not right:
+                raise TypeError(why)
         if not isinstance(self.numbers, Numbers):
             numbers = np.asarray(self.numbers)
             if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iub"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,14 +42,15 @@ def asking(agent: Agent) -> Decider:
         for state, codes in zip(states, actions, strict=True):
             listed = game.own(Agents).choices(state, codes.tolist())
             answer = agent(game, player, state, list(listed))
+            weights = np.zeros(len(listed))
             if isinstance(answer, int | np.integer):
-                weights = np.zeros(len(listed))
                 if 0 <= answer < len(listed):
                     weights[answer] = 1.0
             else:
-                weights = np.asarray(answer, np.float64)
+                with suppress(TypeError, ValueError):
+                    weights = np.asarray(answer, np.float64)
             fits = weights.shape == (len(listed),)
-            if not fits or weights.min() < 0 or abs(weights.sum() - 1) > 1e-9:
+            if not (fits and weights.min() >= 0 and abs(weights.sum() - 1) <= 1e-9):  # NaN neither
                 raise OptionError(
                     f"an agent answered {answer!r} at {game.say(state)}; expected an "
                     f"index below {len(listed)} or as many chances that sum to 1"

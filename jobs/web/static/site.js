@@ -146,7 +146,7 @@ class Site {
     for (const field of this.table.fields) {
       const own = values.filter((_, k) => this.columns[k].field === field);
       const blank = field.blank ? own.findLastIndex((value) => value !== (field.default ?? 0)) + 1 : own.length;
-      if (field.kind === "set") state[field.name] = field.choices.filter((one) => (own[0] >> (one - 1)) & 1);
+      if (field.kind === "set") state[field.name] = field.choices.filter((one) => Math.floor(own[0] / 2 ** (one - 1)) % 2);
       else if (blank) state[field.name] = ["list", "players"].includes(field.kind) ? own.slice(0, blank) : own[0];
     }
     const query = plain(state);
@@ -174,7 +174,7 @@ function readField(field, text) {
   }
   const parts = text.split(",").map((part) => part.trim());
   const values = parts.map((part) => {
-    if (!/^\d{1,9}$/.test(part)) throw wrong(`'${part}' is not a whole number`);
+    if (!/^[+-]?\d{1,9}$/.test(part)) throw wrong(`'${part}' is not a whole number`);
     return Number(part);
   });
   if (field.kind === "set") {

@@ -24,6 +24,7 @@ import luckbase
 from luckbase.cluster.table.find import open_table
 from luckbase.cluster.table.moves import address
 from luckbase.cluster.table.table import StoredTable
+from luckbase.game import Board, Field, Rules, decision, lead, over, register, set_field, transition
 from luckbase.jobs.app import run
 from luckbase.jobs.web.site import write_site
 from luckbase.solver.errors import OptionError
@@ -31,7 +32,7 @@ from luckbase.solver.game.fields import typed
 from tests.jobs.web.browsing import expect, faults
 from tests.places import BOARDS
 
-PAYOFFS = ("pig", "skunk", "jackpot")
+PAYOFFS = ("pig", "skunk", "jackpot", "deck")
 GAMES = (*PAYOFFS, "press-your-luck")
 STATES = 60
 
@@ -92,6 +93,25 @@ def hosted(folder: Path, kind: type[Plain]) -> Iterator[tuple[str, list[int]]]:
         thread.join()
 
 
+@transition
+def deck(board, state, edges):  # type: ignore[no-untyped-def]
+    """Lay card 40 aside or take it, until it is warm; an even hand wins."""
+    hand, heat = state
+    if heat == 6:
+        return over(edges, 1.0 - hand % 2)
+    for taken in (0, 1):
+        child = lead(edges, state, taken, 1.0)
+        child[0], child[1] = hand ^ (taken << 39), heat + 1
+    return decision(edges, 0)
+
+
+def deck_rules(board: Board) -> Rules:
+    fields = [set_field("hand", most=40), Field("heat", low=-20, high=10, unit=5, default=-20)]
+    start = {"hand": (2, 33, 40), "heat": -10}
+    return Rules(fields=fields, players=1, transition=deck, numbers=(), max_edges=2, start=start,
+                 actions=("aside", "take"))  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def sites(tables: dict[str, Path], tmp_path_factory: Any) -> dict[str, tuple[Path, Path]]:
     """By game: a table, and its site."""
@@ -100,9 +120,12 @@ def sites(tables: dict[str, Path], tmp_path_factory: Any) -> dict[str, tuple[Pat
         results=tmp_path_factory.mktemp("decided"), store="decisions", margin=True,
         payoffs_of="spins=1",
     ).table  # fmt: skip
+    register("deck", Board, deck_rules)
+    own = luckbase.solve(Board(game="deck", name="deck"), results=tmp_path_factory.mktemp("own"))
+    paths = tables | {"press-your-luck": Path(decided), "deck": Path(own.table)}
     found = {}
     for game in GAMES:
-        path = Path(decided) if game == "press-your-luck" else tables[game]
+        path = paths[game]
         site = tmp_path_factory.mktemp(f"site-{game}")
         with open_table(path) as table:
             write_site(table, site)

@@ -257,6 +257,8 @@ def test_a_sample_is_looked_at_before_a_solve(
     [
         *((("start", start), r"start: .*expected a state in words")
           for start in ("left=3", [3, 0], (1.0, {}))),
+        *((("start", start), "game purse: start: unknown field 'left'")
+          for start in ({"left": 3}, [(1.0, {"left": 3})])),
         (("canonical", lambda states, refuse: None), "canonical gives NoneType, not states"),
     ],
 )  # fmt: skip
@@ -304,6 +306,9 @@ CLIMB = (ROOT / "tests/games/climb.py").read_text()
         ("board.ints\n", "board.ints[0], board.ints[9]\n", "line 27: at steps=0,0 turns=6: "
          "IndexError: index is out of bounds"),
         ('("rest", "roll")', '("rest",)', "at steps=0,0 turns=6: action 1 has no name in Rules("),
+        ('("rest", "roll")', "lambda action: action", "at steps=0,0 turns=6: action 0 has no name "
+         "in Rules(actions=…): 0; expected text"),
+        ("start={}", "start=lambda: 1 // 0", "line 51: ZeroDivisionError: integer division"),
     ],
 )  # fmt: skip
 def test_a_mistake_of_an_author_is_a_sentence_with_the_file_and_the_line(

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from luckbase.game import Board, Field, Numbers, Rules, over, pay, register
+from luckbase.game import Agents, Board, Field, Names, Numbers, Rules, over, pay, register
 from luckbase.solver.errors import OptionError
+from luckbase.solver.game.fields import set_field
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import room_for
 from tests.games.climb import climb
@@ -42,6 +43,11 @@ def test_payoffs_are_of_each_player_and_of_an_edge(end: Callable[[Any], Any], sa
         ({"numbers": 10}, "a tuple of whole numbers"),
         ({"actions": "rest"}, "expected names"),
         ({"actions": (1, 2)}, "expected names"),
+        ({"actions": ("rest", " ")}, "expected names"),
+        ({"fields": []}, "fields: expected one or more"),
+        ({"fields": {"turns": 3}}, "fields: expected one or more"),
+        ({"capabilities": {"Agents": None}}, "by their classes"),
+        ({"capabilities": [Agents]}, "by their classes"),
         ({"max_edges": 6.5}, "whole numbers"),
         ({"transition": lambda board, state, edges: 0}, "@transition"),
         ({"tie_tolerance": float("nan")}, "0 or more"),
@@ -59,16 +65,32 @@ def test_a_field_has_a_name_that_can_be_typed_and_is_no_column_of_tables(name: A
 
 
 @pytest.mark.parametrize("wrong", [{"high": 6.5}, {"unit": 0}, {"low": 7, "high": 3}, {"length": 0},
-                                   {"names": ["a"]}])  # fmt: skip
+                                   {"names": ["a"]}, {"names": Names(["a"])}, {"high": 10**9},
+                                   {"low": -(10**9), "high": 0}])  # fmt: skip
 def test_a_field_has_bounds(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"field die: .*expected"):
         Field("die", **wrong)
+
+
+def test_names_are_words_that_differ() -> None:
+    assert Names(["light rain", "sun"]).names == ("light_rain", "sun")
+    for wrong in (["a", "a"], ["a b", "a_b"], ["a", ""]):
+        with pytest.raises(ValueError, match="expected words, no two the same"):
+            Names(wrong)
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "my game"])
 def test_a_game_has_the_name_of_a_folder(name: str, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="expected a name of letters"):
         register(name, Board, lambda board: None)  # type: ignore[arg-type, return-value]
+
+
+def test_a_set_of_more_than_31_numbers_is_whole_in_a_table() -> None:
+    rules = Rules(**{**RIGHT, "fields": [set_field("hand", most=62), Field("turns", high=3)]})
+    columns = Game(Board(game="climb", name="deck"), rules).table_columns(
+        np.array([[1 << 61 | 1 << 31 | 1, 2]])
+    )
+    assert columns["hand"].labels == ["1 32 62"] and columns["turns"].dtype == np.int32  # type: ignore[union-attr]
 
 
 def test_numbers_may_be_lists() -> None:

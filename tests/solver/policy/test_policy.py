@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -234,7 +235,8 @@ def test_a_new_agent_is_one_short_function_and_may_be_mixed() -> None:
     assert mixed.value == random.value
 
 
-@pytest.mark.parametrize("answer", [7, -1, [0.5, 0.6], [1.0], [1.5, -0.5]])
+@pytest.mark.parametrize("answer", [7, -1, [0.5, 0.6], [1.0], [1.5, -0.5], "a",
+                                    None, [math.nan, 1.0], [1.0, math.nan]])  # fmt: skip
 def test_an_answer_that_is_no_choice_is_a_sentence(answer: object) -> None:
     game = jackpot("tiny")
     with pytest.raises(OptionError, match=r"an agent answered .* expected an index below"):

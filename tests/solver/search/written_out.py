@@ -91,7 +91,7 @@ def written_out(board: WrittenBoard) -> GameRules:
             edges += [child, action]
             reals += [weight, *(paid[0] if paid else [0.0] * options.players)]
     return GameRules(
-        fields=[Field("at", high=2**30 - 1)],
+        fields=[Field("at")],
         players=options.players,
         transition=_written,
         numbers=Numbers(
