@@ -201,6 +201,19 @@ def fetch(array: Any, row: Any) -> None:
     it, so many cache misses are under way at once. Of a row that is not there nothing comes."""
 
 
+def _counted(_: Any, bits: Any) -> Any:
+    """Of `bits_in`, the type of what it returns, and the code."""
+    return types.int64.made(bits), lambda _context, builder, _signature, args: builder.ctpop(
+        args[0]
+    )
+
+
+@partial(intrinsic, typed=_counted)
+def bits_in(bits: Any) -> int:
+    """How many of the 64 bits of a number are set."""
+    return int(bits).bit_count()
+
+
 @contextmanager
 def in_python(few: bool = True, beside: bool = False) -> Iterator[None]:
     """While this lasts, and there are `few` states, nothing is compiled, unless numba is there

@@ -92,16 +92,6 @@ def store_where(typingctx, array, index, a, bits):
 
 
 @intrinsic
-def lanes_in(typingctx, bits):
-    """How many lanes have a bit in `bits`."""
-
-    def emit(context, builder, sig, args):
-        return builder.ctpop(args[0])
-
-    return types.int64(bits), emit
-
-
-@intrinsic
 def gather(typingctx, array, index, steps, at):
     """Lane l is array[index + steps[at + l]]; nobody looks whether it is there."""
 

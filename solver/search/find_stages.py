@@ -164,21 +164,23 @@ class BoxSearch:
         self.requested: list[Keys] = []
         # Of its own and about as many that they lead to; a longer table is further from the core.
         game, room = self.game, _power(max(1 << 12, 2 * min(size, CACHED)))
-        self.nodes = self._nodes(room)
+        self.nodes = self._nodes(max(1 << 12, room >> self.place.run_bits // 2), room >> 1)
         self.records = self._records(room >> 1, room << 3)  # as far as written to
         self.patterns = self._patterns(1 << 8, max(1 << 12, 2 * game.max_edges))
         self.at = np.zeros(9, np.int64)
         self.at[kernels.UNTIL] = EVERY >> 1 if isinstance(known, tuple) else 0
         self.room = room_of(game)
 
-    @staticmethod
-    def _nodes(room: int) -> Nodes:
-        slots = np.full(2 * room, -1, np.int32)
-        return Nodes(slots, np.empty((room, 1), np.uint64), np.zeros(room, np.uint8))
+    def _nodes(self, runs: int, own: int) -> Nodes:
+        if runs << self.place.run_bits > 1 << 31:
+            raise StateError(f"level: too many states that its functions do not tell apart, {runs}")
+        slots = np.full(2 * runs, -1, np.int32)
+        return Nodes(slots, np.empty((runs, 4), np.uint64), np.empty(own, np.int32))
 
     @staticmethod
     def _records(states: int, edges: int) -> Records:
-        return Records(np.empty(states, np.int32), np.empty(edges, np.int32))
+        rows = np.empty(states, np.int32), np.empty(states, np.int32)
+        return Records(*rows, np.empty(edges, np.int32))
 
     def _patterns(self, room: int, edges: int) -> Patterns:
         players = self.game.players
@@ -191,14 +193,11 @@ class BoxSearch:
 
     def _enter(self) -> None:
         """Enter the requested keys."""
-        at = self.at
         for keys in self.requested:
-            self._grow_nodes(len(keys))
-            before = at[kernels.COUNT]
-            at[kernels.COUNT] = hashing.enter(
-                self.nodes.slots, self.nodes.keys, before, keys, np.empty(len(keys), np.int32)
-            )
-            at[kernels.OWN] += at[kernels.COUNT] - before
+            entered = 0
+            while entered < len(keys):
+                self._grow_nodes(1)
+                entered = kernels.enter(self.place, self.nodes, self.at, keys, entered)
         self.requested = []
 
     def run(self, max_states: int, stop: Callable[[], bool]) -> bool:
@@ -222,94 +221,105 @@ class BoxSearch:
             elif code == kernels.REFUSED:
                 raise refused(game, self.room)
             elif code == kernels.RISES:
-                wrong = self.nodes.keys[self.at[kernels.WRONG]]
-                raise self._rose(unpack_all(game.strides, wrong)[0])
+                raise self._rose(int(self.at[kernels.WRONG]))
             if self.at[kernels.OWN] > limit:
                 return False
 
     def _look_up_known(self) -> bool:
         """Look up which of the states reached since are known; whether any state was."""
         at = self.at
-        start, count = int(at[kernels.UNTIL]), int(at[kernels.COUNT])
+        start, count = int(at[kernels.UNTIL]), int(at[kernels.OWN])
         if isinstance(self.known, tuple) or start == count:
             return False
         at[kernels.UNTIL] = count
-        keys = self.nodes.keys[start:count, 0][self.nodes.outside[start:count] == 0]
+        keys = self._own_keys(start)
         self.known_keys = hashing.merged([self.known_keys, keys[self.known.holds(keys)]])
         return True
 
     def sample(self) -> Keys:
         """Some of the keys of the states reached."""
-        count = int(self.at[kernels.COUNT])
-        keys = self.nodes.keys[:count, 0][self.nodes.outside[:count] == 0]
-        return _thinned(keys, SAMPLE)
+        return _thinned(self._own_keys(), SAMPLE)
 
-    def _rose(self, state: Ints) -> StateError:
-        """The error of a state (fields,) one of whose edges leads where none should."""
-        children = expand(self.game, state.reshape(1, -1)).children
+    def _own_keys(self, start: int = 0) -> Keys:
+        """The keys of the stage's states that were reached, from the start-th on."""
+        own = self.nodes.own[start : self.at[kernels.OWN]]
+        keys: Keys = kernels.keys_of(self.place, self.nodes.runs, own)
+        return keys
+
+    def _rose(self, number: int) -> StateError:
+        """The error of a state one of whose edges leads where none should."""
+        parent = kernels.keys_of(self.place, self.nodes.runs, np.array([number], np.int32))
+        state = unpack_all(self.game.strides, parent)
+        children = expand(self.game, state).children
         keys = hashing.pack_all(self.game.strides, children)
-        parent = hashing.pack_all(self.game.strides, state.reshape(1, -1))
         at = int(np.argmax(self.stages.forbidden(np.repeat(parent, len(keys)), keys)))
         return RisingError(
             f"level {self.stages.level}: is not one of {self.game.board.game}: an edge leads from "
-            f"{self.game.say(state)} to {self.game.say(children[at])}"
+            f"{self.game.say(state[0])} to {self.game.say(children[at])}"
         )
 
     def divide(self, boxes: Sequence[Box]) -> list[BoxSearch]:
         """Searches of boxes that make up its own, each with what was expanded of it. Raises
         RisingError for an edge that leads to a box before its own."""
-        at = self.at
-        count, states = int(at[kernels.COUNT]), int(at[kernels.STATES])
-        keys, outside = self.nodes.keys[:count], self.nodes.outside[:count]
-        which = np.full(count, -1, np.int32)
-        inside = np.flatnonzero(outside == 0)
-        which[inside] = self.stages.boxes_of(keys[inside, 0], boxes)
-        expanded = inside[:states].astype(np.int32)
+        states, runs = int(self.at[kernels.STATES]), self.nodes.runs[: self.at[kernels.RUNS]]
+        run_bits, expanded = self.place.run_bits, self.records.numbers[:states]
+        which = np.full(kernels.count_runs(runs), -1, np.int32)
+        which[kernels.ranks_of(runs, run_bits, expanded)] = 0
+        own = self.nodes.own[: self.at[kernels.OWN]]
+        own = np.concatenate([expanded, own[which[kernels.ranks_of(runs, run_bits, own)] < 0]])
+        own_boxes = self.stages.boxes_of(kernels.keys_of(self.place, runs, own), boxes)
+        which[kernels.ranks_of(runs, run_bits, own)] = own_boxes
         patterns = self.records.patterns[:states]
-        first = first_edges(self.patterns.first[: at[kernels.PATTERNS] + 1], patterns)
-        before = kernels.Expanded(keys, which, expanded, patterns, first, self.records.children)
-        return [self._part(box, i, before) for i, box in enumerate(boxes)]
+        first = first_edges(self.patterns.first[: self.at[kernels.PATTERNS] + 1], patterns)
+        before = kernels.Expanded(runs, own, which, patterns, first, self.records.children)
+        return [
+            self._part(box, i, np.flatnonzero(own_boxes == i), before)
+            for i, box in enumerate(boxes)
+        ]
 
-    def _part(self, box: Box, number: int, before: kernels.Expanded) -> BoxSearch:
-        """The search of box `number`."""
+    def _part(self, box: Box, number: int, own: Ints, before: kernels.Expanded) -> BoxSearch:
+        """The search of box `number`, which has so many of the states."""
         part, at = BoxSearch(self.stages, self.level, box, self.known), self.at
         part.known_keys = self.known_keys
-        numbers, keys = np.full(len(before.keys), -1, np.int32), np.empty_like(before.keys)
-        inside = np.flatnonzero(before.box == number)
-        rows = np.flatnonzero(before.box[before.numbers] == number)
+        rows = own[own < len(before.patterns)]
         edges = int((before.first[rows + 1] - before.first[rows]).sum())
         part.records = self._records(
             2 * len(rows) + kernels.BATCH, 2 * edges + kernels.BATCH * self.game.max_edges
         )
-        count = kernels.divide(before, number, inside, rows, numbers, keys, part.records)
+        part.nodes = self._nodes(_power(len(before.runs)), 2 * len(own))
+        moved = np.full(len(before.runs), -1, np.int32)
+        count = kernels.divide(
+            before, self.place.run_bits, number, own, rows, moved, part.nodes, part.records
+        )
         if count < 0:
-            raise self._rose(unpack_all(self.game.strides, before.keys[-1 - count])[0])
-        part.nodes, part.patterns = self._nodes(_power(2 * count)), deepcopy(self.patterns)
-        part.nodes.keys[:count] = keys[:count]
-        part.nodes.outside[len(inside) : count] = 1
-        hashing.rehash(part.nodes.slots, part.nodes.keys, count)
+            raise self._rose(-1 - count)
+        hashing.rehash(part.nodes.slots, part.nodes.runs, count)
+        part.patterns = deepcopy(self.patterns)
         part.at[:] = at
-        part.at[[kernels.NEXT, kernels.COUNT, kernels.STATES, kernels.EDGES, kernels.OWN]] = (
-            len(rows), count, len(rows), edges, len(inside),
+        part.at[[kernels.NEXT, kernels.RUNS, kernels.OWN, kernels.STATES, kernels.EDGES]] = (
+            len(rows), count, len(own), len(rows), edges,
         )  # fmt: skip
         if not isinstance(self.known, tuple):
             part.at[kernels.UNTIL] = len(rows)
         return part
 
     def _grow_nodes(self, more: int) -> None:
-        count = int(self.at[kernels.COUNT])
-        if count + more > len(self.nodes.keys):
-            nodes = self._nodes(_power(count + more))
-            nodes.keys[:count] = self.nodes.keys[:count]
-            nodes.outside[:count] = self.nodes.outside[:count]
-            hashing.rehash(nodes.slots, nodes.keys, count)
-            self.nodes = nodes
+        """Have room for so many runs and states of the stage more."""
+        count, own = int(self.at[kernels.RUNS]), int(self.at[kernels.OWN])
+        if count + more > len(self.nodes.runs):
+            nodes = self._nodes(_power(count + more), 0)
+            nodes.runs[:count] = self.nodes.runs[:count]
+            hashing.rehash(nodes.slots, nodes.runs, count)
+            self.nodes = nodes._replace(own=self.nodes.own)
+        if own + more > len(self.nodes.own):
+            self.nodes = self.nodes._replace(own=_longer(self.nodes.own, own + more))
 
     def _grow(self) -> None:
         at, batch_edges = self.at, kernels.BATCH * self.game.max_edges
         self._grow_nodes(batch_edges)
         while at[kernels.STATES] + kernels.BATCH > len(self.records.patterns):
-            self.records = self.records._replace(patterns=_longer(self.records.patterns))
+            rows = _longer(self.records.numbers), _longer(self.records.patterns)
+            self.records = Records(*rows, self.records.children)
         while at[kernels.EDGES] + batch_edges > len(self.records.children):
             self.records = self.records._replace(children=_longer(self.records.children))
         kinds, kept = int(at[kernels.PATTERNS]), int(at[kernels.PATTERN_EDGES])
@@ -325,21 +335,20 @@ class BoxSearch:
 
     def stage(self) -> Stage:
         """The states of the box, in the order of their keys, ready to be solved."""
-        count, edges = int(self.at[kernels.COUNT]), int(self.at[kernels.EDGES])
-        keys, outside = self.nodes.keys[:count, 0], self.nodes.outside[:count]
-        inside = np.flatnonzero(outside == 0)
-        n = len(inside)
-        own_keys = keys[inside]
-        places = hashing.order_of(own_keys)
-        numbers = np.empty(count, np.int32)
-        numbers[inside[places]] = np.arange(n, dtype=np.int32)
-        requests = self._requests(keys, np.flatnonzero(outside), numbers)
+        n, edges = int(self.at[kernels.OWN]), int(self.at[kernels.EDGES])
+        runs, run_bits = self.nodes.runs[: self.at[kernels.RUNS]], self.place.run_bits
+        numbers, own_keys = np.empty(kernels.count_runs(runs), np.int32), np.empty(n, np.uint64)
+        kernels.number_runs(
+            self.place, runs, self._ordered(np.flatnonzero(runs[:, 2])), 1, own_keys, numbers, 0
+        )
+        requests = self._requests(runs, numbers, n)
         patterns = self._trimmed(
             int(self.at[kernels.PATTERNS]), int(self.at[kernels.PATTERN_EDGES])
         )
         first_of_rows = first_edges(patterns.first, self.records.patterns[:n])
-        renumbered = self._records(n, edges)
-        kernels.renumber(places, first_of_rows, self.records, numbers, renumbered)
+        renumbered, places = self._records(n, edges), np.empty(n, np.int32)
+        places[numbers[kernels.ranks_of(runs, run_bits, self.records.numbers[:n])]] = np.arange(n)
+        kernels.renumber(places, first_of_rows, self.records, runs, run_bits, numbers, renumbered)
         first, starts = first_edges(patterns.first, renumbered.patterns), np.empty(2 * n, np.int32)
         states = Order(np.empty(n, np.int32), first, renumbered.patterns, renumbered.children)
         loops = kernels.order_states(
@@ -347,7 +356,6 @@ class BoxSearch:
             Walk(*(np.empty(n, np.int32) for _ in range(5))),
         )  # fmt: skip
         cycles = starts[: 2 * loops].reshape(-1, 2).astype(np.int64)
-        own_keys = own_keys[places]
         boundary = self._known_payoffs(own_keys[renumbered.patterns == kernels.BOUNDARY])
         alike = self.stages.alike
         return Stage(own_keys, states, patterns, cycles, requests, edges, boundary, self.box, alike)
@@ -358,24 +366,31 @@ class BoxSearch:
             return only_payoffs(self.known[1][np.searchsorted(self.known[0], keys)])
         return self.known.known_payoffs(keys)
 
+    def _ordered(self, which: Ints) -> NDArray[np.int32]:
+        """Runs by their keys, ascending."""
+        ordered: Ints = which[hashing.order_of(self.nodes.runs[which, 0])]
+        return ordered.astype(np.int32)
+
     def _requests(
-        self, keys: Keys, others: Ints, numbers: NDArray[np.int32]
+        self, runs: Keys, numbers: NDArray[np.int32], begin: int
     ) -> list[tuple[int, Keys, NDArray[np.int32]]]:
         """The keys of states of other stages, by stage, and their numbers, which go on from those
         of its own states and are written to `numbers`."""
-        outside_keys = keys[others]
-        at = hashing.order_of(outside_keys)
-        stage = self.stages.of(outside_keys[at])
+        at = self._ordered(np.flatnonzero(runs[:, 1] != runs[:, 2]))
+        stage = self.stages.of(runs[at, 0])
         by_stage = hashing.order_of(stage)
         at, stage = at[by_stage], stage[by_stage]
-        outside_keys = outside_keys[at]
-        row_numbers = np.arange(len(keys) - len(others), len(keys), dtype=np.int32)
-        numbers[others[at]] = row_numbers
         ends = [*(np.flatnonzero(np.diff(stage)) + 1).tolist(), len(stage)]
-        return [
-            (int(stage[start]), outside_keys[start:end], row_numbers[start:end])
-            for start, end in pairwise([0, *ends]) if start < end
-        ]  # fmt: skip
+        keys, requests, here = np.empty(len(numbers) - begin, np.uint64), [], begin
+        row_numbers = np.arange(here, len(numbers), dtype=np.int32)
+        for start, end in pairwise([0, *ends]):
+            rest = keys[here - begin :]
+            stop = kernels.number_runs(self.place, runs, at[start:end], 0, rest, numbers, here)
+            if start < end:
+                part = slice(here - begin, stop - begin)
+                requests.append((int(stage[start]), keys[part], row_numbers[part]))
+            here = stop
+        return requests
 
     def _trimmed(self, kinds: int, edges: int) -> Patterns:
         full = self.patterns
@@ -392,8 +407,8 @@ def _power(length: int) -> int:
     return 1 << max(0, length - 1).bit_length()
 
 
-def _longer(array: NDArray[Any]) -> NDArray[Any]:
-    """The array (n,) with as much room again."""
-    bigger = np.empty(2 * len(array), array.dtype)
+def _longer(array: NDArray[Any], length: int = 0) -> NDArray[Any]:
+    """The array (n,) with as much room again, and for `length` at least."""
+    bigger = np.empty(max(length, 2 * len(array)), array.dtype)
     bigger[: len(array)] = array
     return bigger

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import borrowed, fetch, njit, tuple_type, types
+from luckbase.solver.compiled import bits_in, borrowed, fetch, njit, tuple_type, types
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.rules import NUMBERS_TYPE, SIMULTANEOUS, TERMINAL, TRANSITION
 from luckbase.solver.search.bellman import JOINTLY
@@ -19,10 +19,10 @@ from luckbase.solver.search.keys import find_from, hash_of, may_be, pack, rises,
 
 FINISHED, GROW, PAUSE, REFUSED, RISES = range(5)
 """Why a pass stops."""
-NEXT, COUNT, STATES, EDGES, PATTERNS, PATTERN_EDGES, WRONG, OWN, UNTIL = range(9)
-"""Where expanding keeps its place: the number of the next state to expand, states reached,
-states expanded, edges, patterns and their edges; the state whose edge rises; how many
-of those reached are of the stage; the number before which states may be expanded."""
+NEXT, RUNS, OWN, STATES, EDGES, PATTERNS, PATTERN_EDGES, WRONG, UNTIL = range(9)
+"""Where expanding keeps its place: the first of the stage's states that may not be expanded yet;
+runs, states of the stage that were reached, how many of them were expanded, edges, patterns and
+their edges; the state whose edge rises; how many of the stage may be expanded."""
 BATCH = 16
 """States that are expanded before their children are looked up, all of them together."""
 LEAF = -3
@@ -39,11 +39,15 @@ _u2, _f2, _i2 = types.uint64[:, ::1], types.float64[:, ::1], types.int64[:, ::1]
 class Place(NamedTuple):
     """Which states are searched: those of one level, and of a box of it.
 
+    run: bits of a key that only tell apart the states of a run, `run_bits` of them from run_low on.
     table: of the words of the level and of `apart`; the first from bit `shift` on, to be divided by
     width. strict: whether every edge lowers the level, 0 or 1. inside, guards: of the words that
     lie lane by lane between low and high in the box; cut: whether there is one, 0 or 1.
     """
 
+    run: np.uint64
+    run_low: np.uint64
+    run_bits: int
     table: NDArray[np.uint64]
     inside: NDArray[np.uint64]
     shift: np.uint64
@@ -57,18 +61,26 @@ class Place(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """The states reached, by number: slots, keys as `solver.search.keys`; outside: uint8 (room,),
-    whether each is of another stage."""
+    """The states reached, in runs of up to 64 whose keys differ in `Place.run` alone: a tenth
+    as many, which stay in the processor's cache, as neighbours are met together. The number of a
+    state is run << run_bits | what these bits of its key say.
+
+    slots: as `solver.search.keys`, of runs. runs: uint64 (room, 4): the key whose bits of the run
+    are 0; which of its states were reached; which of these are of the stage; which were expanded,
+    and later how many states the runs before it have (`count_runs`). own: int32 (room,), the
+    numbers of the stage's states, in the order in which they were reached.
+    """
 
     slots: NDArray[np.int32]
-    keys: NDArray[np.uint64]
-    outside: NDArray[np.uint8]
+    runs: NDArray[np.uint64]
+    own: NDArray[np.int32]
 
 
 class Records(NamedTuple):
-    """The states expanded, in the order in which they were reached: patterns: int32 (states,);
+    """The states expanded, in the order in which they were: numbers, patterns: int32 (states,);
     children: int32 (edges,), the numbers of their children."""
 
+    numbers: NDArray[np.int32]
     patterns: NDArray[np.int32]
     children: NDArray[np.int32]
 
@@ -92,9 +104,9 @@ class Patterns(NamedTuple):
     payoffs: Floats
 
 
-_place = tuple_type(Place, _u2, _u2, _u, _u, _u, _u, _u, _u, _i, _i)
-_nodes = tuple_type(Nodes, _n1, _u2, types.uint8[::1])
-_records = tuple_type(Records, _n1, _n1)
+_place = tuple_type(Place, _u, _u, _i, _u2, _u2, _u, _u, _u, _u, _u, _u, _i, _i)
+_nodes = tuple_type(Nodes, _n1, _u2, _n1)
+_records = tuple_type(Records, _n1, _n1, _n1)
 PATTERNS_TYPE = tuple_type(Patterns, _n1, _u1, _i1, _i1, _f1, _i1, _f2, _f2)
 
 
@@ -120,6 +132,57 @@ def _is_of(place, above, key):
     if rises(place.high, within, place.guards):
         return -1
     return 0 if rises(within, place.low, place.guards) else 1
+
+
+@inlined
+def _run_at(nodes, run, count):
+    """The run of that key; where it is new it is entered as `count`, for which there must be
+    room."""
+    slots, runs, hashed = nodes.slots, nodes.runs, hash_of(run)
+    slot = find_from(slots, runs, run, hashed, hashed & (slots.size - 1))
+    if slots[slot] < 0:
+        slots[slot] = hashed & ~((slots.size - 1) >> 1) | count
+        runs[count, 0] = run
+        runs[count, 1] = runs[count, 2] = runs[count, 3] = 0
+    return slots[slot] & ((slots.size - 1) >> 1)
+
+
+@njit(_i(_place, _nodes, _i1, _u1, _i))
+def enter(place, nodes, at, keys, start):
+    """Enter the keys (m,) of states of the stage from the start-th on, as long as there is room;
+    returns which is the next."""
+    nodes = Nodes(borrowed(nodes.slots), borrowed(nodes.runs), borrowed(nodes.own))
+    runs, count, own = nodes.runs, at[RUNS], at[OWN]
+    i = start
+    while i < keys.size and count < runs.shape[0] and own < nodes.own.size:
+        offset = np.int64((keys[i] & place.run) >> place.run_low)
+        z = _run_at(nodes, keys[i] & ~place.run, count)
+        count = max(count, z + 1)
+        bit = np.uint64(1) << np.uint64(offset)
+        if not runs[z, 1] & bit:
+            runs[z, 1] |= bit
+            runs[z, 2] |= bit
+            nodes.own[own] = z << place.run_bits | offset
+            own += 1
+        i += 1
+    at[RUNS], at[OWN] = count, own
+    return i
+
+
+@inlined
+def _key_of(place, runs, number):
+    """The key of a state by its number."""
+    offset = number & ((np.int64(1) << place.run_bits) - 1)
+    return runs[number >> place.run_bits, 0] | np.uint64(offset) << place.run_low
+
+
+@njit(_u1(_place, _u2, _n1))
+def keys_of(place, runs, numbers):
+    """The keys (n,) of states by their numbers."""
+    keys = np.empty(numbers.size, np.uint64)
+    for i in range(numbers.size):
+        keys[i] = _key_of(place, runs, np.int64(numbers[i]))
+    return keys
 
 
 @inlined
@@ -170,16 +233,22 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
     the stage reached; REFUSED: the edges of the state room.at break the rules; RISES: an edge of
     the state at[WRONG] leads where the level says that none does. Those whose keys are in `known`,
     ascending, are not expanded.
+
+    The first state that is left is expanded with all of its run that are: what edge k of one leads
+    to is mostly in the run that edge k of the one before leads to, and is not looked up again.
     """
     room, strides = borrowed_room(room), borrowed(strides)
     place = Place(
-        borrowed(place.table), borrowed(place.inside), place.shift, place.width, place.level,
-        place.guards, place.low, place.high, place.strict, place.cut,
+        place.run, place.run_low, place.run_bits, borrowed(place.table), borrowed(place.inside),
+        place.shift, place.width, place.level, place.guards, place.low, place.high, place.strict,
+        place.cut,
     )  # fmt: skip
     out = room.edges
     below, chances, chosen, paid, about = out
-    slots, keys, outside = borrowed(nodes.slots), borrowed(nodes.keys), borrowed(nodes.outside)
+    nodes = Nodes(borrowed(nodes.slots), borrowed(nodes.runs), borrowed(nodes.own))
+    slots, runs, own, run_bits = nodes.slots, nodes.runs, nodes.own, place.run_bits
     pattern_of, children = borrowed(records.patterns), borrowed(records.children)
+    numbers = borrowed(records.numbers)
     heads, hashes = borrowed(patterns.slots), borrowed(patterns.hashes)
     shared = Patterns(
         heads, hashes, borrowed(patterns.first), borrowed(patterns.actors),
@@ -192,20 +261,27 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
     )  # fmt: skip
     weight_bits, reward_bits = borrowed(chances.view(np.uint64)), borrowed(paid.view(np.uint64))
     paid_bits = borrowed(paid.reshape(-1)).view(np.uint64)
-    upcoming, count, states, edges = at[NEXT], at[COUNT], at[STATES], at[EDGES]
-    kinds, kept, own_count, until = at[PATTERNS], at[PATTERN_EDGES], at[OWN], at[UNTIL]
+    count, own_count, states, edges = at[RUNS], at[OWN], at[STATES], at[EDGES]
+    kinds, kept, until, upcoming = at[PATTERNS], at[PATTERN_EDGES], at[UNTIL], at[NEXT]
     max_edges, mask, players = below.shape[0], slots.size - 1, paid.shape[1]
     pays, kind_mask = shared.rewards.shape[0] > 0, heads.size - 1
     state = np.empty(strides.shape[1], np.int64)
     batch_edges = BATCH * max_edges
-    child_keys, row_keys = np.empty(batch_edges, np.uint64), np.empty(batch_edges, np.uint64)
-    spot, number = np.empty(batch_edges, np.int64), np.empty(batch_edges, np.int64)
-    hashed, number_bits = np.empty(batch_edges, np.int64), mask >> 1
-    whose, above = np.empty(BATCH, np.int64), np.empty(BATCH, np.uint64)
+    # Of each edge of a batch: its run, the edge that has the number of that, where in it.
+    child_runs, like = np.empty(batch_edges, np.uint64), np.empty(batch_edges, np.int64)
+    offset, number = np.empty(batch_edges, np.int64), np.empty(batch_edges + max_edges, np.int64)
+    sought, hashed = np.empty(batch_edges, np.int64), np.empty(batch_edges, np.int64)
+    # Of each edge of the state before: its run, and the edge that has the number of that.
+    near, near_like = np.empty(max_edges, np.uint64), np.arange(batch_edges, number.size)
+    for k in range(max_edges):
+        near[k], number[batch_edges + k] = np.uint64(0), -1
+    number_bits, above = mask >> 1, np.empty(BATCH, np.uint64)
     last, recent = np.empty(BATCH, np.int64), np.full(64, -1, np.int64)
+    z, left = np.int64(0), np.uint64(0)
     code = FINISHED
-    while code == FINISHED and upcoming < min(count, until):
-        full = count + batch_edges > keys.shape[0] or edges + batch_edges > children.size
+    while code == FINISHED and (left or upcoming < min(own_count, until)):
+        full = count + batch_edges > runs.shape[0] or edges + batch_edges > children.size
+        full = full or own_count + batch_edges > own.size
         full = full or states + BATCH > pattern_of.size or kinds + BATCH >= shared.actors.size
         if full or 2 * (kinds + BATCH) >= heads.size or kept + batch_edges > shared.weights.size:
             code = GROW
@@ -213,19 +289,27 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
         if budget <= 0 or own_count > limit:
             code = PAUSE
             break
-        members, m = 0, 0
-        while members < BATCH and upcoming < min(count, until):
-            if outside[upcoming]:
+        members, m, asked, widest = 0, 0, 0, 0
+        while members < BATCH:
+            while not left and upcoming < min(own_count, until):
+                z = np.int64(own[upcoming]) >> run_bits
+                left = np.uint64(1) << np.uint64(own[upcoming] & ((1 << run_bits) - 1))
+                left = (runs[z, 2] if until > own_count else left) & ~runs[z, 3]
                 upcoming += 1
-                continue
-            key = keys[upcoming, 0]
-            whose[members], above[members] = upcoming, word_of(place.table, key)
+            if not left:
+                break
+            bit = left & (~left + np.uint64(1))
+            left ^= bit
+            whose = z << run_bits | bits_in(bit - np.uint64(1))
+            key = _key_of(place, runs, whose)
+            above[members], numbers[states + members] = word_of(place.table, key), whose
+            runs[z, 3] |= bit
             if known.size:
                 x = np.searchsorted(known, key)
                 if x < known.size and known[x] == key:
                     pattern_of[states + members] = BOUNDARY
                     last[members] = m
-                    members, upcoming = members + 1, upcoming + 1
+                    members += 1
                     continue
             unpack(strides, key, state)
             n = expand_one(transition, board, state, out, room)
@@ -238,9 +322,16 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
             elif about[0] == SIMULTANEOUS:
                 actor = JOINTLY
             for k in range(n):
-                child_keys[m + k] = pack(strides, below[k])
-                hashed[m + k] = hash_of(child_keys[m + k])
-                fetch(slots, hashed[m + k] & mask)
+                key = pack(strides, below[k])
+                run = child_runs[m + k] = key & ~place.run
+                offset[m + k] = np.int64((key & place.run) >> place.run_low)
+                if run != near[k]:
+                    near[k], near_like[k] = run, m + k
+                    sought[asked], hashed[asked] = m + k, hash_of(run)
+                    fetch(slots, hashed[asked] & mask)
+                    asked += 1
+                like[m + k] = near_like[k]
+            widest = max(widest, n)
             these = n, weight_bits, chosen, reward_bits
             guess = recent[(4 * n + actor) & 63]
             if guess < 0 or not _same(shared, guess, actor, these, shared_bits):
@@ -279,49 +370,115 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
                     paid[0, i] = 0.0
             m += n
             last[members] = m
-            members, upcoming = members + 1, upcoming + 1
-        # Short loops over all their children, so that many cache misses are under way at once.
-        for k in range(m):
-            spot[k] = may_be(slots, hashed[k], hashed[k] & mask)
-            entry = slots[spot[k]]
-            number[k] = entry & number_bits if entry >= 0 else -1
-            fetch(keys, max(number[k], 0))
-        for k in range(m):
-            row_keys[k] = keys[max(number[k], 0), 0]
+            members += 1
+        # Short loops over all runs, so that many cache misses are under way at once.
+        for i in range(asked):
+            entry = slots[may_be(slots, hashed[i], hashed[i] & mask)]
+            number[sought[i]] = entry & number_bits if entry >= 0 else -1
+            fetch(runs, max(number[sought[i]], 0))
+        for i in range(asked):
+            k = sought[i]
+            if runs[max(number[k], 0), 0] != child_runs[k]:
+                number[k] = -1
         k = 0
         for j in range(members):
             while k < last[j]:
-                z = number[k]
-                if z < 0 or row_keys[k] != child_keys[k]:
-                    slot = find_from(slots, keys, child_keys[k], hashed[k], spot[k])
-                    if slots[slot] < 0:
-                        inside = _is_of(place, above[j], child_keys[k])
-                        if inside < 0:
-                            code, at[WRONG] = RISES, whose[j]
-                            break
-                        slots[slot] = hashed[k] & ~number_bits | count
-                        keys[count, 0] = child_keys[k]
-                        outside[count] = 1 - inside
-                        count, own_count = count + 1, own_count + inside
-                    z = slots[slot] & number_bits
-                children[edges + k] = z
+                z_of = number[like[k]]
+                if z_of < 0:
+                    z_of = number[like[k]] = _run_at(nodes, child_runs[k], count)
+                    count = max(count, z_of + 1)
+                bit = np.uint64(1) << np.uint64(offset[k])
+                child = z_of << run_bits | offset[k]
+                if not runs[z_of, 1] & bit:
+                    inside = _is_of(place, above[j], _key_of(place, runs, child))
+                    if inside < 0:
+                        code, at[WRONG] = RISES, numbers[states + j]
+                        break
+                    runs[z_of, 1] |= bit
+                    if inside:
+                        runs[z_of, 2] |= bit
+                        own[own_count] = child
+                        own_count += 1
+                children[edges + k] = child
                 k += 1
             if code == RISES:
                 break
+        for k in range(widest):
+            number[batch_edges + k], near_like[k] = number[near_like[k]], batch_edges + k
         states, edges, budget = states + members, edges + m, budget - members
-    at[NEXT], at[COUNT], at[STATES], at[EDGES] = upcoming, count, states, edges
-    at[PATTERNS], at[PATTERN_EDGES], at[OWN] = kinds, kept, own_count
+    at[RUNS], at[OWN], at[STATES], at[EDGES] = count, own_count, states, edges
+    at[PATTERNS], at[PATTERN_EDGES], at[NEXT] = kinds, kept, upcoming
     return code
 
 
-class Expanded(NamedTuple):
-    """States that were reached, divided among boxes: keys (reached, 1); box: int32 (reached,), that
-    of each, -1 for none. numbers, patterns: int32 (n,), of those that were expanded; first:
-    int64 (n + 1,), children: int32 (edges,), as of an `Order`."""
+@njit(_i(_u2))
+def count_runs(runs):
+    """Write how many states the runs before each have; returns how many all have."""
+    count = 0
+    for z in range(runs.shape[0]):
+        runs[z, 3] = count
+        count += bits_in(runs[z, 1])
+    return count
 
-    keys: NDArray[np.uint64]
+
+@inlined
+def _rank_of(runs, run_bits, number):
+    """Where a state stands among all that were reached, run by run."""
+    z = number >> run_bits
+    below = (np.uint64(1) << np.uint64(number & ((np.int64(1) << run_bits) - 1))) - np.uint64(1)
+    return np.int64(runs[z, 3]) + bits_in(runs[z, 1] & below)
+
+
+@njit(_n1(_u2, _i, _n1))
+def ranks_of(runs, run_bits, numbers):
+    """int32 (n,): where states stand among all that were reached, run by run."""
+    ranks = np.empty(numbers.size, np.int32)
+    for i in range(numbers.size):
+        ranks[i] = _rank_of(runs, run_bits, np.int64(numbers[i]))
+    return ranks
+
+
+@njit(_i(_place, _u2, _n1, _i, _u1, _n1, _i))
+def number_runs(place, runs, order, own, keys, numbers, begin):
+    """Number states of runs by their keys, ascending, from `begin` on: those of the stage where own
+    is 1, else the others; returns the number of the next.
+
+    order: int32, those runs, ascending. keys: uint64 (all such states,), numbers: int32 (reached,),
+    by rank, written. Runs of the same higher bits have their states in turn.
+    """
+    i, at = 0, begin
+    while i < order.size:
+        stop, any_of = i, np.uint64(0)
+        above = runs[order[i], 0] >> place.run_low
+        while stop < order.size and runs[order[stop], 0] >> place.run_low == above:
+            reached, inside = runs[order[stop], 1], runs[order[stop], 2]
+            any_of |= inside if own else reached & ~inside
+            stop += 1
+        while any_of:
+            bit = any_of & (~any_of + np.uint64(1))
+            any_of ^= bit
+            offset = np.uint64(bits_in(bit - np.uint64(1)))
+            for x in range(i, stop):
+                z = order[x]
+                reached, inside = runs[z, 1], runs[z, 2]
+                if bit & (inside if own else reached & ~inside):
+                    keys[at - begin] = runs[z, 0] | offset << place.run_low
+                    rank = np.int64(runs[z, 3]) + bits_in(reached & (bit - np.uint64(1)))
+                    numbers[rank] = at
+                    at += 1
+        i = stop
+    return at
+
+
+class Expanded(NamedTuple):
+    """States that were reached, divided among boxes. runs: as `Nodes`, counted; own: the stage's,
+    first the n that were expanded; box: int32 (reached,), that of each by rank, -1 for none.
+    patterns: int32 (n,), of those n; first: int64 (n + 1,), children: int32 (edges,), as of an
+    `Order`."""
+
+    runs: NDArray[np.uint64]
+    own: NDArray[np.int32]
     box: NDArray[np.int32]
-    numbers: NDArray[np.int32]
     patterns: NDArray[np.int32]
     first: Ints
     children: NDArray[np.int32]
@@ -330,33 +487,61 @@ class Expanded(NamedTuple):
 _expanded = tuple_type(Expanded, _u2, _n1, _n1, _n1, _i1, _n1)
 
 
-@njit(_i(_expanded, _i, _i1, _i1, _n1, _u2, _records))
-def divide(before, number, own, rows, numbers, keys, records):
-    """Write the states of a box, by its number, as they are numbered by themselves; returns how
-    many there are, or -1 less the number among those reached of a state that leads to a box before
-    it.
+@inlined
+def _moved(before, run_bits, number, runs, moved, count):
+    """The number of a state in a part of a box, its run entered as `count` if it is new."""
+    z = number >> run_bits
+    if moved[z] < 0:
+        moved[z] = count
+        runs[count, 0] = before.runs[z, 0]
+        runs[count, 1] = runs[count, 2] = runs[count, 3] = 0
+    return np.int64(moved[z]) << run_bits | number & ((np.int64(1) << run_bits) - 1)
 
-    own: int64, its states among those that were reached, ascending; rows: int64, its states among
-    those that were expanded. numbers: int32 (reached,), -1 everywhere; keys: (reached, 1), written:
-    first its states, then the others that they lead to. records: written, with room.
+
+@njit(_i(_expanded, _i, _i, _i1, _i1, _n1, _nodes, _records))
+def divide(before, run_bits, box, own, rows, moved, nodes, records):
+    """Write the states of a box, by its number, as they are numbered by themselves; returns how
+    many runs there are, or -1 less the number among those reached of a state that leads to a box
+    before it.
+
+    own: int64, which of before.own are its states; rows: int64, which of these were expanded.
+    moved: int32 (runs,), -1 everywhere. nodes, records: written, with room, the slots apart.
     """
-    count = own.size
-    for i in range(count):
-        numbers[own[i]] = i
-        keys[i, 0] = before.keys[own[i], 0]
+    before = Expanded(
+        borrowed(before.runs), borrowed(before.own), borrowed(before.box),
+        borrowed(before.patterns), borrowed(before.first), borrowed(before.children),
+    )  # fmt: skip
+    nodes = Nodes(borrowed(nodes.slots), borrowed(nodes.runs), borrowed(nodes.own))
+    records = Records(
+        borrowed(records.numbers), borrowed(records.patterns), borrowed(records.children)
+    )
+    runs, moved, count = nodes.runs, borrowed(moved), 0
+    for i in range(own.size):
+        number = _moved(before, run_bits, np.int64(before.own[own[i]]), runs, moved, count)
+        z = number >> run_bits
+        count = max(count, z + 1)
+        bit = np.uint64(1) << np.uint64(number & ((np.int64(1) << run_bits) - 1))
+        runs[z, 1] |= bit
+        runs[z, 2] |= bit
+        nodes.own[i] = number
+        if i < rows.size:
+            runs[z, 3] |= bit
+            records.numbers[i] = number
     at = 0
     for i in range(rows.size):
         x = rows[i]
         records.patterns[i] = before.patterns[x]
         for k in range(before.first[x], before.first[x + 1]):
-            child = before.children[k]
-            if numbers[child] < 0:
-                if 0 <= before.box[child] < number:
-                    return -1 - before.numbers[x]
-                numbers[child] = count
-                keys[count, 0] = before.keys[child, 0]
-                count += 1
-            records.children[at] = numbers[child]
+            child = np.int64(before.children[k])
+            number = _moved(before, run_bits, child, runs, moved, count)
+            z = number >> run_bits
+            count = max(count, z + 1)
+            bit = np.uint64(1) << np.uint64(number & ((np.int64(1) << run_bits) - 1))
+            if not runs[z, 1] & bit:
+                if 0 <= before.box[_rank_of(before.runs, run_bits, child)] < box:
+                    return -1 - np.int64(before.own[x])
+                runs[z, 1] |= bit
+            records.children[at] = number
             at += 1
     return count
 
@@ -480,13 +665,13 @@ class Order(NamedTuple):
 ORDER_TYPE = tuple_type(Order, _n1, _i1, _n1, _n1)
 
 
-@njit(types.void(_n1, _i1, _records, _n1, _records))
-def renumber(places, first, records, numbers, renumbered):
-    """Write the patterns and children of states, in the order in which they were reached, in that
-    of `places` (n,), the children by their new numbers (reached,)."""
+@njit(types.void(_n1, _i1, _records, _u2, _i, _n1, _records))
+def renumber(places, first, records, runs, run_bits, numbers, renumbered):
+    """Write the patterns and children of states, in the order in which they were expanded, in that
+    of `places` (n,), the children by their new numbers (reached,), which go by rank."""
     patterns, children = borrowed(records.patterns), borrowed(records.children)
     new_patterns, new_children = borrowed(renumbered.patterns), borrowed(renumbered.children)
-    k, n = 0, places.size
+    runs, numbers, k, n = borrowed(runs), borrowed(numbers), 0, places.size
     for x in range(n):
         at = places[x]
         if x + AHEAD < n:  # its row, sixteen children, may cross from one cache line to the next
@@ -498,7 +683,7 @@ def renumber(places, first, records, numbers, renumbered):
             fetch(patterns, places[x + 2 * AHEAD])
         new_patterns[x] = patterns[at]
         for j in range(first[at], first[at + 1]):
-            new_children[k] = numbers[children[j]]
+            new_children[k] = numbers[_rank_of(runs, run_bits, np.int64(children[j]))]
             k += 1
 
 

@@ -100,7 +100,25 @@ class Stages:
         room = game.strides[1]
         ones = np.where(self.others, (1 << np.clip(room, 0, 62)) - 1, 0)
         shifts = used and (room >= 0).all() and room.max(initial=0) < 63
+        self.run, self.run_low, self.run_bits = self._run(used)
         self.alike = int(pack_all(game.strides, ones.reshape(1, -1))[0]) if shifts else 0
+
+    def _run(self, inside: set[str]) -> tuple[int, int, int]:
+        """The bits of keys that only tell apart the states of a run (`stage_kernels.Nodes`), the
+        lowest of them, and how many: of the longest column that says where in its stage a state is,
+        and not in which; none where a key is not made of bits."""
+        level, room = self.level, self.game.strides[1].tolist()
+        apart = {name for function in (level.falls, *level.apart) for name in function}
+        columns = [
+            (min(bits, 6), i) for i, (name, bits) in enumerate(zip(
+                self.game.fields.columns, room, strict=True
+            )) if name in inside - apart
+        ]  # fmt: skip
+        if level.strict or min(room) < 0 or not columns:
+            return 0, 0, 0
+        bits, column = max(columns)
+        low = sum(room[column + 1 :])
+        return ((1 << bits) - 1) << low, low, bits
 
     def of(self, keys: Keys) -> NDArray[np.uint64]:
         """The numbers (n,) of the stages of keys (n,)."""
@@ -125,7 +143,8 @@ class Stages:
     def place(self, level: int, box: Box) -> Place:
         """A level and a box of it, for the kernel."""
         return Place(
-            self.words.table, self.inside.table, np.uint64(self.shift),
+            np.uint64(self.run), np.uint64(self.run_low), self.run_bits, self.words.table,
+            self.inside.table, np.uint64(self.shift),
             np.uint64(self.level.width), np.uint64(level), np.uint64(self.inside.guards),
             np.uint64(box.low), np.uint64(box.high), int(self.level.strict), int(not box.whole),
         )  # fmt: skip

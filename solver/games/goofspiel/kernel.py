@@ -53,7 +53,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from luckbase.solver.compiled import njit, types
+from luckbase.solver.compiled import bits_in, njit, types
 from luckbase.solver.games.goofspiel.game import MAX_CARDS, MINE, THEIRS, size_of
 from luckbase.solver.matrix_game import SOLVE_GAME, WORK
 from luckbase.solver.matrix_game.eight_games import (
@@ -70,7 +70,7 @@ from luckbase.solver.matrix_game.eight_games import (
     simplex_eight,
     try_support,
 )  # fmt: skip
-from luckbase.solver.matrix_game.lanes import lanes_in, load, splat, store, store_where
+from luckbase.solver.matrix_game.lanes import load, splat, store, store_where
 from luckbase.solver.matrix_game.simplex import typed
 
 MEMORY = 9
@@ -299,7 +299,7 @@ def solve_eight(alone, f, z, rows, columns, place, missing, slot, tolerance):  #
         solved = try_support(f, z, GAMES, rows, columns, known + _SUPPORT, missing, tolerance)
         missing ^= solved
         store_where(f, slot, load(f, slot) + load(f, VALUE), solved)
-        hits = lanes_in(solved)
+        hits = bits_in(solved)
         z[known + _HITS] = hits
         if guess and hits > z[known - _RECORD + _HITS]:
             for i in range(known, known + _RECORD):

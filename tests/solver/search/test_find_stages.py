@@ -459,11 +459,14 @@ def test_the_table_of_a_box_is_as_long_as_it_needs_and_grows_by_twice() -> None:
     search = find_stages.BoxSearch(
         Stages(laid.game, laid.shape.true_level), 0, Box(), nothing, size=5000
     )
-    assert len(search.nodes.keys) == 1 << 14  # of its own, and of as many that they lead to
-    search.requested = [np.arange((1 << 14) + 1, dtype=np.uint64)]
+    # Of its own, and of as many that they lead to: two states a run, of eight that it may have.
+    room, place = len(search.nodes.runs), search.place
+    assert place.run_bits == 3 and room == 1 << 13 == len(search.nodes.own)
+    search.requested = [np.arange(0, (room + 1) << 6, 1 << 6, dtype=np.uint64)]
     search._enter()
-    assert len(search.nodes.keys) == 1 << 15
-    assert len(search.nodes.slots) == 1 << 16
+    assert int(search.at[kernels.RUNS]) == room + 1
+    assert len(search.nodes.runs) == len(search.nodes.own) == 2 * room
+    assert len(search.nodes.slots) == 4 * room
 
 
 FIELDS = [Field("a", bits=4), Field("b", 2, bits=3), Field("c", bits=2)]
@@ -479,6 +482,21 @@ class Bare:
 
 def bare(*inside: dict[str, int]) -> Stages:
     return Stages(Bare(), Level({"c": 1}, inside=inside))  # type: ignore[arg-type]
+
+
+def test_the_states_of_a_run_are_of_one_stage_and_differ_in_the_longest_column() -> None:
+    """Of columns as long the last; never one that says which stage a state is of."""
+    a, b = {"a": 1, "b_1": 0}, {"b_1": -1, "b_2": 1}
+    assert [
+        (stages.run, stages.run_low, stages.run_bits)
+        for stages in (bare(a, b), bare(b), bare({"c": 1}), bare())
+    ] == [(0b1111 << 8, 8, 4), (0b111 << 2, 2, 3), (0, 0, 0), (0, 0, 0)]
+    levels = Level({"c": 1}, ({"a": 1},), (a, b)), Level({"c": 1}, (), (a,), strict=True)
+    assert [Stages(Bare(), one).run_bits for one in levels] == [3, 0]  # type: ignore[arg-type]
+    long = Bare()
+    long.fields = Fields([Field("a", 25, high=4), Field("c", high=2)])  # more than 64 bits
+    long.strides = long.fields.strides
+    assert Stages(long, Level({"c": 1}, (), ({"a_1": 1},))).run_bits == 0  # type: ignore[arg-type]
 
 
 @given(
