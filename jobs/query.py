@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import sys
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
@@ -272,8 +272,12 @@ def query(
         terminal.print_json(result.answer, {"why": reasons})
         return
     if defaults:
-        terminal.print_to_fit(f"left out, so taken as: {sentences.fields(defaults)}")
+        terminal.print_to_fit(_taken(defaults))
     _print(result.answer, name, reasons)
+
+
+def _taken(defaults: Mapping[str, object]) -> str:
+    return f"left out, so taken as: {sentences.fields(defaults)}"
 
 
 def _print_decision(
@@ -313,6 +317,8 @@ def _answer_batch(table: Table, batch: str, out: str, columns: dict[str, bool] |
         write_lines((json.dumps(answer.as_json()) for answer in table.ask_all(frame)), out)
     else:
         write_rows(table.values(frame, solve_id=True, **columns), out, target or kind)
+    if defaults := table.game.fields.left_out(dict.fromkeys(frame.column_names, 0)):
+        terminal.say(_taken(defaults))
 
 
 def _print(answer: Answer, payoff_name: str, reasons: list[str]) -> None:

@@ -283,6 +283,8 @@ def rows_in(data: bytes, kind: str, source: str) -> pa.Table:
             return pq.ParquetFile(pa.BufferReader(data)).read()  # names may repeat
         data.decode()
         if kind != "csv":
+            if data.lstrip()[:1] == b"[":
+                raise OptionError(f"{source}: is a list; expected JSON lines, an object a line")
             return pa.json.read_json(io.BytesIO(data))
         heads = data.partition(b"\n")[0].decode()  # a spreadsheet may write semicolons, or tabs
         between = next((each for each in ",;\t" if each in heads), ",")

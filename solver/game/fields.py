@@ -163,6 +163,12 @@ class Field:
             return f"{self.name}=1,2"
         return f"{self.name}={','.join([str(max(self.low, 0))] * self.length)}"
 
+    def check_once(self, said: Collection[str]) -> None:
+        """Raises StateError where it is among names both as a whole and in columns."""
+        twice = next((name for name in self.columns if name in said and name != self.name), None)
+        if self.name in said and twice:
+            raise StateError(f"{self.name} is said twice, by {twice} too; write one of them")
+
     @property
     def is_text(self) -> bool:
         """Whether people write its value as text, not as numbers that can be compared."""
@@ -478,6 +484,7 @@ class Fields(Sequence[Field]):
                 raise StateError(f"unknown field '{shorten(str(name), 30)}'; {meant}")
         values: list[int] = []
         for field in self:
+            field.check_once(words)
             if field.name in words:
                 values += field.read(words[field.name])
                 continue
@@ -521,6 +528,7 @@ class Fields(Sequence[Field]):
             )
         refuse, parts = Refuse(2), []  # a frame of one row still has a row 1
         for field in self:
+            field.check_once(cells)
             missing = [column for column in field.columns if column not in cells]
             if field.name in cells:
                 parts.append(_cells(field, cells[field.name], refuse))

@@ -84,6 +84,8 @@ def test_a_row_with_too_few_numbers_is_named(refused: Refused, tmp_path: Path) -
     path = tmp_path / "in.csv"
     path.write_text('scores\n"0,500,0"\n"0,500"\n"0"\n')
     assert "row 2: scores: '0,500' has 2 values, not 3; write scores=0,0,0" in refused(path)
+    (path := tmp_path / "in.json").write_text('[{"scores": [0, 500, 0]}]')
+    assert "in.json: is a list; expected JSON lines, an object a line" in refused(path)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +213,7 @@ def test_a_memory_that_is_a_size_is_taken(
 
 
 def test_what_was_left_out_is_said_before_the_answer(
-    results: Path, capsys: pytest.CaptureFixture[str]
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     where = ["--results", str(results), "--set", "frontier=1"]
     assert run(["query", TINY, "scores=0,1000,500", *where]) == 0
@@ -220,6 +222,9 @@ def test_what_was_left_out_is_said_before_the_answer(
     assert headline == "the game is over"
     assert run(["query", TINY, "scores=0,1000,500", "earned=0,1,0", *where]) == 0
     assert "left out, so taken as: passed=0,0,0 whammies=0,0,0\n" in capsys.readouterr().out
+    (tmp_path / "in.csv").write_text('scores,Earned,passed_1,passed_2,passed_3\n"0,0,0",,0,0,0\n')
+    assert run(["query", TINY, "--batch", str(tmp_path / "in.csv"), *where]) == 0
+    assert "left out, so taken as: earned=0,0,0 whammies=0,0,0\n" in capsys.readouterr().err
     whole = ["scores=0,1000,500", "earned=0,1,0", "passed=0,0,0", "whammies=0,0,0"]
     assert run(["query", TINY, *whole, *where]) == 0
     assert "left out" not in capsys.readouterr().out

@@ -381,10 +381,12 @@ FIELDS = Fields([SCORES, set_field("open", 5), LEAD])
         ({"scores": None}, "scores is missing; write scores=0,0,0 open=1,2"),
         ({"scores": "0,0,0"}, "open is missing; write scores=0,0,0 open=1,2"),
         ({"scores_1": 0, "scores_3": 0}, "scores_2 is missing; write scores=0,0,0"),
+        ({"scores": "0,0,0", "scores_2": 250, "open": "1"},
+         "scores is said twice, by scores_2 too; write one of them"),
         ({"score": "0"}, "unknown field 'score'; did you mean 'scores'?"),
         ({"xyz": "0"}, "unknown field 'xyz'; a state of this game has scores, open, lead"),
     ],
-)
+)  # fmt: skip
 def test_a_field_that_must_be_said_or_that_is_none_is_named(
     words: dict[str, object], sentence: str
 ) -> None:
@@ -406,6 +408,7 @@ def test_a_field_that_must_be_said_or_that_is_none_is_named(
          "row 2: lead: '18446744073709551615' is not a whole number"),
         ({"scores": ["0,0,0"] * 2}, "column open is missing"),
         ({"scores_1": [0, 0], "scores_2": [0, 0]}, "column scores_3 is missing"),
+        ({"scores": ["0,0,0", None], "scores_2": [None, 0], "open": [1, 1]}, "scores is said tw"),
         ({"a": [0, 0], "b": [0, 0]}, "no column is a field of a state: a, b; expected s"),
     ],
 )  # fmt: skip
