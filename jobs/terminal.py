@@ -148,7 +148,8 @@ class _Stream(io.FileIO):
 
 
 def name_streams() -> None:
-    """From now on stdout and stderr raise `StreamError`; for a process that is a command."""
+    """From now on stdout and stderr raise `StreamError`, and what their encoding has no letter for
+    is a code there; for a process that is a command."""
     if sys.stdin is None:  # closed from the beginning, as by <&-
         sys.stdin = open(os.devnull)  # noqa: SIM115 (stays open)
     sys.stdout = _named(sys.stdout, "stdout")
@@ -168,7 +169,8 @@ def _named(stream: TextIO | None, called: str) -> TextIO:
         return open(os.devnull, "w")
     stream.flush()
     return io.TextIOWrapper(
-        io.BufferedWriter(_Stream(stream.fileno(), called)), stream.encoding, stream.errors,
+        io.BufferedWriter(_Stream(stream.fileno(), called)), stream.encoding,
+        "backslashreplace" if stream.errors == "strict" else stream.errors,
         line_buffering=called == "stderr" or stream.isatty(),
     )  # fmt: skip
 

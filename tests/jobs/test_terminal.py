@@ -156,6 +156,18 @@ def test_lists_with_columns_are_folded_in_panels() -> None:
     assert fold(["(0,67) .1635364 - 28 96 100"], 20) == ["(0,67) .1635364 - 28", "    96 100"]
 
 
+def test_what_an_encoding_has_no_letter_for_is_a_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for errors, said in (("strict", r"W\xfcrfel \u2026"), ("replace", "W?rfel ?")):
+        with (tmp_path / "out").open("w", encoding="ascii", errors=errors) as out:
+            monkeypatch.setattr("sys.stdout", out)
+            monkeypatch.setattr("sys.stderr", out)
+            terminal.name_streams()
+            print("Würfel …", flush=True)
+        assert (tmp_path / "out").read_text() == f"{said}\n"
+
+
 def test_a_terminal_is_asked_for_its_width(monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:

@@ -239,6 +239,7 @@ def test_only_a_name_that_is_really_close_is_suggested(tmp_path: Path) -> None:
     """Else the folder's boards where they are few; a file that is none is no help."""
     said = {}
     (tmp_path / "pyproject.toml").write_text("[project]")
+    (tmp_path / "missing.toml").symlink_to("nothing")
     for names in ((), ("pig", "skunk"), tuple(f"board-{i:03}" for i in range(0, 1000, 100))):
         for name in names:
             (tmp_path / f"{name}.toml").write_text('game = "pig"')
