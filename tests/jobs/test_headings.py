@@ -85,7 +85,7 @@ def test_a_users_own_game_is_headed_by_its_range(
 
 def test_a_difference_is_headed_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     words = [str(BOARDS / "pig/rounds.toml"), "--set", "objective=difference", "--set", "rounds=1"]
-    words += ["--set", "cut=60"]
+    words += ["--set", "cut=30"]
     assert run(["solve", *words, "--results", str(tmp_path)]) == 0
     assert run(["evaluate", *words, "--agents", "hold-at-20,hold-at-25"]) == 0
     assert run(["evaluate", *words, "--agents", "hold-at-20,hold-at-25", "--matrix"]) == 0
