@@ -102,7 +102,8 @@ def info(
     print(f"Payoff: {facts.payoff_name}, {who}, from {low:g} to {high:g}.")
     print("\nA state, field by field")
     _print_pairs((each.name, _field_text(each)) for each in facts.fields)
-    print("\nOptions: --set NAME=VALUE, or in a copy of the board file")
+    if facts.options:
+        print("\nOptions: --set NAME=VALUE, or in a copy of the board file")
     _print_pairs(
         (each.name if each.value is None else f"{each.name}={each.value}", _option_text(each))
         for each in facts.options
