@@ -283,9 +283,7 @@ class BoxSearch:
         part.known_keys = self.known_keys
         rows = own[own < len(before.patterns)]
         edges = int((before.first[rows + 1] - before.first[rows]).sum())
-        part.records = self._records(
-            2 * len(rows) + kernels.BATCH, 2 * edges + kernels.BATCH * self.game.max_edges
-        )
+        part.records = self._records(2 * len(rows) + 1, 2 * edges + self.game.max_edges)
         part.nodes = self._nodes(_power(len(before.runs)), 2 * len(own))
         moved = np.full(len(before.runs), -1, np.int32)
         count = kernels.divide(
@@ -315,16 +313,16 @@ class BoxSearch:
             self.nodes = self.nodes._replace(own=_longer(self.nodes.own, own + more))
 
     def _grow(self) -> None:
-        at, batch_edges = self.at, kernels.BATCH * self.game.max_edges
-        self._grow_nodes(batch_edges)
-        while at[kernels.STATES] + kernels.BATCH > len(self.records.patterns):
+        at, max_edges = self.at, self.game.max_edges
+        self._grow_nodes(max_edges)
+        while at[kernels.STATES] + 1 > len(self.records.patterns):
             rows = _longer(self.records.numbers), _longer(self.records.patterns)
             self.records = Records(*rows, self.records.children)
-        while at[kernels.EDGES] + batch_edges > len(self.records.children):
+        while at[kernels.EDGES] + max_edges > len(self.records.children):
             self.records = self.records._replace(children=_longer(self.records.children))
         kinds, kept = int(at[kernels.PATTERNS]), int(at[kernels.PATTERN_EDGES])
-        while kinds + kernels.BATCH >= len(self.patterns.actors) or (
-            kept + batch_edges > len(self.patterns.weights)
+        while kinds + 1 >= len(self.patterns.actors) or (
+            kept + max_edges > len(self.patterns.weights)
         ):
             patterns = self.patterns
             bigger = self._patterns(2 * len(patterns.actors), 2 * len(patterns.weights))
@@ -345,18 +343,18 @@ class BoxSearch:
         patterns = self._trimmed(
             int(self.at[kernels.PATTERNS]), int(self.at[kernels.PATTERN_EDGES])
         )
-        first_of_rows = first_edges(patterns.first, self.records.patterns[:n])
-        renumbered, places = self._records(n, edges), np.empty(n, np.int32)
-        places[numbers[kernels.ranks_of(runs, run_bits, self.records.numbers[:n])]] = np.arange(n)
-        kernels.renumber(places, first_of_rows, self.records, runs, run_bits, numbers, renumbered)
-        first, starts = first_edges(patterns.first, renumbered.patterns), np.empty(2 * n, np.int32)
-        states = Order(np.empty(n, np.int32), first, renumbered.patterns, renumbered.children)
+        rows = numbers[kernels.ranks_of(runs, run_bits, self.records.numbers[:n])]
+        pattern_of, children = np.empty(n, np.int32), np.empty(edges, np.int32)
+        pattern_of[rows] = self.records.patterns[:n]
+        first, starts = first_edges(patterns.first, pattern_of), np.empty(2 * n, np.int32)
+        kernels.renumber(rows, self.records.children, runs, run_bits, numbers, first, children)
+        states = Order(np.empty(n, np.int32), first, pattern_of, children)
         loops = kernels.order_states(
-            first, states.children, states.order, starts,
+            first, children, states.order, starts,
             Walk(*(np.empty(n, np.int32) for _ in range(5))),
         )  # fmt: skip
         cycles = starts[: 2 * loops].reshape(-1, 2).astype(np.int64)
-        boundary = self._known_payoffs(own_keys[renumbered.patterns == kernels.BOUNDARY])
+        boundary = self._known_payoffs(own_keys[pattern_of == kernels.BOUNDARY])
         alike = self.stages.alike
         return Stage(own_keys, states, patterns, cycles, requests, edges, boundary, self.box, alike)
 

@@ -80,12 +80,21 @@ def unpack_all(strides, keys):
 
 @njit(types.void(_i2, u1, _i2))
 def unpack_columns(strides, keys, columns):
-    """Write the numbers of keys (n,), int64 (fields, n), column by column."""
-    state = np.empty(strides.shape[1], np.int64)
-    for i in range(keys.size):
-        unpack(strides, keys[i], state)
-        for c in range(state.size):
-            columns[c, i] = state[c]
+    """Write the numbers of keys (n,), int64 (fields, n), column by column: of bits eight at a
+    time."""
+    low, width, state = np.uint64(0), np.uint64(0), np.empty(strides.shape[1], np.int64)
+    if strides[1].min() < 0:
+        for i in range(keys.size):
+            unpack(strides, keys[i], state)
+            for c in range(state.size):
+                columns[c, i] = state[c]
+        return
+    for c in range(state.size - 1, -1, -1):
+        width = np.uint64(strides[1, c])
+        most = (np.uint64(1) << width) - np.uint64(1)
+        for i in range(keys.size):
+            columns[c, i] = np.int64(keys[i] >> low & most) if most else 0
+        low += width
 
 
 @njit(u1(_i2, _i2))

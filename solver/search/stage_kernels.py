@@ -23,8 +23,6 @@ NEXT, RUNS, OWN, STATES, EDGES, PATTERNS, PATTERN_EDGES, WRONG, UNTIL = range(9)
 """Where expanding keeps its place: the first of the stage's states that may not be expanded yet;
 runs, states of the stage that were reached, how many of them were expanded, edges, patterns and
 their edges; the state whose edge rises; how many of the stage may be expanded."""
-BATCH = 16
-"""States that are expanded before their children are looked up, all of them together."""
 LEAF = -3
 """Instead of who acts: nobody, the game is over."""
 BOUNDARY = -1
@@ -119,12 +117,13 @@ def _level_of(place, word):
 @inlined
 def _is_of(place, above, key):
     """1 where the state is of the level and the box, 0 where it is not, -1 where no edge may lead
-    there from a state whose word is `above`."""
+    there from the state of the key `above`."""
     word = word_of(place.table, key)
     level = _level_of(place, word)
     if level != place.level:
         return -1 if level > place.level else 0
-    if place.strict != 0 or (word ^ above) & ((np.uint64(1) << place.shift) - np.uint64(1)):
+    apart = (np.uint64(1) << place.shift) - np.uint64(1)
+    if place.strict != 0 or (word ^ word_of(place.table, above)) & apart:
         return -1
     if place.cut == 0:
         return 1
@@ -264,148 +263,124 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
     count, own_count, states, edges = at[RUNS], at[OWN], at[STATES], at[EDGES]
     kinds, kept, until, upcoming = at[PATTERNS], at[PATTERN_EDGES], at[UNTIL], at[NEXT]
     max_edges, mask, players = below.shape[0], slots.size - 1, paid.shape[1]
+    number_bits = mask >> 1
     pays, kind_mask = shared.rewards.shape[0] > 0, heads.size - 1
     state = np.empty(strides.shape[1], np.int64)
-    batch_edges = BATCH * max_edges
-    # Of each edge of a batch: its run, the edge that has the number of that, where in it.
-    child_runs, like = np.empty(batch_edges, np.uint64), np.empty(batch_edges, np.int64)
-    offset, number = np.empty(batch_edges, np.int64), np.empty(batch_edges + max_edges, np.int64)
-    sought, hashed = np.empty(batch_edges, np.int64), np.empty(batch_edges, np.int64)
-    # Of each edge of the state before: its run, and the edge that has the number of that.
-    near, near_like = np.empty(max_edges, np.uint64), np.arange(batch_edges, number.size)
-    for k in range(max_edges):
-        near[k], number[batch_edges + k] = np.uint64(0), -1
-    number_bits, above = mask >> 1, np.empty(BATCH, np.uint64)
-    last, recent = np.empty(BATCH, np.int64), np.full(64, -1, np.int64)
+    child_keys, recent = np.empty(max_edges, np.uint64), np.full(64, -1, np.int64)
+    sought, hashed = np.empty(max_edges, np.int64), np.empty(max_edges, np.int64)
+    # Of each edge of the state before: its run's key, and that run, -1 where it is to be found.
+    near_keys, near = np.empty(max_edges, np.uint64), np.full(max_edges, -1, np.int64)
     z, left = np.int64(0), np.uint64(0)
     code = FINISHED
     while code == FINISHED and (left or upcoming < min(own_count, until)):
-        full = count + batch_edges > runs.shape[0] or edges + batch_edges > children.size
-        full = full or own_count + batch_edges > own.size
-        full = full or states + BATCH > pattern_of.size or kinds + BATCH >= shared.actors.size
-        if full or 2 * (kinds + BATCH) >= heads.size or kept + batch_edges > shared.weights.size:
+        full = count + max_edges > runs.shape[0] or edges + max_edges > children.size
+        full = full or own_count + max_edges > own.size
+        full = full or states == pattern_of.size or kinds + 1 >= shared.actors.size
+        if full or 2 * (kinds + 1) >= heads.size or kept + max_edges > shared.weights.size:
             code = GROW
             break
         if budget <= 0 or own_count > limit:
             code = PAUSE
             break
-        members, m, asked, widest = 0, 0, 0, 0
-        while members < BATCH:
-            while not left and upcoming < min(own_count, until):
-                z = np.int64(own[upcoming]) >> run_bits
-                left = np.uint64(1) << np.uint64(own[upcoming] & ((1 << run_bits) - 1))
-                left = (runs[z, 2] if until > own_count else left) & ~runs[z, 3]
-                upcoming += 1
-            if not left:
-                break
-            bit = left & (~left + np.uint64(1))
-            left ^= bit
-            whose = z << run_bits | bits_in(bit - np.uint64(1))
-            key = _key_of(place, runs, whose)
-            above[members], numbers[states + members] = word_of(place.table, key), whose
-            runs[z, 3] |= bit
-            if known.size:
-                x = np.searchsorted(known, key)
-                if x < known.size and known[x] == key:
-                    pattern_of[states + members] = BOUNDARY
-                    last[members] = m
-                    members += 1
-                    continue
-            unpack(strides, key, state)
-            n = expand_one(transition, board, state, out, room)
-            if n < 0:
-                code = REFUSED
-                break
-            actor = about[1]
-            if about[0] == TERMINAL:
-                actor, n = LEAF, 0
-            elif about[0] == SIMULTANEOUS:
-                actor = JOINTLY
-            for k in range(n):
-                key = pack(strides, below[k])
-                run = child_runs[m + k] = key & ~place.run
-                offset[m + k] = np.int64((key & place.run) >> place.run_low)
-                if run != near[k]:
-                    near[k], near_like[k] = run, m + k
-                    sought[asked], hashed[asked] = m + k, hash_of(run)
-                    fetch(slots, hashed[asked] & mask)
-                    asked += 1
-                like[m + k] = near_like[k]
-            widest = max(widest, n)
-            these = n, weight_bits, chosen, reward_bits
-            guess = recent[(4 * n + actor) & 63]
-            if guess < 0 or not _same(shared, guess, actor, these, shared_bits):
-                mixed = _mix(np.uint64(n), np.uint64(actor + 8))
-                for k in range(n):
-                    mixed = _mix(mixed, weight_bits[k] ^ (np.uint64(chosen[k]) << np.uint64(1)))
-                    mixed ^= mixed >> np.uint64(29)
-                if pays or n == 0:
-                    for k in range(max(n, 1) * players):
-                        mixed = _mix(mixed, paid_bits[k])
-                        mixed ^= mixed >> np.uint64(29)
-                slot = np.int64(mixed & np.uint64(kind_mask))
-                while heads[slot] >= 0:
-                    p = heads[slot]
-                    if hashes[p] == mixed and _same(shared, p, actor, these, shared_bits):
-                        break
-                    slot = (slot + 1) & kind_mask
-                guess = heads[slot]
-                if guess < 0:
-                    guess = kinds
-                    heads[slot], hashes[kinds], shared.actors[kinds] = kinds, mixed, actor
-                    for k in range(n):
-                        shared.weights[kept + k], shared.actions[kept + k] = chances[k], chosen[k]
-                        if pays:
-                            for i in range(players):
-                                shared.rewards[kept + k, i] = paid[k, i]
-                    if n == 0:
-                        for i in range(players):
-                            shared.payoffs[kinds, i] = paid[0, i]
-                    kept, kinds = kept + n, kinds + 1
-                    shared.first[kinds] = kept
-                recent[(4 * n + actor) & 63] = guess
-            pattern_of[states + members] = guess
-            if n == 0:
-                for i in range(players):
-                    paid[0, i] = 0.0
-            m += n
-            last[members] = m
-            members += 1
-        # Short loops over all runs, so that many cache misses are under way at once.
-        for i in range(asked):
+        while not left and upcoming < min(own_count, until):
+            z = np.int64(own[upcoming]) >> run_bits
+            left = np.uint64(1) << np.uint64(own[upcoming] & ((1 << run_bits) - 1))
+            left = (runs[z, 2] if until > own_count else left) & ~runs[z, 3]
+            upcoming += 1
+        if not left:
+            break
+        bit = left & (~left + np.uint64(1))
+        left ^= bit
+        runs[z, 3] |= bit
+        numbers[states] = z << run_bits | bits_in(bit - np.uint64(1))
+        above = _key_of(place, runs, np.int64(numbers[states]))
+        if known.size:
+            x = np.searchsorted(known, above)
+            if x < known.size and known[x] == above:
+                pattern_of[states] = BOUNDARY
+                states, budget = states + 1, budget - 1
+                continue
+        unpack(strides, above, state)
+        n = expand_one(transition, board, state, out, room)
+        if n < 0:
+            code = REFUSED
+            break
+        actor = about[1]
+        if about[0] == TERMINAL:
+            actor, n = LEAF, 0
+        elif about[0] == SIMULTANEOUS:
+            actor = JOINTLY
+        asked = 0
+        for k in range(n):
+            child_keys[k] = pack(strides, below[k])
+            run = child_keys[k] & ~place.run
+            if run != near_keys[k]:
+                near_keys[k] = run
+            if near[k] < 0:
+                sought[asked], hashed[asked] = k, hash_of(run)
+                fetch(slots, hashed[asked] & mask)
+                asked += 1
+        for i in range(asked):  # many cache misses are under way at once
             entry = slots[may_be(slots, hashed[i], hashed[i] & mask)]
-            number[sought[i]] = entry & number_bits if entry >= 0 else -1
-            fetch(runs, max(number[sought[i]], 0))
+            hashed[i] = entry & number_bits if entry >= 0 else -1
+            fetch(runs, max(hashed[i], 0))
         for i in range(asked):
-            k = sought[i]
-            if runs[max(number[k], 0), 0] != child_runs[k]:
-                number[k] = -1
-        k = 0
-        for j in range(members):
-            while k < last[j]:
-                z_of = number[like[k]]
-                if z_of < 0:
-                    z_of = number[like[k]] = _run_at(nodes, child_runs[k], count)
-                    count = max(count, z_of + 1)
-                bit = np.uint64(1) << np.uint64(offset[k])
-                child = z_of << run_bits | offset[k]
-                if not runs[z_of, 1] & bit:
-                    inside = _is_of(place, above[j], _key_of(place, runs, child))
-                    if inside < 0:
-                        code, at[WRONG] = RISES, numbers[states + j]
-                        break
-                    runs[z_of, 1] |= bit
-                    if inside:
-                        runs[z_of, 2] |= bit
-                        own[own_count] = child
-                        own_count += 1
-                children[edges + k] = child
-                k += 1
-            if code == RISES:
-                break
-        for k in range(widest):
-            number[batch_edges + k], near_like[k] = number[near_like[k]], batch_edges + k
-        states, edges, budget = states + members, edges + m, budget - members
+            k, z_of = sought[i], hashed[i]
+            if z_of < 0 or runs[z_of, 0] != near_keys[k]:
+                z_of = _run_at(nodes, near_keys[k], count)
+                count = max(count, z_of + 1)
+            near[k] = z_of
+        for k in range(n):
+            offset, z_of = np.int64((child_keys[k] & place.run) >> place.run_low), near[k]
+            bit, child = np.uint64(1) << np.uint64(offset), z_of << run_bits | offset
+            if not runs[z_of, 1] & bit:
+                inside = _is_of(place, above, child_keys[k])
+                if inside < 0:
+                    code, at[WRONG] = RISES, numbers[states]
+                    break
+                runs[z_of, 1] |= bit
+                if inside:
+                    runs[z_of, 2] |= bit
+                    own[own_count] = child
+                    own_count += 1
+            children[edges + k] = child
+        these = n, weight_bits, chosen, reward_bits
+        guess = recent[(4 * n + actor) & 63]
+        if guess < 0 or not _same(shared, guess, actor, these, shared_bits):
+            mixed = _mix(np.uint64(n), np.uint64(actor + 8))
+            for k in range(n):
+                mixed = _mix(mixed, weight_bits[k] ^ (np.uint64(chosen[k]) << np.uint64(1)))
+                mixed ^= mixed >> np.uint64(29)
+            if pays or n == 0:
+                for k in range(max(n, 1) * players):
+                    mixed = _mix(mixed, paid_bits[k])
+                    mixed ^= mixed >> np.uint64(29)
+            slot = np.int64(mixed & np.uint64(kind_mask))
+            while heads[slot] >= 0:
+                p = heads[slot]
+                if hashes[p] == mixed and _same(shared, p, actor, these, shared_bits):
+                    break
+                slot = (slot + 1) & kind_mask
+            guess = heads[slot]
+            if guess < 0:
+                guess = kinds
+                heads[slot], hashes[kinds], shared.actors[kinds] = kinds, mixed, actor
+                for k in range(n):
+                    shared.weights[kept + k], shared.actions[kept + k] = chances[k], chosen[k]
+                    if pays:
+                        for i in range(players):
+                            shared.rewards[kept + k, i] = paid[k, i]
+                if n == 0:
+                    for i in range(players):
+                        shared.payoffs[kinds, i] = paid[0, i]
+                kept, kinds = kept + n, kinds + 1
+                shared.first[kinds] = kept
+            recent[(4 * n + actor) & 63] = guess
+        pattern_of[states] = guess
+        if n == 0:
+            for i in range(players):
+                paid[0, i] = 0.0
+        states, edges, budget = states + 1, edges + n, budget - 1
     at[RUNS], at[OWN], at[STATES], at[EDGES] = count, own_count, states, edges
     at[PATTERNS], at[PATTERN_EDGES], at[NEXT] = kinds, kept, upcoming
     return code
@@ -424,6 +399,8 @@ def count_runs(runs):
 @inlined
 def _rank_of(runs, run_bits, number):
     """Where a state stands among all that were reached, run by run."""
+    if run_bits == 0:
+        return number
     z = number >> run_bits
     below = (np.uint64(1) << np.uint64(number & ((np.int64(1) << run_bits) - 1))) - np.uint64(1)
     return np.int64(runs[z, 3]) + bits_in(runs[z, 1] & below)
@@ -665,25 +642,21 @@ class Order(NamedTuple):
 ORDER_TYPE = tuple_type(Order, _n1, _i1, _n1, _n1)
 
 
-@njit(types.void(_n1, _i1, _records, _u2, _i, _n1, _records))
-def renumber(places, first, records, runs, run_bits, numbers, renumbered):
-    """Write the patterns and children of states, in the order in which they were expanded, in that
-    of `places` (n,), the children by their new numbers (reached,), which go by rank."""
-    patterns, children = borrowed(records.patterns), borrowed(records.children)
-    new_patterns, new_children = borrowed(renumbered.patterns), borrowed(renumbered.children)
-    runs, numbers, k, n = borrowed(runs), borrowed(numbers), 0, places.size
-    for x in range(n):
-        at = places[x]
-        if x + AHEAD < n:  # its row, sixteen children, may cross from one cache line to the next
-            coming = first[places[x + AHEAD]]
-            fetch(children, coming)
-            fetch(children, coming + 15)
-        if x + 2 * AHEAD < n:
-            fetch(first, places[x + 2 * AHEAD])
-            fetch(patterns, places[x + 2 * AHEAD])
-        new_patterns[x] = patterns[at]
-        for j in range(first[at], first[at + 1]):
-            new_children[k] = numbers[_rank_of(runs, run_bits, np.int64(children[j]))]
+@njit(types.void(_n1, _n1, _u2, _i, _n1, _i1, _n1))
+def renumber(rows, children, runs, run_bits, numbers, first, renumbered):
+    """Write the children of states by their new numbers (reached,), which go by rank: rows: int32
+    (n,), the new numbers of the states themselves, in the order in which they were expanded; first:
+    where the edges of each begin in `renumbered`. Those of one run, whose children are mostly in
+    the same runs, follow one another."""
+    runs, numbers, first = borrowed(runs), borrowed(numbers), borrowed(first)
+    k = 0
+    for i in range(rows.size):
+        if i + AHEAD < rows.size:  # sixteen children may cross from one cache line to the next
+            coming = first[rows[i + AHEAD]]
+            fetch(renumbered, coming)
+            fetch(renumbered, coming + 15)
+        for j in range(first[rows[i]], first[rows[i] + 1]):
+            renumbered[j] = numbers[_rank_of(runs, run_bits, np.int64(children[k]))]
             k += 1
 
 

@@ -387,7 +387,7 @@ def test_a_level_that_can_not_be_asked_for_is_a_sentence(level: Level, text: str
 
 def test_stop_ends_both_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (find_stages, sweeping_module):
-        monkeypatch.setattr(module, "BUDGET", 1)  # batches of `kernels.BATCH` states each
+        monkeypatch.setattr(module, "BUDGET", 1)  # batches of `1` states each
     laid = Laid(Shape(sizes=(2, 1, 12, 8), bits=4))
     stages = Stages(laid.game, laid.shape.true_level)
     keys = [laid.keys(laid.spots[-96:])]

@@ -25,6 +25,7 @@ from luckbase.solver.search.keys import (
     pack_all,
     rises,
     unpack_all,
+    unpack_columns,
     word_of,
     words,
 )
@@ -107,6 +108,9 @@ def test_a_key_is_the_sum_of_numbers_times_strides(case: tuple[Fields, Functions
     keys = keys_of(fields, states)
     assert keys.tolist() == right
     assert unpack_all(fields.strides, keys).tolist() == states.tolist()
+    columns = np.empty(states.T.shape, np.int64)
+    unpack_columns(fields.strides, keys, columns)
+    assert columns.T.tolist() == states.tolist()
     assert fits(fields.strides, states).all()
     assert not fits(fields.strides, states + fields.most + 1).any()
     assert not fits(fields.strides, states - fields.most - 1).any()
@@ -123,8 +127,9 @@ def test_keys_are_by_bits_as_far_as_64_go_and_by_numbers_beyond() -> None:
 
 
 def test_a_key_that_takes_all_of_64_bits_comes_back() -> None:
-    fields = Fields([Field("a", high=1, bits=30), Field("b", high=(1 << 63) - 1)])
-    states = np.array([[1, (1 << 63) - 1], [1, 0], [0, 5]])
+    long = (1 << 29) - 1
+    fields = Fields([Field("a", high=63, bits=30), Field("b", 2, high=long)])
+    states = np.array([[63, long, long], [32, 0, 0], [0, 0, 5]])
     assert keys_of(fields, states).tolist() == [(1 << 64) - 1, 1 << 63, 5]
     assert unpack_all(fields.strides, keys_of(fields, states)).tolist() == states.tolist()
 
