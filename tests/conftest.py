@@ -107,13 +107,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     first worker (a run of items, by xdist's worksteal) begins with what waits for hosts and the
     run's Ray cluster more than it computes, and those of the others with the rest of it."""
     workers = max(2, getattr(config, "workerinput", {}).get("workercount", 1))
-    waiting, long, short = list[pytest.Item](), list[pytest.Item](), list[pytest.Item]()
+    waiting, short = list[pytest.Item](), list[pytest.Item]()
+    long = {name: list[pytest.Item]() for name in LONG}  # what a module remembers is of one worker
     for item in items:
         waits = HOSTS in item.nodeid or "ray_cluster" in getattr(item, "fixturenames", ())
-        (waiting if waits else long if item.nodeid.startswith(LONG) else short).append(item)
+        name = next((name for name in LONG if item.nodeid.startswith(name)), "")
+        (waiting if waits else long.get(name, short)).append(item)
     made = list[pytest.Item]()
     for k in range(workers):
-        first = long[k - 1 :: workers - 1] if k else waiting
+        own = [*long.values()][k - 1 :: workers - 1] if k else [waiting]
+        first = [item for part in own for item in part]
         rest = max(0, (len(items) - len(made)) // (workers - k) - len(first))
         made += first + short[:rest]
         del short[:rest]

@@ -161,7 +161,6 @@ def command(*words: str, out: int) -> tuple[int, str]:
         ["export", PIG],
         ["export", PIG, "--format", "arrow"],
         ["query", PIG, *STATE],
-        ["query", PIG, *STATE, "--json"],
         ["--help"],
     ],
 )

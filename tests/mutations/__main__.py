@@ -110,6 +110,7 @@ class Copy:
                    "-m", "", "--basetemp", str(self.temporary),
                    *tests]  # fmt: skip
         environment = {**os.environ, "NUMBA_CACHE_DIR": str(self.compiled),
+                       "PYTHONPATH": str(self.root),  # also for what a test starts elsewhere
                        "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
         run = subprocess.Popen(
             command, cwd=self.root, env=environment, start_new_session=True, text=True,

@@ -79,6 +79,14 @@ PLACES: dict[tuple[str, str, str], str] = {
      'book.add_format({"bold": True}), 0',
      'sheet, bold, done = book.add_worksheet("table"), book.add_format({"bold": True}), 0 '
      "book.use_zip64()"): "read when the book is closed",
+    ("solver/search/find_stages.py",
+     "kernels.number_runs( self.place, runs, self._ordered(np.flatnonzero(runs[:, 2])), 1, "
+     "own_keys, numbers, 0 ) requests = self._requests(runs, numbers, n)",
+     "requests = self._requests(runs, numbers, n) kernels.number_runs( self.place, runs, "
+     "self._ordered(np.flatnonzero(runs[:, 2])), 1, own_keys, numbers, 0 )",
+     ): "each numbers other states",
+    ("solver/search/stages.py", "reached.append(front) count += len(front)",
+     "count += len(front) reached.append(front)"): "a list, and how much is in it",
     ("solver/search/explore.py",
      "PIECE = 1 << 16 # states that `known` is asked of at once",
      "PIECE = 2 << 16 # states that `known` is asked of at once"): "pieces of another size",

@@ -150,6 +150,8 @@ PAIRS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "rounds": ("pig/rounds", {"rounds": 2, "cut": 12}, {"rounds": 2, "cut": 12, "sides": 4}),
     "what is paid": ("jackpot/tiny", {}, {"objective": "sum"}),
     "a die of five": ("jackpot/seed", {"tiles": 5}, {"tiles": 5, "sides": 5}),
+    "several tiles": ("jackpot/seed", {"tiles": 5, "dice": 1, "sides": 5},
+                      {"tiles": 5, "dice": 1, "sides": 5, "allowed": "sum"}),
     "cards": ("goofspiel/tiny", {"cards": 3}, {"cards": 4}),
 }  # fmt: skip
 
@@ -335,7 +337,7 @@ def reached_by_hand(table: Table, start: dict[str, Any]) -> set[str]:
     return seen
 
 
-@pytest.mark.parametrize("which", ["other money", "other dice", "a die of five"])
+@pytest.mark.parametrize("which", ["other money", "other dice", "a die of five", "several tiles"])
 def test_reachable_states_are_those_of_a_plain_search(which: str) -> None:
     name, (first, second) = PAIRS[which][0], tables(which)
     start: dict[str, Any] = {"scores": (0, 1000, 500), "earned": (1, 1, 0)}
@@ -347,6 +349,7 @@ def test_reachable_states_are_those_of_a_plain_search(which: str) -> None:
     held = [{key(a.state) for a in answers(table)} for table in (first, second)]
     assert found.reachable and found.states == len(every & held[0] & held[1])
     assert found.missing == len(every & (held[0] ^ held[1]))
+    assert found.only == (len(every & held[0] - held[1]), len(every & held[1] - held[0]))
     moved = {name for name, _ in slow(first, second)["moved"] if name in every}
     assert {key(one.state) for one in found.worst} == moved
 

@@ -88,7 +88,7 @@ def test_every_game_is_asked() -> None:
     assert games == {path.parent.name for path in BOARDS.glob("*/*.toml")}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(states())
 def test_what_is_said_of_a_state_is_read_as_the_state_however_it_is_written(
     case: tuple[Game, Ints],
