@@ -321,7 +321,11 @@ def test_curves_fit_and_every_number_is_drawn(values: list[float], wide: int) ->
 
 @pytest.mark.parametrize("values", [[5.0], [2.0, 2.0], [np.nan, np.nan], [0.0, 0.0]])
 def test_nothing_to_spread_is_no_error(values: list[float]) -> None:
-    assert text(curves(values)).startswith("title\nabout\n")
+    printed = text(curves(values))
+    assert printed.startswith("title\nabout\n")
+    heights = [line.partition("|")[0].strip() for line in printed.splitlines() if "|" in line]
+    up = [float(height) for height in heights if height]
+    assert 0.5 <= max(up) - min(up) <= 1
 
 
 def test_no_colour_at_all_is_no_error() -> None:

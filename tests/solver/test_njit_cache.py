@@ -170,13 +170,15 @@ def test_a_game_is_compiled_of_what_it_imports_from_beside_it_and_its_package(
     assert names == files.keys() - {"foreign.py"}
 
 
-@pytest.mark.parametrize("ingredient", ["numba", "llvmlite", "numpy", "processor"])
+@pytest.mark.parametrize("ingredient", ["numba", "llvmlite", "numpy", "processor", "machine"])
 def test_another_compiler_or_processor_is_another_folder(
     ingredient: str, fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = njit._own_key(press_your_luck.__name__)
     if ingredient == "processor":
         monkeypatch.setattr(numba.core.config, "CPU_NAME", "generic")
+    elif ingredient == "machine":
+        monkeypatch.setattr(njit.binding, "get_host_cpu_name", lambda: "another")
     else:
         monkeypatch.setattr(sys.modules[ingredient], "__version__", "0.0")
     for each in (njit._own_key, njit._made_with):
