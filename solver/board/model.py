@@ -41,9 +41,13 @@ def option(
 ) -> Any:
     """An option of a section: a whole number from `low` to `high`, or a truth value, a text, one of
     several (by its annotation); nothing else is taken for one. help: what it does, in a sentence of
-    plain words with its unit."""
+    plain words with its unit. Raises TypeError for what no board file can say."""
+    if not isinstance(default, int | float | str | list | None):
+        raise TypeError(f"option: {default!r:.60}; expected a number, text, true or false")
     strict = None if type(default) is str else True  # text is taken from text alone
-    return Field(default, ge=low, le=high, strict=strict, description=help or None)
+    return Field(
+        default, ge=low, le=high, strict=strict, description=help or None, validate_default=True
+    )
 
 
 @dataclass(frozen=True)

@@ -118,17 +118,21 @@ class Field:
         sizes = (self.length, self.low, self.high, self.unit)
         if not all(type(size) is int for size in sizes):
             raise ValueError(f"field {self.name}: length, low, high, unit: expected whole numbers")
-        if self.length < 1 or self.unit < 1 or self.low > self.high:
-            raise ValueError(
-                f"field {self.name}: expected length and unit of at least 1, low of at most high"
-            )
-        if not self.is_set and max(-self.low, self.high) > MAX_VALUE:
-            raise ValueError(f"field {self.name}: low, high: expected at most {MAX_VALUE}")
-        if self.names is not None:
-            count = len(self.names.names) if isinstance(self.names, Names) else 0
-            if not count or (self.length, self.low, self.high, self.unit) != (1, 0, count - 1, 1):
-                why = f"high={count - 1}, for so many names" if count else "Names([…])"
-                raise ValueError(f"field {self.name}: names: expected {why}")
+        names = getattr(self.names, "names", ())
+        for wrong, why in (
+            (self.length < 1 or self.unit < 1 or self.low > self.high,
+             "expected length and unit of at least 1, low of at most high"),
+            (not self.is_set and max(-self.low, self.high) > MAX_VALUE,
+             f"low, high: expected at most {MAX_VALUE}"),
+            (self.is_set and self.length > 1, "expected a field of its own for each set"),
+            (self.blank is not None and not 0 <= self.blank <= self.low,
+             "blank: expected a value below low, 0 or more"),
+            (not isinstance(self.names, Names | None), "names: expected Names([…])"),
+            (names and sizes != (1, 0, len(names) - 1, 1),
+             f"names: expected high={len(names) - 1}, for so many names"),
+        ):  # fmt: skip
+            if wrong:
+                raise ValueError(f"field {self.name}: {why}")
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

@@ -119,8 +119,8 @@ class Game:
         """The board as numbers, for the transition."""
         numbers = self.rules.numbers
         if isinstance(numbers, Numbers):  # lists too, and numbers of other sizes
-            ints, reals = (np.ascontiguousarray(part) for part in numbers)
-            return Numbers(ints.astype(np.int64, casting="same_kind"), reals.astype(np.float64))
+            ints, reals = map(np.ascontiguousarray, numbers)
+            return Numbers(ints.astype(np.int64), reals.astype(np.float64))
         return Numbers(np.array(numbers, np.int64), np.zeros(1))
 
     @property

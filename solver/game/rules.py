@@ -195,9 +195,10 @@ class Rules:
         ):  # fmt: skip
             if not right:
                 raise TypeError(why)
-        if not isinstance(self.numbers, Numbers):
-            numbers = np.asarray(self.numbers)
-            if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iub"):
+        of_kinds = zip(self.numbers if isinstance(self.numbers, Numbers) else (self.numbers,),
+                       ("iub", "iubf"), strict=False)  # fmt: skip
+        for numbers, kinds in ((np.asarray(part), kinds) for part, kinds in of_kinds):
+            if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in kinds):
                 raise TypeError(f"numbers: {self.numbers}; expected a tuple of whole numbers; for "
                                 "fractions write Numbers(ints, reals)")  # fmt: skip
         low, high = self.payoff_range

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from luckbase.game import Agents, Board, Field, Names, Numbers, Rules, over, pay, register
+from luckbase.game import Agents, Board, Field, Names, Numbers, Rules, Section, option, over, pay
+from luckbase.solver.board.registry import register
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.fields import set_field
 from luckbase.solver.game.game import Game
@@ -41,6 +43,8 @@ def test_payoffs_are_of_each_player_and_of_an_edge(end: Callable[[Any], Any], sa
     [
         ({"numbers": (10, 0.5)}, "for fractions write Numbers"),
         ({"numbers": 10}, "a tuple of whole numbers"),
+        ({"numbers": Numbers([0.5], [])}, "a tuple of whole numbers"),
+        ({"numbers": Numbers([1], ["0.5"])}, "a tuple of whole numbers"),
         ({"actions": "rest"}, "expected names"),
         ({"actions": (1, 2)}, "expected names"),
         ({"actions": ("rest", " ")}, "expected names"),
@@ -58,6 +62,18 @@ def test_rules_of_no_game_are_refused(wrong: dict[str, Any], says: str) -> None:
         Rules(**{**RIGHT, **wrong})
 
 
+class TooFew(Section):
+    sides: int = option(5, 10, 20)
+
+
+def test_an_option_has_a_default_that_a_board_file_can_say() -> None:
+    for wrong in ((1, 2), Fraction(1, 2)):
+        with pytest.raises(TypeError, match="expected a number, text, true or false"):
+            option(wrong)
+    with pytest.raises(ValueError, match="greater than or equal to 10"):
+        TooFew()
+
+
 @pytest.mark.parametrize("name", ["my die", "a=b", "", "--x", "best", "payoff_1", "key", 3])
 def test_a_field_has_a_name_that_can_be_typed_and_is_no_column_of_tables(name: Any) -> None:
     with pytest.raises(ValueError, match="expected a name of letters"):
@@ -66,7 +82,8 @@ def test_a_field_has_a_name_that_can_be_typed_and_is_no_column_of_tables(name: A
 
 @pytest.mark.parametrize("wrong", [{"high": 6.5}, {"unit": 0}, {"low": 7, "high": 3}, {"length": 0},
                                    {"names": ["a"]}, {"names": Names(["a"])}, {"high": 10**9},
-                                   {"low": -(10**9), "high": 0}])  # fmt: skip
+                                   {"low": -(10**9), "high": 0}, {"is_set": True, "length": 2},
+                                   {"low": 1, "blank": 2}, {"blank": -1}])  # fmt: skip
 def test_a_field_has_bounds(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"field die: .*expected"):
         Field("die", **wrong)
@@ -94,6 +111,7 @@ def test_a_set_of_more_than_31_numbers_is_whole_in_a_table() -> None:
 
 
 def test_numbers_may_be_lists() -> None:
-    rules = Rules(**{**RIGHT, "numbers": Numbers([10, 6], [0.5])})
-    given = Game.numbers.func(SimpleNamespace(rules=rules))
-    assert (given.ints.dtype, given.reals.dtype) == (np.int64, np.float64)
+    for numbers in (Numbers([10, 6], [0.5]), Numbers([], [0.5])):
+        rules = Rules(**{**RIGHT, "numbers": numbers})
+        given = Game.numbers.func(SimpleNamespace(rules=rules))
+        assert (given.ints.dtype, given.reals.dtype) == (np.int64, np.float64)
