@@ -149,7 +149,7 @@ def read_job(path: Path) -> Job:
     sentence = sentence_of(first)
     if first["type"] == "extra_forbidden":
         key = str(location.pop())
-        model: type[Section] = Entry if len(location) > 1 else Job
+        model: type[Section] = Entry if location else Job
         known = [field.alias or name for name, field in model.model_fields.items()]
         sentence = f"unknown key {show(key)}; {nearest(key, known)}"
     words = [f"item {part + 1}" if isinstance(part, int) else part for part in location]
