@@ -315,7 +315,7 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
             child_keys[k] = pack(strides, below[k])
             run = child_keys[k] & ~place.run
             if run != near_keys[k]:
-                near_keys[k] = run
+                near_keys[k], near[k] = run, -1
             if near[k] < 0:
                 sought[asked], hashed[asked] = k, hash_of(run)
                 fetch(slots, hashed[asked] & mask)
