@@ -289,7 +289,8 @@ def rows_in(data: bytes, kind: str, source: str) -> pa.Table:
         heads = data.partition(b"\n")[0].decode()  # a spreadsheet may write semicolons, or tabs
         between = next((each for each in ",;\t" if each in heads), ",")
         options = pa.csv.ParseOptions(delimiter=between)
-        return pa.csv.read_csv(io.BytesIO(data), parse_options=options)
+        said = pa.csv.ConvertOptions(null_values=[""])  # NA and null may be names
+        return pa.csv.read_csv(io.BytesIO(data), parse_options=options, convert_options=said)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise OptionError(f"{source}: line {line} is not text in UTF-8; save it as UTF-8") from None

@@ -230,12 +230,13 @@ class Field:
             raise StateError(f"{self.name}: '{_shown(said)}' is not text in UTF-8") from None
 
     def _number(self, part: object) -> int:
-        if self.names is not None and isinstance(part, str):
-            number = self.names.value(part)
-            if number is None:
-                raise StateError(self._unknown(part))
-            return number
         number = _whole(self._text(part))
+        if self.names is not None:  # which may be numbers, others than their values
+            said = part if isinstance(part, str) else _shown(part if number is None else number)
+            number = self.names.value(said)
+            if number is None:
+                raise StateError(self._unknown(said))
+            return number
         if number is None:
             raise StateError(
                 f"{self.name}: '{_shown(part)}' is not a whole number of at most 9 digits"
@@ -631,7 +632,7 @@ def _typed(field: Field, numbers: bytes) -> str:
 def _cells(field: Field, cells: Any, refuse: Refuse) -> Ints:
     """The values (rows, length) of a column's cells."""
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "iu":
-        if field.length == 1 and not field.is_set and cells.dtype != np.uint64:  # may be 2**64 - 1
+        if field.length == 1 and not field.is_text and cells.dtype != np.uint64:  # may be 2**64 - 1
             return cells.astype(np.int64).reshape(-1, 1)
         cells = cells.tolist()
     known: dict[Any, list[int]] = {}  # cells repeat

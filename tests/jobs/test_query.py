@@ -84,6 +84,9 @@ def test_a_row_with_too_few_numbers_is_named(refused: Refused, tmp_path: Path) -
     path = tmp_path / "in.csv"
     path.write_text('scores\n"0,500,0"\n"0,500"\n"0"\n')
     assert "row 2: scores: '0,500' has 2 values, not 3; write scores=0,0,0" in refused(path)
+    for gap in ("NA", "null", "N/A"):  # a name, perhaps, and no gap
+        path.write_text(f'scores,earned_1,earned_2,earned_3\n"0,500,0",0,1,{gap}\n')
+        assert f"row 1: earned_3: '{gap}' is not a whole number" in refused(path)
     (path := tmp_path / "in.json").write_text('[{"scores": [0, 500, 0]}]')
     assert "in.json: is a list; expected JSON lines, an object a line" in refused(path)
 

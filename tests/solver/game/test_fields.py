@@ -19,7 +19,7 @@ from luckbase.solver import sentences
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Coded, Ints
 from luckbase.solver.game.capabilities import Layout
-from luckbase.solver.game.fields import Described, Field, Fields, Refuse, members, set_field
+from luckbase.solver.game.fields import Described, Field, Fields, Names, Refuse, members, set_field
 from luckbase.solver.game.game import Game
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import fits
@@ -241,6 +241,7 @@ SCORES = Field("scores", length=3, high=1000, unit=250, default=None)
 LEAD = Field("lead", low=-7, high=7)
 DICE = Field("dice", length=2, low=1, high=6, default=0, blank=0)
 MINE = set_field("mine", most=5)
+STAGE = Field("stage", high=2, names=Names(["2", "3", "4"]))
 
 
 def test_bounds_and_units_shift_numbers_to_start_at_0() -> None:
@@ -288,10 +289,18 @@ def test_columns_are_named_by_player_from_1() -> None:
         (SCORES, (0.0, Decimal("250.0"), np.float16(500)), [0, 250, 500]),
         (SCORES, memoryview(b"0,250,500"), [0, 250, 500]),
         (LEAD, float("nan"), [0]),
+        *((STAGE, said, [1]) for said in ("3", 3, 3.0, np.int8(3))),
     ],
 )
 def test_a_field_is_read(field: Field, said: object, values: list[int]) -> None:
     assert field.read(said) == values
+
+
+def test_a_column_of_numbers_says_names_where_these_are_numbers() -> None:
+    stages = Fields([STAGE])
+    assert stages.read_columns({"stage": np.array([4, 2])}, 2).tolist() == [[2], [0]]
+    with pytest.raises(StateError, match="row 2: stage: there is no '1'"):
+        stages.read_columns({"stage": np.array([3, 1])}, 2)
 
 
 @pytest.mark.parametrize(
@@ -327,6 +336,8 @@ def test_a_field_is_read(field: Field, said: object, values: list[int]) -> None:
         (MINE, "1,6", "mine: 6 is not a number from 1 to 5"),
         (MINE, "0", "mine: 0 is not a number from 1 to 5"),
         (MINE, "2 2", "mine: 2 is there twice"),
+        (STAGE, 1, "stage: there is no '1'; one is 2"),
+        (STAGE, True, "stage: there is no 'True'; one is 2"),
     ],
 )
 def test_what_is_no_value_is_said_with_field_and_value(
