@@ -219,13 +219,15 @@ def test_a_table_of_another_format_is_refused(tmp_path: Path, command: Command) 
 def test_evaluate_and_simulate_say_under_which_rules(command: Command) -> None:
     small = [RACE, "--set", "goal=20", "--agents", "hold-at-5"]
     identity = rules_identity(solver.load_game(solver.load_board(RACE, goal=20)))
-    for words in (["evaluate", *small], ["simulate", *small, "--games", "100"]):
+    matrix = ["evaluate", *small, "--matrix"]
+    for words in (["evaluate", *small], matrix, ["simulate", *small, "--games", "100"]):
         code, out, _ = command(*words, "--json")
         said = json.loads(out)
         assert (code, said["board"], said["options"]) == (0, "race", {"goal": 20})
         assert said["solve_id"] == identity
         _, out, _ = command(*words)
-        assert f"under the rules of race goal=20, solve {identity}\n" in out
+        numbers, end, _ = out.partition(f"under the rules of race goal=20, solve {identity}\n")
+        assert end and "hold-at-5" in numbers
 
 
 def test_play_says_where_its_payoffs_are_from(

@@ -85,6 +85,10 @@ PLACES: dict[tuple[str, str, str], str] = {
      "requests = self._requests(runs, numbers, n) kernels.number_runs( self.place, runs, "
      "self._ordered(np.flatnonzero(runs[:, 2])), 1, own_keys, numbers, 0 )",
      ): "each numbers other states",
+    ("cluster/run/schedule.py", "todo.add(child) stack.append(child)",
+     "stack.append(child) todo.add(child)"): "a set and a list",
+    ("cluster/table/ledger.py", "compacted: bool = False",
+     "compacted: bool = True"): "every reading of a table says it",
     ("solver/search/stages.py", "reached.append(front) count += len(front)",
      "count += len(front) reached.append(front)"): "a list, and how much is in it",
     ("solver/search/explore.py",

@@ -85,6 +85,7 @@ def test_what_is_solved_is_committed_before_anything_goes_and_at_an_error(
     workers: Any = SomeWorkers(data.draw(st.integers(1, 4)), data, data.draw(st.integers(0, 40)))
     schedule = Schedule(shards, workers=workers.slots, memory=100)
     asked: list[int] = []
+    kept, gone = set[int](), set[int]()
     with tempfile.TemporaryDirectory() as folder, most(data.draw(st.integers(1, 3))):
         commits = Watched(Path(folder))
         name = {shard.index: f"tiers/{shard.index}.parquet" for shard in shards}
@@ -97,6 +98,7 @@ def test_what_is_solved_is_committed_before_anything_goes_and_at_an_error(
             readers = {shard.index for shard in shards if {*shard.children} & {*indices}}
             assert not commits
             assert commits.ledger.files.keys() >= {name[i] for i in {*indices, *readers}}
+            gone.update(indices)
 
         class SomeRun(Run[Any]):
             make_schedule = progress = lambda self: None  # type: ignore[assignment]
@@ -105,6 +107,7 @@ def test_what_is_solved_is_committed_before_anything_goes_and_at_an_error(
                 self.workers, self.schedule, self.commits = workers, schedule, commits
 
             def task(self, step: Any) -> Any:
+                kept.update([step.shard] if step.keep else [])
                 return SimpleNamespace(shard=step.shard, keep=step.keep)
 
             def commit(self, receipt: Any) -> None:
@@ -123,6 +126,7 @@ def test_what_is_solved_is_committed_before_anything_goes_and_at_an_error(
         read = read_lines(Path(folder), entries, HEAD)
         assert read.files.keys() == commits.ledger.files.keys() == {name[i] for i in asked}
         assert schedule.finished == (len(asked) == len(shards)) or not workers.left
+        assert gone == kept or not schedule.finished
         assert sum(commits.groups) == len(asked) and max(commits.groups, default=0) <= 3
         assert not list(Path(folder).rglob("*.part"))
         assert len(list(Path(folder).glob("ledger/*"))) == 1 + len(commits.groups)

@@ -85,11 +85,16 @@ def test_what_several_ask_for_counts_once(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(stage_file, "SPARSE_BITS", 1)
     laid = Laid(Shape(sizes=(2, 1, 12, 8), bits=4))
     everything = list(range(len(laid.spots)))
-    once, _ = asked_of(laid, [everything])
+    once, every = asked_of(laid, [everything])
     level = once.highest()
     assert level is not None
     thrice, _ = asked_of(laid, [everything] * 3)
     assert once.keys(level) <= thrice.keys(level) < 2 * once.keys(level)
+    # Nor what a level's own shards ask of it, as after a stop: it is cut as it was.
+    half, own = (asked_of(laid, [everything[::2]] * 2)[0] for _ in range(2))
+    of_level = [(stage, keys) for stage, (keys,) in every.items() if stage >> 32 == level]
+    own.add((level, (0,)), [ask_of(own.stages, stage, keys, 1) for stage, keys in of_level])
+    assert own.keys(level) == half.keys(level) < once.keys(level)
 
 
 def test_a_level_tells_how_it_grew(monkeypatch: pytest.MonkeyPatch) -> None:
