@@ -44,9 +44,15 @@ def begun(results: Path, *more: str, ignore: int | None = None) -> tuple[subproc
     return begun_solve(words, results, slowly=ignore is None, preexec_fn=before), words
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_a_signal_ends_a_solve_as_ctrl_c_does(number: int, code: int, tmp_path: Path) -> None:
-    child, words = begun(tmp_path)
+@pytest.mark.parametrize(
+    ("number", "code", "force"), [(signal.SIGTERM, 143, []), (signal.SIGHUP, 129, ["--force"])]
+)
+def test_a_signal_ends_a_solve_as_ctrl_c_does(
+    number: int, code: int, force: list[str], tmp_path: Path
+) -> None:
+    """--force is not said again: it would throw away what was solved."""
+    child, words = begun(tmp_path, *force)
+    words = [word for word in words if word not in force]
     os.kill(child.pid, number)
     out, err = child.communicate(timeout=300)
     assert (child.returncode, out) == (code, ""), err
@@ -58,28 +64,12 @@ def test_a_signal_ends_a_solve_as_ctrl_c_does(number: int, code: int, tmp_path: 
     assert all(p.stat().st_mtime_ns == then for p, then in done.items())
 
 
-def test_what_goes_on_does_not_begin_anew(tmp_path: Path) -> None:
-    """--force would throw away what was solved."""
-    child, words = begun(tmp_path, "--force")
-    os.kill(child.pid, signal.SIGTERM)
-    _, err = child.communicate(timeout=300)
-    assert f"nothing solved is lost: luckbase {' '.join(words[:-1])}\n" in err
-
-
 def test_a_signal_that_is_ignored_stays_so(tmp_path: Path) -> None:
     """Under nohup a solve outlives its terminal."""
     child, _ = begun(tmp_path, ignore=signal.SIGHUP)
     os.kill(child.pid, signal.SIGHUP)
     child.communicate(timeout=300)
     assert child.returncode == 0
-
-
-def test_exit_codes_are_the_shells() -> None:
-    assert terminal.exit_code(KeyboardInterrupt()) == 130
-    assert (
-        terminal.exit_code(terminal.Ended(signal.SIGTERM)) == 143
-        and terminal.exit_code(terminal.Ended(signal.SIGHUP)) == 129
-    )
 
 
 def test_handlers_are_put_back(capsys: pytest.CaptureFixture[str]) -> None:
