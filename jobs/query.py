@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
@@ -28,6 +28,7 @@ WIDTH = 80
 """Columns of what is printed, where the terminal has as many."""
 NAME = 24
 """Of a name in front of a text, at most; a longer one has a line to itself."""
+LEFT_OUT = "left out, so taken as: "
 
 
 @app.command(
@@ -273,12 +274,8 @@ def query(
         terminal.print_json(result.answer, {"why": reasons})
         return
     if defaults:
-        terminal.print_to_fit(_taken(defaults))
+        terminal.print_to_fit(f"{LEFT_OUT}{sentences.fields(defaults)}")
     _print(result.answer, name, reasons)
-
-
-def _taken(defaults: Mapping[str, object]) -> str:
-    return f"left out, so taken as: {sentences.fields(defaults)}"
 
 
 def _print_decision(
@@ -319,7 +316,7 @@ def _answer_batch(table: Table, batch: str, out: str, columns: dict[str, bool] |
     else:
         write_rows(table.values(frame, solve_id=True, **columns), out, target or kind)
     if defaults := table.game.fields.left_out(dict.fromkeys(frame.column_names, 0)):
-        terminal.say(_taken(defaults))
+        terminal.say(f"{LEFT_OUT}{sentences.fields(defaults)}")
 
 
 def _print(answer: Answer, payoff_name: str, reasons: list[str]) -> None:

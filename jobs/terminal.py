@@ -148,8 +148,8 @@ class _Stream(io.FileIO):
 
 
 def name_streams() -> None:
-    """From now on stdout and stderr raise `StreamError`, and what their encoding has no letter for
-    is a code there; for a process that is a command."""
+    """From now on stdout and stderr raise `StreamError`, and print a code for a letter that their
+    encoding lacks; for a process that is a command."""
     if sys.stdin is None:  # closed from the beginning, as by <&-
         sys.stdin = open(os.devnull)  # noqa: SIM115 (stays open)
     sys.stdout = _named(sys.stdout, "stdout")

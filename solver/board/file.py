@@ -364,8 +364,8 @@ def _sibling(path: Path) -> str:
     if ":/" in str(path):
         return "; expected a board file on this machine"
     try:
-        names = sorted(path.parent.glob("*.toml"))
-        beside = {file.stem: file for file in names if file.exists()}  # no link to nothing
+        files = sorted(filter(Path.exists, path.parent.glob("*.toml")))  # no link to nothing
+        beside = {file.stem: file for file in files}
     except (OSError, ValueError):
         return ""
     close = get_close_matches(path.stem, beside, n=1, cutoff=0.8)

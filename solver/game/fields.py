@@ -71,8 +71,7 @@ class Names:
 
     def value(self, said: str) -> int | None:
         """The value of a name, also of one that is not one word yet; None of what is none."""
-        value = self.values.get(said)
-        return self.values.get(word(said)) if value is None else value
+        return self.values.get(word(said))
 
 
 @dataclass(frozen=True)

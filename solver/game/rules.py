@@ -195,9 +195,8 @@ class Rules:
         ):  # fmt: skip
             if not right:
                 raise TypeError(why)
-        of_kinds = zip(self.numbers if isinstance(self.numbers, Numbers) else (self.numbers,),
-                       ("iub", "iubf"), strict=False)  # fmt: skip
-        for numbers, kinds in ((np.asarray(part), kinds) for part, kinds in of_kinds):
+        parts = self.numbers if isinstance(self.numbers, Numbers) else (self.numbers,)
+        for numbers, kinds in zip(map(np.asarray, parts), ("iub", "iubf"), strict=False):
             if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in kinds):
                 raise TypeError(f"numbers: {self.numbers}; expected a tuple of whole numbers; for "
                                 "fractions write Numbers(ints, reals)")  # fmt: skip
