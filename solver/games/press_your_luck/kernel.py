@@ -418,7 +418,7 @@ def play_c(v0, v1, d0, d1, lost, moves, taps, choices, sums):  # noqa: PLR0913  
 
 
 @njit(no_cfunc_wrapper=True)
-def solve_plane(b, span, v, d, faces, options, moves, taps, choices, caps, notes, sums):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
+def solve_plane(b, span, v, d, faces, options, moves, taps, choices, caps, notes, sums):  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
     """Fill V[:, b, first:stop], span = (first, stop): every state with score b of slot B and such
     scores of A. Filled must be the rows of b with an a from `stop` on, and of each a those above b.
     Returns whether best replies settled, where slots are stuck.
