@@ -233,8 +233,9 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
     the state at[WRONG] leads where the level says that none does. Those whose keys are in `known`,
     ascending, are not expanded.
 
-    The first state that is left is expanded with all of its run that are: what edge k of one leads
-    to is mostly in the run that edge k of the one before leads to, and is not looked up again.
+    When a state's turn comes, those of its run that are left are expanded, from the first on: what
+    edge k of one leads to is mostly in the run that edge k of the one before leads to, and is not
+    looked up again. One at least is expanded at each turn, so none is left after the last.
     """
     room, strides = borrowed_room(room), borrowed(strides)
     place = Place(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -235,6 +236,24 @@ def test_a_box_that_is_cut_goes_on_and_nothing_is_expanded_twice(
         patch.setattr(find_stages.BoxSearch, "run", counted)
         found = found_from(stages, keys, most=most)
     assert expanded[0] == sum(len(box.keys) for boxes in found for box in boxes)
+
+
+@settings(max_examples=30)
+@given(shapes())
+def test_a_search_that_pauses_after_each_state_finds_the_same(shape: Shape) -> None:
+    """All states are roots, the last first, so that runs are met from their ends."""
+    laid = Laid(shape)
+    stages, keys = Stages(laid.game, shape.true_level), laid.keys(laid.spots)[::-1].copy()
+    without = found_from(stages, keys)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(find_stages, "BUDGET", 1)
+        pausing = found_from(stages, keys)
+    for one, other in zip(chain(*without), chain(*pausing), strict=True):
+        assert one.keys.tobytes() == other.keys.tobytes() and one.edges == other.edges
+        assert one.states.children.tobytes() == other.states.children.tobytes()
+    solved = [solved_from(laid.game, found) for found in (without, pausing)]
+    for one, other in zip(*solved, strict=True):
+        assert one.values.tobytes() == other.values.tobytes()
 
 
 def test_boxes_are_small_and_none_leads_to_one_before_it() -> None:
