@@ -364,17 +364,22 @@ def test_a_level_that_does_not_hold_is_found_out_or_changes_no_answer(
     same_as(graph, solved_from(game, found))
 
 
-@pytest.mark.parametrize("how", [{"most": 5, "expected": 100}, {"most": 5}, {"most": 10}])
+@pytest.mark.parametrize(
+    ("how", "root"),
+    [({"most": 5, "expected": 100}, 24), ({"most": 5}, 24), ({"most": 10}, 24), ({"most": 2}, 1)],
+)
 def test_a_function_of_boxes_that_an_edge_raises_is_found_out_where_boxes_are_cut(
-    how: dict[str, int],
+    how: dict[str, int], root: int
 ) -> None:
-    """Before or when that is found to be needed; where they are not it changes nothing."""
+    """Before or when that is found to be needed, also after the edge was expanded; where they are
+    not it changes nothing."""
     shape = replace(PLAIN, sizes=(2, 1, 6, 4), loops=True, players=2)
     laid = planted(shape, ((1, 0, 0, 0), (1, 0, 5, 0)))
     zeros = (0.0,) * shape.players
-    laid.edges[1, 0, 0, 0] = [(0, 0.5, (0, 0, 0, 0), zeros), (0, 0.5, (1, 0, 5, 0), zeros)]
+    spots = [(0, 0, 0, 0), (1, 0, 5, 0), (1, 0, 0, 1), (1, 0, 0, 2)]
+    laid.edges[1, 0, 0, 0] = [(0, 0.25, spot, zeros) for spot in spots]
     level = shape.true_level
-    keys = np.unique(keys_of(laid.game, laid.states(laid.spots[24:])))
+    keys = np.unique(keys_of(laid.game, laid.states(laid.spots[24 : 24 + root])))
     with pytest.raises(RisingError) as caught:
         found_from(Stages(laid.game, level), keys, **how)  # type: ignore[arg-type]
     ends = said(laid, (1, 0, 0, 0)), said(laid, (1, 0, 5, 0))
