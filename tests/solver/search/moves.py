@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from luckbase.solver.board.model import Board
-from luckbase.solver.game.fields import Field
+from luckbase.solver.game.fields import MAX_VALUE, Field
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import Rules, decision, lead, over, transition
 
@@ -45,7 +45,8 @@ def moves_of(
     """The game of these moves. bits: what a key has room for, of each heap; as much as `high`."""
     heaps = len(moves[0])
     ends = planted or ([0] * heaps, [0] * heaps)
-    wide = [Field(f"heap_{i + 1}", high=(1 << size) - 1) for i, size in enumerate(bits)]
+    wide = [Field(f"heap_{i + 1}", high=min((1 << size) - 1, MAX_VALUE), bits=size)
+            for i, size in enumerate(bits)]  # fmt: skip
     rules = Rules(
         fields=wide or [Field("heap", length=heaps, high=high)],
         players=1,
