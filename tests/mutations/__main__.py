@@ -109,8 +109,9 @@ class Copy:
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider",
                    "-m", "", "--basetemp", str(self.temporary),
                    *tests]  # fmt: skip
+        paths = filter(None, [str(self.root), os.environ.get("PYTHONPATH")])
         environment = {**os.environ, "NUMBA_CACHE_DIR": str(self.compiled),
-                       "PYTHONPATH": str(self.root),  # also for what a test starts elsewhere
+                       "PYTHONPATH": os.pathsep.join(paths),  # also for what a test starts elsewhere
                        "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
         run = subprocess.Popen(
             command, cwd=self.root, env=environment, start_new_session=True, text=True,
