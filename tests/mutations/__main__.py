@@ -111,7 +111,7 @@ class Copy:
                    *tests]  # fmt: skip
         paths = filter(None, [str(self.root), os.environ.get("PYTHONPATH")])
         environment = {**os.environ, "NUMBA_CACHE_DIR": str(self.compiled),
-                       "PYTHONPATH": os.pathsep.join(paths),  # also for what a test starts elsewhere
+                       "PYTHONPATH": os.pathsep.join(paths),  # also of what a test starts
                        "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
         run = subprocess.Popen(
             command, cwd=self.root, env=environment, start_new_session=True, text=True,
