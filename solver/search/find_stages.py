@@ -173,7 +173,8 @@ class BoxSearch:
 
     def _nodes(self, runs: int, own: int) -> Nodes:
         if runs << self.place.run_bits > 1 << 31:
-            raise StateError(f"level: too many states that its functions do not tell apart, {runs}")
+            why = "its functions `inside` leave too many states in one box"
+            raise StateError(f"level {self.stages.level}: {why}")
         slots = np.full(2 * runs, -1, np.int32)
         return Nodes(slots, np.empty((runs, 4), np.uint64), np.empty(own, np.int32))
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from luckbase.solver.errors import GameError, OptionError
+from luckbase.solver.errors import GameError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.fields import Field, Fields
@@ -491,6 +491,8 @@ def test_the_table_of_a_box_is_as_long_as_it_needs_and_grows_by_twice() -> None:
     assert int(search.at[kernels.RUNS]) == room + 1
     assert len(search.nodes.runs) == len(search.nodes.own) == 2 * room
     assert len(search.nodes.slots) == 4 * room
+    with pytest.raises(StateError, match="leave too many states in one box"):
+        search._nodes((1 << 28) + 1, 0)  # numbers of 31 bits, eight a run
 
 
 FIELDS = [Field("a", bits=4), Field("b", 2, bits=3), Field("c", bits=2)]
