@@ -316,7 +316,7 @@ class BoxSearch:
     def _grow(self) -> None:
         at, max_edges = self.at, self.game.max_edges
         self._grow_nodes(max_edges)
-        while at[kernels.STATES] + 1 > len(self.records.patterns):
+        if at[kernels.STATES] == len(self.records.patterns):
             rows = _longer(self.records.numbers), _longer(self.records.patterns)
             self.records = Records(*rows, self.records.children)
         while at[kernels.EDGES] + max_edges > len(self.records.children):

@@ -134,6 +134,12 @@ def _is_of(place, above, key):
 
 
 @inlined
+def _bit_of(run_bits, number):
+    """The bit that a state has in its run, by its number."""
+    return np.uint64(1) << np.uint64(number & ((np.int64(1) << run_bits) - 1))
+
+
+@inlined
 def _run_at(nodes, run, count):
     """The run of that key; where it is new it is entered as `count`, for which there must be
     room."""
@@ -285,7 +291,7 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
             break
         while not left and upcoming < min(own_count, until):
             z = np.int64(own[upcoming]) >> run_bits
-            left = np.uint64(1) << np.uint64(own[upcoming] & ((1 << run_bits) - 1))
+            left = _bit_of(run_bits, np.int64(own[upcoming]))
             left = (runs[z, 2] if until > own_count else left) & ~runs[z, 3]
             upcoming += 1
         if not left:
@@ -398,13 +404,17 @@ def count_runs(runs):
 
 
 @inlined
+def _rank_in(runs, z, bit):
+    """`_rank_of` the state that has a bit of run z."""
+    return np.int64(runs[z, 3]) + bits_in(runs[z, 1] & (bit - np.uint64(1)))
+
+
+@inlined
 def _rank_of(runs, run_bits, number):
     """Where a state stands among all that were reached, run by run."""
     if run_bits == 0:
         return number
-    z = number >> run_bits
-    below = (np.uint64(1) << np.uint64(number & ((np.int64(1) << run_bits) - 1))) - np.uint64(1)
-    return np.int64(runs[z, 3]) + bits_in(runs[z, 1] & below)
+    return _rank_in(runs, number >> run_bits, _bit_of(run_bits, number))
 
 
 @njit(_n1(_u2, _i, _n1))
@@ -441,8 +451,7 @@ def number_runs(place, runs, order, own, keys, numbers, begin):
                 reached, inside = runs[z, 1], runs[z, 2]
                 if bit & (inside if own else reached & ~inside):
                     keys[at - begin] = runs[z, 0] | offset << place.run_low
-                    rank = np.int64(runs[z, 3]) + bits_in(reached & (bit - np.uint64(1)))
-                    numbers[rank] = at
+                    numbers[_rank_in(runs, z, bit)] = at
                     at += 1
         i = stop
     return at
@@ -498,7 +507,7 @@ def divide(before, run_bits, box, own, rows, moved, nodes, records):
         number = _moved(before, run_bits, np.int64(before.own[own[i]]), runs, moved, count)
         z = number >> run_bits
         count = max(count, z + 1)
-        bit = np.uint64(1) << np.uint64(number & ((np.int64(1) << run_bits) - 1))
+        bit = _bit_of(run_bits, number)
         runs[z, 1] |= bit
         runs[z, 2] |= bit
         nodes.own[i] = number
@@ -514,7 +523,7 @@ def divide(before, run_bits, box, own, rows, moved, nodes, records):
             number = _moved(before, run_bits, child, runs, moved, count)
             z = number >> run_bits
             count = max(count, z + 1)
-            bit = np.uint64(1) << np.uint64(number & ((np.int64(1) << run_bits) - 1))
+            bit = _bit_of(run_bits, number)
             if not runs[z, 1] & bit:
                 if 0 <= before.box[_rank_of(before.runs, run_bits, child)] < box:
                     return -1 - np.int64(before.own[x])
