@@ -91,8 +91,11 @@ def register(
     for a model that is none."""
     if not re.fullmatch(r"\w[\w-]*", name):
         raise OptionError(f"game {name!r}: expected a name of letters, digits, - and _")
-    if not hasattr(board, "model_validate"):
-        raise TypeError("register: expected (name, a class of Board, the function of its rules)")
+    texts = isinstance(title, str) and isinstance(about, str)
+    if not (hasattr(board, "model_validate") and callable(rules) and texts):
+        raise TypeError(
+            "register: expected (name, a class of Board, the function of its rules, title, about)"
+        )
     enter(Entry(name, board, rules, title=title, about=about))
 
 
@@ -162,8 +165,8 @@ def _installed() -> dict[str, EntryPoint]:
 
 
 def load(where: Any) -> Any:
-    """What ``module:name`` names; whatever is no text, as it is."""
-    if not isinstance(where, str):
+    """What ``module:name`` names; anything else, as it is."""
+    if not isinstance(where, str) or ":" not in where:
         return where
     module, name = where.split(":")
     return getattr(importlib.import_module(module), name)

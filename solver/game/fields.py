@@ -127,6 +127,8 @@ class Field:
             (self.blank is not None and not 0 <= self.blank <= self.low,
              "blank: expected a value below low, 0 or more"),
             (not isinstance(self.names, Names | None), "names: expected Names([…])"),
+            (not isinstance(self.help, str) or not isinstance(self.sample, str),
+             "help, sample: expected text"),
             (names and sizes != (1, 0, len(names) - 1, 1),
              f"names: expected high={len(names) - 1}, for so many names"),
         ):  # fmt: skip

@@ -43,7 +43,7 @@ from luckbase.solver.board.registry import GameFile
 from luckbase.solver.errors import GameError, LuckbaseError, OptionError, StateError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Coded, Floats, Ints, coded
 from luckbase.solver.game.fields import Field, Fields, Refuse, State
-from luckbase.solver.game.rules import WEIGHT, Capability, Numbers, Rules, Unavailable
+from luckbase.solver.game.rules import WEIGHT, Capability, Numbers, Rules, Unavailable, takes
 from luckbase.solver.sentences import fields, named, on_command_line, option, shorten
 
 C = TypeVar("C", bound=Capability)
@@ -109,8 +109,12 @@ class Game:
         if isinstance(capability, Unavailable):
             raise OptionError(f"{where}: {capability.why}")
         loaded = registry.load(capability)
-        self._made[kind] = loaded if isinstance(loaded, kind) else loaded(self)
-        return self._made[kind]
+        made = loaded(self) if not isinstance(loaded, kind) and takes(loaded, 1) else loaded
+        if not isinstance(made, kind):
+            said = f"capabilities: {kind.__name__}: {made!r:.60}; expected one, or a function of"
+            raise self._breaks(f"{said} the game that makes one")
+        self._made[kind] = made
+        return made
 
     # --- rules -------------------------------------------------------------------------------
 
@@ -185,7 +189,9 @@ class Game:
             return []
         if isinstance(declared, Mapping):
             declared = [(1.0, declared)]
-        if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in declared):
+        if not isinstance(declared, tuple | list) or not all(
+            isinstance(pair, tuple | list) and len(pair) == 2 for pair in declared
+        ):
             said = f"start: {declared!r:.80}; expected a state in words, or (chance, state) of each"
             raise self._breaks(said)
         try:

@@ -54,11 +54,13 @@ taken as it was then.
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isfinite, prod
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -179,7 +181,8 @@ class Rules:
     def __post_init__(self) -> None:
         """Raises TypeError and ValueError for what no game can be."""
         whole = (self.players, self.max_edges, self.version)
-        words = [""] if isinstance(self.actions, str) else self.actions
+        listed = isinstance(self.actions, Sequence) and not isinstance(self.actions, str)
+        words = self.actions if listed or callable(self.actions) else [""]
         for right, why in (
             (all(isinstance(number, int | np.integer) for number in whole),
              "players, max_edges, version: expected whole numbers"),
@@ -192,6 +195,18 @@ class Rules:
             (isinstance(self.capabilities, Mapping)
              and all(isinstance(kind, type) for kind in self.capabilities),
              "capabilities: expected them by their classes, as {Agents: …}"),
+            (self.canonical is None or takes(self.canonical, 2),
+             "canonical: expected a function (states, refuse)"),
+            ((self.cut_error is None or takes(self.cut_error, 0))
+             and (not callable(self.start) or takes(self.start, 0)),
+             "start, cut_error: a function of them is called without arguments"),
+            (isinstance(self.payoff_name, str), "payoff_name: expected text"),
+            (isinstance(self.payoff_range, tuple) and len(self.payoff_range) == 2
+             and all(isinstance(number, Real) for number in self.payoff_range),
+             f"payoff_range: {self.payoff_range!r}; expected the least, then the greatest payoff, "
+             "as (0, 6)"),
+            (isinstance(self.tie_tolerance, Real),
+             f"tie_tolerance: {self.tie_tolerance!r}; expected a number"),
         ):  # fmt: skip
             if not right:
                 raise TypeError(why)
@@ -217,6 +232,19 @@ class Rules:
         ):  # fmt: skip
             if wrong:
                 raise ValueError(why)
+
+
+def takes(function: object, count: int) -> bool:
+    """Whether it is a function that can be called with so many arguments."""
+    if not callable(function):
+        return False
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # of some functions in C nobody says what they take
+        pass
+    return True
 
 
 # --- in plain Python ---------------------------------------------------------------------------

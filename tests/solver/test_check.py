@@ -18,6 +18,7 @@ from luckbase.game import (
     Game,
     Layout,
     Rules,
+    SearchHints,
     chance,
     check_game,
     decision,
@@ -185,6 +186,12 @@ def test_rules_that_no_game_can_have_are_refused_where_they_are_made(
 ) -> None:
     with pytest.raises(ValueError, match=sentence):
         rules(**changed)
+
+
+@pytest.mark.parametrize("wrong", [5, "level", lambda: SearchHints(), lambda game: None])
+def test_a_capability_that_is_none_is_one_sentence(wrong: object) -> None:
+    with pytest.raises(GameError, match=r"game coins: capabilities: SearchHints: .*; expected one"):
+        check_game(game(capabilities={SearchHints: wrong}))
 
 
 class Table(Layout[int]):

@@ -256,7 +256,7 @@ def test_a_sample_is_looked_at_before_a_solve(
     ("wrong", "sentence"),
     [
         *((("start", start), r"start: .*expected a state in words")
-          for start in ("left=3", [3, 0], (1.0, {}))),
+          for start in ("left=3", [3, 0], (1.0, {}), 5)),
         *((("start", start), "game purse: start: unknown field 'left'")
           for start in ({"left": 3}, [(1.0, {"left": 3})])),
         (("canonical", lambda states, refuse: None), "canonical gives NoneType, not states"),

@@ -55,6 +55,16 @@ def test_payoffs_are_of_each_player_and_of_an_edge(end: Callable[[Any], Any], sa
         ({"max_edges": 6.5}, "whole numbers"),
         ({"transition": lambda board, state, edges: 0}, "@transition"),
         ({"tie_tolerance": float("nan")}, "0 or more"),
+        ({"payoff_range": 5}, "payoff_range: 5; expected the least, then the greatest payoff"),
+        ({"payoff_range": (1, 2, 3)}, r"payoff_range: \(1, 2, 3\); expected the least"),
+        ({"payoff_range": ("a", 2)}, r"payoff_range: \('a', 2\); expected the least"),
+        ({"payoff_name": 5}, "payoff_name: expected text"),
+        ({"tie_tolerance": "a"}, "tie_tolerance: 'a'; expected a number"),
+        ({"actions": 5}, "actions: expected names"),
+        ({"canonical": 5}, r"canonical: expected a function \(states, refuse\)"),
+        ({"canonical": lambda states: states}, r"canonical: expected a function \(states, refuse"),
+        ({"cut_error": 0.5}, "cut_error: a function of them is called without arguments"),
+        ({"start": lambda board: {}}, "start, cut_error: a function of them is called without"),
     ],
 )
 def test_rules_of_no_game_are_refused(wrong: dict[str, Any], says: str) -> None:
@@ -83,7 +93,8 @@ def test_a_field_has_a_name_that_can_be_typed_and_is_no_column_of_tables(name: A
 @pytest.mark.parametrize("wrong", [{"high": 6.5}, {"unit": 0}, {"low": 7, "high": 3}, {"length": 0},
                                    {"names": ["a"]}, {"names": Names(["a"])}, {"high": 10**9},
                                    {"low": -(10**9), "high": 0}, {"is_set": True, "length": 2},
-                                   {"low": 1, "blank": 2}, {"blank": -1}])  # fmt: skip
+                                   {"low": 1, "blank": 2}, {"blank": -1}, {"help": 5},
+                                   {"sample": 5}])  # fmt: skip
 def test_a_field_has_bounds(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"field die: .*expected"):
         Field("die", **wrong)
@@ -100,6 +111,12 @@ def test_names_are_words_that_differ() -> None:
 def test_a_game_has_the_name_of_a_folder(name: str, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="expected a name of letters"):
         register(name, Board, lambda board: None)  # type: ignore[arg-type, return-value]
+
+
+@pytest.mark.parametrize("wrong", [{"title": 5}, {"about": 5}, {"rules": 5}, {"board": dict}])
+def test_a_game_is_registered_with_its_board_its_rules_and_texts(wrong: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=r"register: expected .name, a class of Board"):
+        register(**{"name": "hill", "board": Board, "rules": lambda board: None, **wrong})
 
 
 def test_a_set_of_more_than_31_numbers_is_whole_in_a_table() -> None:
