@@ -333,12 +333,16 @@ class SealedFile:
         self._starts = [*group_starts(metadata), entry.bytes - entry.footer]
 
     def _read(self, start: int, stop: int) -> bytes:
-        if (content := self.buffers.get((start, stop))) is not None:
-            return content
+        content = self.buffers.get((start, stop))
+        return self._read_ranges([(start, stop)])[0] if content is None else content
+
+    def _read_ranges(self, spans: list[Span]) -> list[bytes]:
         try:
-            return self.storage.read(self.entry.place, start, stop)
+            return self.storage.read_ranges(self.entry.place, spans) if spans else []
         except (FileNotFoundError, NotADirectoryError):
             raise self._changed("it is missing") from None
+        except CorruptTableError as error:  # fewer bytes than there should be
+            raise self._changed(f"it {str(error).rpartition(': ')[2]}") from None
 
     def _changed(self, what: str) -> CorruptTableError:
         again = "luckbase solve --check of its board makes it again"
@@ -359,11 +363,7 @@ class SealedFile:
         """Read row groups into `buffers`, in few requests; `check` verifies them."""
         spans = [self.bytes_of(group) for group in groups]
         spans = [span for span in spans if span not in self.buffers]
-        try:
-            contents = self.storage.read_ranges(self.entry.place, spans) if spans else []
-        except (FileNotFoundError, NotADirectoryError):
-            raise self._changed("it is missing") from None
-        self.buffers.update(zip(spans, contents, strict=True))
+        self.buffers.update(zip(spans, self._read_ranges(spans), strict=True))
 
     def ahead(self, groups: Sequence[int]) -> Iterator[int]:
         """These row groups, one after the other, read many at a time where requests take a while;

@@ -22,7 +22,7 @@ from luckbase import cluster, solver
 from luckbase.cluster.run.tiers import make_plan
 from luckbase.cluster.table import format as parquet
 from luckbase.cluster.table import ledger as ledgers
-from luckbase.cluster.table.entries import check_bytes, read_ledger
+from luckbase.cluster.table.entries import check_bytes, read_ledger, why_wrong
 from luckbase.cluster.table.find import why_stale
 from luckbase.cluster.table.format import SealedFile, seal_file, tier_files
 from luckbase.cluster.table.ledger import FileEntry, Ledger
@@ -245,6 +245,11 @@ def test_a_missing_a_truncated_and_an_extra_file_are_each_named(copy: Path) -> N
     extra.write_bytes(b"x")
     with cluster.open_table(copy) as table:
         faults = "\n".join(check_files(table))
+        entry = next(e for e in table.ledger.files.values() if copy / e.place == short)
+    ends = f"it ends at byte {entry.bytes - 100} and should have {entry.bytes}"
+    again = "luckbase solve --check of its board makes it again"
+    said = f"{short}: is not as luckbase wrote it ({ends}); {again}"
+    assert why_wrong(Folder(copy), copy, entry) == said
     assert f"{missing}: is missing" in faults
     assert f"{short}: has {short.stat().st_size:,} bytes, not " in faults
     assert f"{extra}: is not in the ledger" in faults
