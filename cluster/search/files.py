@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,8 @@ from luckbase.solver.search.stages import Box, KnownPayoffs, Stage, Stages, firs
 
 NO_NUMBERS = np.empty(0, np.int32)
 _CODEC = pa.Codec("zstd", 1)
-_SMALL = pa.ipc.IpcWriteOptions(compression=_CODEC)
+_SMALL = pa.ipc.IpcWriteOptions(compression=_CODEC, use_threads=False)
+_READ = partial(pa.ipc.IpcReadOptions, use_threads=False)  # a worker is one core
 _I, _N, _U, _F = pa.int64(), pa.int32(), pa.uint64(), pa.float64()
 _KINDS: Mapping[str, Any] = {
     "keys": _U, "order": _N, "patterns": _N,
@@ -103,13 +105,13 @@ class StageFile:
 
     def __init__(self, content: bytes) -> None:
         self._source = pa.BufferReader(content)
-        self._file = pa.ipc.open_file(self._source)
+        self._file = pa.ipc.open_file(self._source, options=_READ())
         if self._file.schema != _SCHEMA:
             raise CorruptTableError(
                 "the search was begun by another version of luckbase, whose stage files are not as "
                 "these are; finish it with that one, or begin again with --force"
             )
-        only = pa.ipc.IpcReadOptions(included_fields=[_SCHEMA.get_field_index(n) for n in _HEAD])
+        only = _READ(included_fields=[_SCHEMA.get_field_index(n) for n in _HEAD])
         self._heads = pa.ipc.open_file(self._source, options=only)  # decompresses nothing else
 
     def __len__(self) -> int:
@@ -253,7 +255,7 @@ def requested_keys(source: Storage, asks: Sequence[RequestedKeys]) -> list[Keys]
 def _packed(name: str, content: bytes) -> Any:
     if hashlib.sha256(content).hexdigest()[:12] != name.split(".")[-2]:
         raise CorruptTableError(f"{name}: is not as luckbase wrote it")
-    only = pa.ipc.IpcReadOptions(included_fields=[_ASKS.get_field_index("packed")])
+    only = _READ(included_fields=[_ASKS.get_field_index("packed")])
     with pa.ipc.open_file(pa.BufferReader(content), options=only) as file:
         return file.get_batch(0).column(0)
 
