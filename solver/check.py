@@ -21,6 +21,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout, SearchHints, rounding
 from luckbase.solver.game.faults import StateEdges, broken, check_edges
 from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.game.rules import TERMINAL
 from luckbase.solver.search import keys
 from luckbase.solver.search.bellman import evaluate, most_residual, payoffs_of
 from luckbase.solver.search.expand import Expanded, expand
@@ -59,9 +60,9 @@ def check_below(game: Game, roots: Ints, *, max_states: int, max_width: int, see
     looked, declared = 0, game.own(SearchHints).level
     stages = None if declared is None else Stages(game, declared)
     for level in _levels(game, roots, max_states, max_width, np.random.default_rng(seed)):
-        edges = expand(game, level)
+        edges, again = expand(game, level), expand(game, level)
         for x, state in enumerate(level):
-            _check_state(game, state, edges, x)
+            _check_state(game, state, *(_edges_of(each, x) for each in (edges, again)))
         if stages is not None:
             _check_level(stages, level, edges)
         looked += len(level)
@@ -76,18 +77,24 @@ def check_sample(game: Game, roots: Ints) -> None:
         check_below(game, roots[:16], max_states=400, max_width=16)
 
 
-def _check_state(game: Game, state: Ints, edges: Expanded, x: int) -> None:
-    """Whether state x keeps the rules, and is what it says of itself."""
+def _edges_of(edges: Expanded, x: int) -> StateEdges:
     span = slice(int(edges.first[x]), int(edges.first[x + 1]))
-    count = 0 if edges.terminal[x] else span.stop - span.start  # who is over has a row that pays
-    written = StateEdges(
+    return StateEdges(
         int(edges.kinds[x]), int(edges.actors[x]), edges.children[span], edges.weights[span],
         edges.actions[span], edges.rewards[span],
     )  # fmt: skip
-    check_edges(game, state, written, count)
-    again = game.parse(game.describe(state))
-    if (again != state).any():
-        raise broken(game, state, f"reads back as {game.say(again)}")
+
+
+def _check_state(game: Game, state: Ints, edges: StateEdges, again: StateEdges) -> None:
+    """Whether a state keeps the rules, expanded twice, and is what it says of itself."""
+    count = 0 if edges.kind == TERMINAL else len(edges.actions)  # who is over has a row that pays
+    check_edges(game, state, edges, count)
+    if not all(map(np.array_equal, edges, again)):
+        why = "expected the same each time: for what is random write an edge with its chance"
+        raise broken(game, state, f"its edges change from one call to the next; {why}")
+    read = game.parse(game.describe(state))
+    if (read != state).any():
+        raise broken(game, state, f"reads back as {game.say(read)}")
 
 
 def _levels(

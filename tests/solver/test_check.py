@@ -93,6 +93,9 @@ def coins(board, state, edges):  # type: ignore[no-untyped-def]
         lead(edges, state, 0, 0.0)
     if broken == 9:
         return decision(edges, -1)
+    if broken == 10:
+        edges.weights[1] = np.random.random()
+        edges.weights[2] = 1 - edges.weights[1]
     return decision(edges, 0)
 
 
@@ -132,6 +135,7 @@ def test_the_game_of_coins_is_right_as_it_is() -> None:
         (7, "is chance, and has 2 actions"),
         (8, "edges of one action do not stand together"),
         (9, "player -1 acts; expected 0 to 0"),
+        (10, "its edges change from one call to the next; expected"),
     ],
 )
 def test_a_transition_that_breaks_the_contract_is_told_which_point(
