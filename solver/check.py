@@ -89,7 +89,8 @@ def _check_state(game: Game, state: Ints, edges: StateEdges, again: StateEdges) 
     """Whether a state keeps the rules, expanded twice, and is what it says of itself."""
     count = 0 if edges.kind == TERMINAL else len(edges.actions)  # who is over has a row that pays
     check_edges(game, state, edges, count)
-    if not all(map(np.array_equal, edges, again)):
+    pairs: Any = zip(edges, again, strict=True)
+    if not all(np.array_equal(*pair) for pair in pairs):
         why = "expected the same each time: for what is random write an edge with its chance"
         raise broken(game, state, f"its edges change from one call to the next; {why}")
     read = game.parse(game.describe(state))
