@@ -247,7 +247,8 @@ def query(
 
     A state above the table's frontier is answered by a search down to it."""
     if (batch is None) == (not fields):
-        raise OptionError("query: give a state as FIELD=VALUE, or states with --batch FILE")
+        form = "query: give a state as FIELD=VALUE, or states with --batch FILE"
+        raise OptionError(f"{form}; examples: {sentences.program()} info {table}")
     if batch is not None and (payoffs or games is not None):
         name = "payoffs" if payoffs else "games"
         raise OptionError(f"--{name}: is of one state; leave it out, or give a state for --batch")

@@ -168,7 +168,7 @@ def test_a_state_that_is_not_one_is_refused_in_one_sentence(
         (["solve", TINY, "--address", "127.0.0.1:9"], "nothing answers at 127.0.0.1:9"),
         (["plan", "nowhere.toml"], "no such file"),
         (["frobnicate"], "frobnicate"),
-        (["query", TINY], "give a state"),
+        (["query", TINY], f"with --batch FILE; examples: luckbase info {TINY}"),
         (["query", "nowhere", "scores=0,0,0"], "no such table or board file"),
     ],
 )
