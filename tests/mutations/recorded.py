@@ -104,7 +104,8 @@ class Record:
         for file in files:
             said: dict[str, Any] = json.loads(file.read_text())
             for test, seconds in said["seconds"].items():
-                self.seconds[typed(test)] = self.seconds.get(typed(test), 0.0) + seconds
+                if typed(test) in there:  # pytest runs none where one is not
+                    self.seconds[typed(test)] = self.seconds.get(typed(test), 0.0) + seconds
             for place, tests in said["tests"].items():
                 self.tests[place] |= set(map(typed, tests)) & there
         self.new = there - set(self.seconds)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
+from tests.mutations import recorded
 from tests.mutations.__main__ import Copy
 from tests.mutations.drawn import KINDS, draw, mutations
 from tests.mutations.recorded import Record, collected, functions_of
@@ -97,6 +99,16 @@ def test_what_a_test_runs_in_a_process_of_its_own_is_found_by_its_module() -> No
     record.seconds = {watched: 1.0, lanes: 1.0}
     file = "solver/matrix_game/eight_games.py"
     assert record.closest(file, "read_support", "read_support", 10) == [lanes]
+
+
+def test_a_test_that_is_gone_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pytest runs none of those beside it either, which would look as if they failed."""
+    here = "tests/solver/test_check.py::test"
+    monkeypatch.setattr(recorded, "RECORD", tmp_path)
+    monkeypatch.setattr(recorded, "collected", lambda: {here})
+    said = {"seconds": {here: 1.0, f"{here}_gone": 1.0}, "tests": {}}
+    (tmp_path / "main.json").write_text(json.dumps(said))
+    assert Record().closest("solver/check.py", "", "check_game", 10) == [here]
 
 
 def test_the_tests_that_there_are_are_found_by_name() -> None:
