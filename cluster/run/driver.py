@@ -70,10 +70,12 @@ from luckbase.solver.compiled import beside
 from luckbase.solver.errors import (
     CorruptTableError,
     ForeignTableError,
+    GameError,
     LuckbaseError,
     MissingTableError,
     OptionError,
     RequestError,
+    StateError,
     StoreError,
     TableError,
 )
@@ -152,6 +154,10 @@ def solve_table(work: Work[S]) -> S:
             return work.report(table, whole, goal)
     storage_at(table).check_writable()
     work.check_room(table)
+    if game.is_checked:
+        from luckbase.solver.check import check_sample  # brings the search
+
+        check_sample(game, work.starts())
     with lock(table, options.on_note) as lease:
         machine.restart_memory_peak()
         parts = (part, *work.others)
@@ -166,18 +172,27 @@ def solve_table(work: Work[S]) -> S:
         goal = _goal(game, ledger, part, roots, work.files, margin=work.margin)
         report = replace(work.report(table, ledger, goal), damaged=tuple(damaged))
         if goal.ask not in ledger.done or not work.is_there(ledger):
-            if game.is_checked:
-                from luckbase.solver.check import check_sample  # brings the search
-
-                check_sample(game, work.starts())
             options.on_progress(Progress(0, 0, 0, 0, 0.0, compiling=True))
             with beside(machine.cores()):
                 work.compile()
-            report = work.solve(report)
+            with _no_empty_table(storage_at(table), ledger):
+                report = work.solve(report)
         elif is_new(goal, ledger):
             commit(ledger, goal)
         _finish(storage_at(table), ledger)
     return report
+
+
+@contextmanager
+def _no_empty_table(storage: Storage, ledger: Ledger) -> Iterator[None]:
+    """Where a solve finds that these rules cannot be solved, nobody finds an empty table of them;
+    the log and the fence stay."""
+    try:
+        yield
+    except (GameError, StateError):
+        if not (ledger.files or ledger.shards or ledger.goals):
+            storage.delete(HEAD)
+        raise
 
 
 # --- what is there -------------------------------------------------------------------------------

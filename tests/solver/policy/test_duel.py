@@ -94,3 +94,9 @@ def test_where_both_are_free_or_nobody_ever_draws_it_is_refused_in_a_sentence(bo
         luckbase.evaluate(board, "best-response")
     with pytest.raises(luckbase.errors.StateError, match="clock=0 result=0 lies"):
         luckbase.evaluate(board, draws(0.0))
+
+
+def test_a_solve_that_is_refused_leaves_no_table(board: Any, tmp_path: Path) -> None:
+    with pytest.raises(luckbase.errors.StateError, match="clock=0 result=0 lies"):
+        luckbase.solve(board, results=tmp_path / "results")
+    assert luckbase.status(results=tmp_path / "results") == []
