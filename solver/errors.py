@@ -84,7 +84,7 @@ class CorruptTableError(TableError):
 
 
 class ForeignTableError(CorruptTableError):
-    """The folder holds a sound table, of other rules than its name says."""
+    """The folder holds a sound table, of other rules than its name says, or of a later format."""
 
 
 class StaleTableError(TableError):

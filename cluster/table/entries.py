@@ -266,7 +266,7 @@ def read_head(storage: Storage, where: Path) -> Head:
     """The head of the table at `where`.
 
     Raises MissingTableError where there is none, CorruptTableError where it is not as luckbase
-    wrote it or of another format.
+    wrote it or of an earlier format, ForeignTableError where it is of a later one.
     """
     try:
         return _head_of(storage.read(HEAD), where)
@@ -281,11 +281,11 @@ def _head_of(content: bytes, where: Path) -> Head:
         raise CorruptTableError(_changed(where / HEAD, "is not text")) from None
     try:
         form = unseal("", text)
-        if form.get("format") != FORMAT:
-            raise CorruptTableError(
-                f"{where / HEAD}: format {form.get('format')}; expected {FORMAT}; solve its board "
-                "again"
-            )
+        if (found := form.get("format")) != FORMAT:
+            said = f"{where / HEAD}: format {found}; expected {FORMAT}"
+            if isinstance(found, int) and found > FORMAT:  # a solve must not replace it
+                raise ForeignTableError(f"{said}; a newer luckbase wrote it: update this one")
+            raise CorruptTableError(f"{said}; solve its board again")
         head: Head = validated(Head, form)
         if identity_of(head.rules, head.rules_version) != head.identity:
             raise ValueError("its identity is not that of its rules")

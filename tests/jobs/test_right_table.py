@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.table.ledger import seal
+from luckbase.cluster.table.ledger import seal, unseal
 from luckbase.jobs.app import run
 from luckbase.solver.board.model import rules_identity
 
@@ -214,6 +214,20 @@ def test_a_table_of_another_format_is_refused(tmp_path: Path, command: Command) 
     assert code == 1 and said in out
     code, _, err = command("query", str(table), *STATE)
     assert code == 1 and said in err and err.count("\n") == 1
+
+
+def test_a_table_of_a_later_format_is_left_as_it_is(tmp_path: Path, command: Command) -> None:
+    words = ["solve", RACE, "--set", "goal=10", "--results", str(tmp_path)]
+    assert run(words) == 0
+    (table,) = tmp_path.glob("*/*/*")
+    head = unseal("", (table / "table.json").read_text())
+    (table / "table.json").write_text(seal("", {**head, "format": 5}, indent=1))
+    before = {path: path.read_bytes() for path in table.glob("[tl]*/*")}
+    for asked in (words, ["query", str(table), "mine=0"]):
+        code, _, err = command(*asked)
+        said = f"{table}/table.json: format 5; expected 4; a newer luckbase wrote it: update this"
+        assert code == 1 and said in err and err.count("\n") == 1
+    assert {path: path.read_bytes() for path in before} == before and before
 
 
 def test_evaluate_and_simulate_say_under_which_rules(command: Command) -> None:
