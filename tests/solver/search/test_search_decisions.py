@@ -214,6 +214,15 @@ def test_on_a_cycle_bounds_that_meet_leave_the_same_margins(path: str) -> None:
     assert np.isnan(bounded.margins[at][~called]).all()
 
 
+def test_bounds_that_meet_are_the_payoffs_of_a_game_that_pays_on_the_way() -> None:
+    game = load("goofspiel/points", cards=3)
+    exact, bounded = Graph(game), Graph(game, bounds=True)
+    for graph in (exact, bounded):
+        graph.solve(game.needed_start()[None])
+    values = np.tile(exact.values[: exact.count], 2)
+    np.testing.assert_allclose(bounded.values[: exact.count], values, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("upper", "sure", "left"),
     [
