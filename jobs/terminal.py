@@ -112,7 +112,8 @@ def _watch(reads: int, end: Callable[[int, FrameType | None], None]) -> None:
             time.sleep(PATIENCE)
             if signal.getsignal(number) is end:
                 said = True
-                sentence = "it stops when compiled code returns; Ctrl+C again ends it at once"
+                name = "Ctrl+C" if number == signal.SIGINT else signal.Signals(number).name
+                sentence = f"it stops when compiled code returns; {name} again ends it at once"
                 os.write(2, f"\nluckbase: {sentence}\n".encode())
 
 

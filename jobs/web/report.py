@@ -185,16 +185,19 @@ def _head(of: Table, summary: Summary, verdict: Verdict | None) -> Iterator[str]
 
 
 def _questions(of: Table, questions: Sequence[Question]) -> Iterator[str]:
-    """The start's payoffs, where the table says them, and the opening questions as a solve prints
-    them."""
-    head, start = "<h2>A few questions</h2>", of.game.start()
-    if start is not None:
-        with suppress(LuckbaseError):
-            value = of.ask(of.game.describe(start)).value
-            yield f"{head}<p>At the start, the {escape(of.game.payoff_name)}:</p>"
-            head = ""
-            heads = ["", *(f"player {i + 1}" for i in range(len(value)))]
-            yield table(heads, [["the start", *(f"{x:z.7f}" for x in value)]])
+    """The payoffs of the start, or the likeliest starts, where the table says them, and the opening
+    questions as a solve prints them."""
+    head, starts, rows = "<h2>A few questions</h2>", of.game.starts(), list[list[str]]()
+    with suppress(LuckbaseError):
+        for chance, start in starts[:5]:
+            state = of.game.describe(start)
+            odds = f"a start, {100 * chance:.3g} %: {sentences.fields(state)}"
+            values = [f"{x:z.7f}" for x in of.ask(state).value]
+            rows.append(["the start" if len(starts) == 1 else odds, *values])
+    if rows:
+        yield f"{head}<p>At the start, the {escape(of.game.payoff_name)}:</p>"
+        head = ""
+        yield table(["", *(f"player {i}" for i in range(1, len(rows[0])))], rows)
     if questions:
         yield head
         names = find.action_names(questions)
@@ -210,8 +213,9 @@ def _questions(of: Table, questions: Sequence[Question]) -> Iterator[str]:
 def _board(of: Table, summary: Summary, questions: Sequence[Question]) -> Iterator[str]:
     yield "<h2>The board</h2>"
     start_state: Mapping[str, Any] | None = None
-    if (start := of.game.start()) is not None:
-        start_state, what = of.game.describe(start), "the start"
+    if starts := of.game.starts():
+        start_state = of.game.describe(starts[0][1])
+        what = "the start" if len(starts) == 1 else "the likeliest start"
     elif questions:
         start_state, what = questions[0].state, questions[0].title
     elif summary.roots:

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import tomllib
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -21,10 +22,12 @@ from luckbase.jobs.app import run
 from luckbase.jobs.plots import for_page
 from luckbase.jobs.web import report as page
 from luckbase.jobs.web.report import Detail, ReportChart, chart_section
-from luckbase.solver import load_board, load_game
+from luckbase.solver import load_board, load_game, sentences
+from luckbase.solver.board import registry
 from luckbase.solver.board.model import rules_identity
 from luckbase.solver.charts import Band, Chart, Curve, Curves, Heatmap, Line, Listing, Words
 from tests.e2e.stopped import solve_until
+from tests.games import climb
 from tests.places import BOARDS, ROOT
 
 SKUNK, LUCK = BOARDS / "skunk/tiny.toml", BOARDS / "press-your-luck/tiny.toml"
@@ -203,6 +206,21 @@ def test_a_table_in_memory_and_a_game_of_ones_own_have_reports_too(tmp_path: Pat
     luckbase.solve(board, results=tmp_path / "results")
     made = luckbase.report(board, results=tmp_path / "results")
     assert made.ok and "the start" in Page(made.html).text
+
+
+def test_each_of_several_starts_is_reported_with_its_payoffs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts = [(0.25, {"steps": (0, 1)}), (0.75, {"steps": (1, 0)})]
+    monkeypatch.setattr(registry, "entries", dict(registry.entries))
+    luckbase.register("climb", climb.Hill, lambda b: replace(climb.rules(b), start=starts))
+    (tmp_path / "hill.toml").write_text('game = "climb"\n')
+    with luckbase.open(tmp_path / "hill.toml", in_memory=True) as table:
+        text = Page(luckbase.report(table, None).html).text
+        for odds, (_, state) in zip((25, 75), starts, strict=True):
+            said = sentences.fields(table.game.describe(table.game.parse(state)))
+            assert f"a start, {odds} %: {said} {table[state].value[0]:.7f}" in text
+        assert "the likeliest start: steps=1,0 turns=6." in text
 
 
 def test_what_lies_below_a_state_is_reported_with_its_roots(tmp_path: Path) -> None:
