@@ -306,7 +306,7 @@ def _conditions(game: Game, name: str, op: str, value: str, schema: pa.Schema) -
         return [Condition(name, op, None, kind if same else pa.float64(), value)]
     number = _number(name, value)
     return [_whole(name, op, number, kind) if pa.types.is_integer(kind) else
-            Condition(name, op, number)]  # fmt: skip
+            Condition(name, op, float(number))]  # fmt: skip
 
 
 def _is_number(kind: pa.DataType) -> bool:
