@@ -215,12 +215,16 @@ def sampled(keys: Keys, bits: int) -> NDArray[np.bool_]:
     return chosen
 
 
-def unpacked(packed: Any, count: int) -> Keys:
-    """So many keys that an ask has packed."""
-    if not count:
+def unpacked(packed: Any, *counts: int) -> Keys:
+    """So many keys that an ask has packed; or several asks, behind one another."""
+    if not any(counts):
         return NO_KEYS
-    plain = _CODEC.decompress(packed, decompressed_size=8 * count)
-    return np.cumsum(np.frombuffer(plain, np.uint64), dtype=np.uint64)
+    plain = _CODEC.decompress(packed, decompressed_size=8 * sum(counts))
+    keys = np.cumsum(np.frombuffer(plain, np.uint64), dtype=np.uint64)
+    if len(counts) > 1:  # each begins anew
+        before = np.append(np.uint64(0), keys)[np.cumsum((0, *counts[:-1]))]
+        keys -= np.repeat(before, counts)
+    return keys
 
 
 def write_asks(asks: Sequence[Ask]) -> bytes:

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import heapq
 import json
+from array import array
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -68,6 +71,7 @@ def cutting() -> str:
     return digest(json.dumps(said))
 
 
+@lru_cache(1 << 16)
 def number_of(path: Path) -> str:
     """A path as names have it."""
     return ".".join(map(str, path))
@@ -154,16 +158,17 @@ class Demand:
         sample, of_sample = roots[at], of_roots[at]
         self._roots = {stage: sample[of_sample == stage] for stage in np.unique(of_sample).tolist()}
         self.estimator = StageEstimator(stages, roots, known)
-        self._asks: dict[int, list[Request]] = {}
-        self._boxes: dict[int, tuple[Keys, Keys]] = {}
-        """The ends of the boxes of a stage's requests, as far as they were needed."""
+        self._asks: defaultdict[int, list[Request]] = defaultdict(list)
+        self._ends: defaultdict[int, array[int]] = defaultdict(lambda: array("Q"))
+        """The low and the high end of the box of each request of a stage."""
         self._samples: dict[int, Keys] = {}
 
     def add(self, asker: Asker, asks: Iterable[Ask]) -> None:
         """Add the requests of a shard that was searched."""
         for ask in asks:
             order = -asker[0], asker[1], ask.stage
-            self._asks.setdefault(ask.stage, []).append(Request(order, asker, ask, ask.keys))
+            self._asks[ask.stage].append(Request(order, asker, ask, ask.keys))
+            self._ends[ask.stage].extend((ask.box.low, ask.box.high))
             if ask.stage >> 32 != asker[0]:
                 self._total[ask.stage] = self._total.get(ask.stage, 0) + ask.count
                 self._max_count[ask.stage] = max(self._max_count.get(ask.stage, 0), ask.count)
@@ -187,17 +192,15 @@ class Demand:
     def _sample(self, stage: int) -> Keys:
         """The sample of what roots and higher levels, all searched, request of a stage."""
         if stage not in self._samples:
-            samples = [
-                files.unpacked(request.ask.sample, request.ask.sampled)
-                for request in self._asks.get(stage, ()) if request.asker[0] != stage >> 32
-            ]  # fmt: skip
-            samples.append(self._roots.get(stage, NO_KEYS))
-            self._samples[stage] = merged(samples)
+            asks = [each.ask for each in self._asks[stage] if each.asker[0] != stage >> 32]
+            packed = b"".join(ask.sample for ask in asks)
+            sample = files.unpacked(packed, *(ask.sampled for ask in asks))
+            self._samples[stage] = merged([sample, self._roots.get(stage, NO_KEYS)])
         return self._samples[stage]
 
     def done(self, level: int) -> None:
         """A level was searched: nobody requests of it any more."""
-        for counts in (self._total, self._max_count, self._asks, self._boxes, self._samples):
+        for counts in (self._total, self._max_count, self._asks, self._ends, self._samples):
             for stage in [stage for stage in counts if stage >> 32 == level]:
                 del counts[stage]
 
@@ -243,22 +246,13 @@ class Demand:
         """The requests that may concern a shard, from the highest level on."""
         asks = list[Request]()
         for stage in shard.stages:
-            requests = self._asks.get(stage, [])
+            requests = self._asks[stage]
             if not shard.box.whole:
-                meets = self.stages.meeting(shard.box, *self._boxes_of(stage))
+                ends = np.array(self._ends[stage], np.uint64).reshape(-1, 2)
+                meets = self.stages.meeting(shard.box, *ends.T)
                 requests = [requests[i] for i in np.flatnonzero(meets).tolist()]
             asks += requests
         return sorted(asks)
-
-    def _boxes_of(self, stage: int) -> tuple[Keys, Keys]:
-        """The ends of the boxes of a stage's asks; those of new ones are added."""
-        low, high = self._boxes.get(stage, (NO_KEYS, NO_KEYS))
-        asks = self._asks.get(stage, [])
-        if len(asks) > len(low):
-            ends = stages.box_ends([request.ask.box for request in asks[len(low) :]])
-            low, high = np.append(low, ends[0]), np.append(high, ends[1])
-            self._boxes[stage] = low, high
-        return low, high
 
 
 def stop_after(shard: LevelShard) -> int:
