@@ -390,7 +390,7 @@ def entries_of(ledger: Ledger) -> Entries:
 
 
 MAX_WAITING = 64
-"""Lines that wait at most: what a process that dies has done in vain."""
+"""Lines that wait at most once their patience is over: they are lost with their process."""
 
 
 class Commits:
@@ -414,8 +414,8 @@ class Commits:
 
     @property
     def full(self) -> bool:
-        """Whether no more should wait."""
-        return len(self) >= MAX_WAITING
+        """Whether no more should wait: there are many, and they have waited."""
+        return len(self) >= MAX_WAITING and not self.seconds
 
     @property
     def seconds(self) -> float:

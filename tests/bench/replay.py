@@ -88,7 +88,7 @@ class Driver:
         if self.waiting and event > due:
             self.now = due
             self.flush()
-        elif self.waiting >= MAX_WAITING:
+        elif self.waiting >= MAX_WAITING and self.now >= due:
             self.flush()
         self.now = max(self.now, event)
 

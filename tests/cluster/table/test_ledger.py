@@ -9,7 +9,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from luckbase.cluster.table.entries import begin, entries_of, read_ledger, write_head
+from luckbase.cluster.table.entries import (
+    MAX_WAITING,
+    Commits,
+    begin,
+    entries_of,
+    read_ledger,
+    write_head,
+)
 from luckbase.cluster.table.ledger import (
     FileEntry,
     Goal,
@@ -120,3 +127,12 @@ def test_a_line_that_is_not_as_it_was_written_is_refused_by_its_number(tmp_path:
     ledger = begin(storage, tmp_path, head, "me again")
     assert list(ledger.files) == ["tiers/a.parquet"]
     assert len(ledger.damage) == 1 and "line 3" in ledger.damage[0]
+
+
+def test_many_lines_wait_until_their_patience_is_over() -> None:
+    at_once, patient = Commits(Ledger(HEAD)), Commits(Ledger(HEAD), patience=3600.0)
+    for n in range(MAX_WAITING):
+        assert not at_once.full
+        at_once.add(shard(f"a-1-{n}"))
+        patient.add(shard(f"a-1-{n}"))
+    assert at_once.full and not patient.full
