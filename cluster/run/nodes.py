@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from pathlib import Path
@@ -310,6 +310,12 @@ def _decline(declined: Declined) -> Iterator[Any]:
 def with_its_disk(location: Any, does: str, *arguments: Any) -> Any:
     """What a machine does with the stage files on its own disk: of `worker.TableLocation`."""
     return getattr(location, does)(*arguments)
+
+
+@lru_cache(maxsize=2)
+def board_of(content: bytes) -> Any:
+    """A pickled board, the same one for all the jobs on it."""
+    return pickle.loads(content)
 
 
 def _prepare(needed: Requirements, content: bytes) -> Any:

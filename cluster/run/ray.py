@@ -23,7 +23,9 @@ started with shorter times, as the guide gives them, pass those on by the enviro
 from __future__ import annotations
 
 import atexit
+import copyreg
 import faulthandler
+import io
 import logging
 import math
 import os
@@ -50,6 +52,7 @@ from luckbase.cluster.run.nodes import (
     Head,
     Nodes,
     Requirements,
+    board_of,
     own_environment,
     run,
     source_files,
@@ -110,6 +113,8 @@ class RayWorkers:
         self._disks = ray.remote(num_cpus=0, max_retries=RETRIES)(with_its_disk)
         self._stage_files: dict[str, str] = {}
         """The node, by Ray's id, that has each; "" for this process's machine."""
+        self._board: tuple[Any, bytes] = None, b""
+        """That of all tasks, and the same pickled."""
         self._tasks: list[_Running] = []
         self._ready: list[_Running] = []
         """Those of them that have yielded something since they were last read."""
@@ -228,10 +233,22 @@ class RayWorkers:
             compiled = (self._ray.put(pack()),) if self._joined else ()
             self._needed = self._ray.put(Requirements(own_environment(), compiled))
         results = self._remote.options(**options).remote(
-            self._needed, pickle.dumps(job), tuple(sent), tuple(map(len, running.payoffs)),
+            self._needed, self._pickled(job), tuple(sent), tuple(map(len, running.payoffs)),
             *sent.values(), *chain.from_iterable(running.payoffs),
         )  # fmt: skip
         self._tasks.append(replace(running, results=results, seen=0))
+
+    def _pickled(self, job: Any) -> bytes:
+        """A job; most of it is its board, which is pickled once."""
+        board, out = getattr(job, "board", None), io.BytesIO()
+        if board is not self._board[0]:
+            self._board = board, pickle.dumps(board)
+        pickler = pickle.Pickler(out)
+        pickler.dispatch_table = copyreg.dispatch_table | {
+            type(board): lambda board: (board_of, self._board[1:])
+        }
+        pickler.dump(job)
+        return out.getvalue()
 
     def wait_one(self, seconds: float) -> Any:
         until = time.monotonic() + seconds

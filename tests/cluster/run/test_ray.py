@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,11 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from luckbase import solver
 from luckbase.cluster.run import ray as ray_workers
 from luckbase.cluster.run.ray import RETRIES, RayWorkers
 from luckbase.cluster.run.schedule import BATCHES
 from luckbase.cluster.run.worker import PayoffPlace, PayoffsReady, TableLocation, Task
 from luckbase.solver.errors import WorkerError
+from tests.places import BOARDS
 
 
 class SomeRay:
@@ -28,6 +31,7 @@ class SomeRay:
 
     def __init__(self, *runs: list[Any]) -> None:
         self.runs, self.handed_out = list(runs), 0
+        self.given: list[tuple[Any, ...]] = []
 
     def nodes(self) -> list[dict[str, Any]]:
         return [{
@@ -43,6 +47,7 @@ class SomeRay:
 
     def _begin(self, *given: Any) -> Iterator[Any]:
         self.handed_out += 1
+        self.given.append(given)
         return iter(self.runs.pop(0))
 
     def put(self, value: Any) -> Any:
@@ -100,6 +105,16 @@ def test_in_the_end_it_is_a_sentence() -> None:
     with pytest.raises(WorkerError, match=f"stopped a task {RETRIES + 1} times; what was"):
         receipts(ray, keep=False)
     assert ray.handed_out == RETRIES + 1
+
+
+def test_the_board_of_all_tasks_is_the_same_one_there() -> None:
+    ray, board = SomeRay([], []), solver.load_board(BOARDS / "press-your-luck/tiny.toml")
+    workers = workers_of(ray)
+    for number in range(2):
+        workers.submit(Task(number, SimpleNamespace(board=board, number=number), 0))
+    first, second = (pickle.loads(content) for _, content, *_ in ray.given)
+    assert (first.number, second.number) == (0, 1)
+    assert first.board == board and first.board is second.board
 
 
 def test_parts_of_a_tier_come_in_pieces_each_once() -> None:
