@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 import json
 from array import array
+from bisect import bisect
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -159,16 +160,19 @@ class Demand:
         self._roots = {stage: sample[of_sample == stage] for stage in np.unique(of_sample).tolist()}
         self.estimator = StageEstimator(stages, roots, known)
         self._asks: defaultdict[int, list[Request]] = defaultdict(list)
+        """Of each stage, in their order,"""
         self._ends: defaultdict[int, array[int]] = defaultdict(lambda: array("Q"))
-        """The low and the high end of the box of each request of a stage."""
+        """and the low and the high end of the box of each."""
         self._samples: dict[int, Keys] = {}
 
     def add(self, asker: Asker, asks: Iterable[Ask]) -> None:
         """Add the requests of a shard that was searched."""
         for ask in asks:
             order = -asker[0], asker[1], ask.stage
-            self._asks[ask.stage].append(Request(order, asker, ask, ask.keys))
-            self._ends[ask.stage].extend((ask.box.low, ask.box.high))
+            request, others = Request(order, asker, ask, ask.keys), self._asks[ask.stage]
+            at, ends = bisect(others, request), array("Q", (ask.box.low, ask.box.high))
+            others.insert(at, request)
+            self._ends[ask.stage][2 * at : 2 * at] = ends
             if ask.stage >> 32 != asker[0]:
                 self._total[ask.stage] = self._total.get(ask.stage, 0) + ask.count
                 self._max_count[ask.stage] = max(self._max_count.get(ask.stage, 0), ask.count)
@@ -252,7 +256,7 @@ class Demand:
                 meets = self.stages.meeting(shard.box, *ends.T)
                 requests = [requests[i] for i in np.flatnonzero(meets).tolist()]
             asks += requests
-        return sorted(asks)
+        return sorted(asks) if len(shard.stages) > 1 else asks
 
 
 def stop_after(shard: LevelShard) -> int:

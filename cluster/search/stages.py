@@ -20,7 +20,7 @@ import json
 import threading
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -41,7 +41,6 @@ from luckbase.cluster.search.shards import (
     Growth,
     LevelShard,
     Order,
-    Path,
     Request,
     StageSample,
     number_of,
@@ -284,7 +283,8 @@ class StageSearch(Run[SolvedSearch]):
 
     def _find(self, level: int, order: Order) -> list[LevelShard]:
         """Find the shards of a level, those that the ledger does not have; returns all."""
-        running: dict[int, tuple[int, list[Asker]]] = {}  # bytes, and whose asks it was handed
+        running: dict[int, tuple[int, list[Request]]] = {}  # bytes, and what it was handed
+        in_use = 0
 
         def done(i: int, asks: Sequence[Ask], remaining: Iterable[Box]) -> None:
             shard, first = order.shards[i], len(order.shards)
@@ -293,14 +293,13 @@ class StageSearch(Run[SolvedSearch]):
             boxes = level_shards.boxes_in_order
             order.done(i, boxes(self.stages, shard.stages, left, first, shard.path))
 
-        def next_one() -> tuple[Task, list[Asker]] | None:
-            """The next one to find, past those that are there, and whose asks it is handed."""
+        def next_one() -> tuple[Task, list[Request]] | None:
+            """The next one to find, past those that are there, and the requests to it."""
             while (i := order.pop()) is not None:
                 entry = self._there(order.shards[i])
                 if entry is None:
                     requests = self.asks.of(order.shards[i])
-                    task = self._task_to_find(i, order.shards[i], requests)
-                    return task, [request.asker for request in requests]
+                    return self._task_to_find(i, order.shards[i], requests), requests
                 asks = read_asks(self.storage.read(entry.ask_place))
                 done(i, in_file(asks, entry.ask_place), [Box(*ends) for ends in entry.rest])
             return None
@@ -309,21 +308,23 @@ class StageSearch(Run[SolvedSearch]):
             waits = next_one()
             while waits is not None or running:
                 while waits is not None and len(running) < self.workers.slots:
-                    task, askers = waits
-                    in_use = sum(memory for memory, _ in running.values())
+                    task, requests = waits
                     if running and in_use + task.memory > self.memory:
                         break
                     self.workers.submit(task)
-                    running[task.shard] = task.memory, askers
+                    running[task.shard] = task.memory, requests
+                    in_use += task.memory
                     waits = next_one()
                 receipt = self.workers.wait_one(
                     self.keeping.seconds if self.keeping else IDLE_SECONDS
                 )
                 if receipt is not None:
                     i = receipt.shard
-                    _, askers = running.pop(i)
+                    memory, requests = running.pop(i)
+                    in_use -= memory
                     done(i, receipt.asks, receipt.remaining)
-                    self._keep(order.shards[i], receipt, [askers[k] for k in receipt.used_asks])
+                    askers = {requests[k].asker for k in receipt.used_asks}
+                    self._keep(order.shards[i], receipt, sorted(askers))
                     waits = next_one() if waits is None else waits
                 if receipt is None or self.keeping.full:
                     self.keeping.flush()
@@ -340,7 +341,7 @@ class StageSearch(Run[SolvedSearch]):
         job = Find(
             board=self.game.board, location=self.location, level=self.level, number=place,
             name=self._name(shard), shard=shard, roots=np.concatenate(keys) if keys else NO_KEYS,
-            asks=tuple(request.keys for request in asks), known=self._known(shard),
+            asks=tuple([request.keys for request in asks]), known=self._known(shard),
             stored=stored, stop_after=level_shards.stop_after(shard), sparse=files.SPARSE_BITS,
             used=self.context.used,
         )  # fmt: skip
@@ -399,9 +400,9 @@ class StageSearch(Run[SolvedSearch]):
     def _keep(self, shard: LevelShard, receipt: FindReceipt, askers: Sequence[Asker]) -> None:
         """Note what was found, and what it asks."""
         name = self._name(shard)
-        paths: dict[str, set[Path]] = {}
+        numbers: dict[str, list[str]] = {}
         for level, path in askers:
-            paths.setdefault(str(level), set()).add(path)
+            numbers.setdefault(str(level), []).append(number_of(path))
         entry = ShardEntry(
             name=name, ask=self.context.goal.ask, rows=sum(receipt.boxes), bytes=receipt.bytes,
             sha256=receipt.sha256, seconds=round(receipt.solve_seconds, 3),
@@ -409,8 +410,7 @@ class StageSearch(Run[SolvedSearch]):
             boxes=receipt.boxes, ask_sha256=receipt.asks_sha256, edges=receipt.edges,
             box=ends_of(shard.box), spans=[[box.low, box.high] for box in receipt.spans],
             rest=[[box.low, box.high] for box in receipt.remaining],
-            askers={level: list(map(number_of, sorted(part))) for level, part in paths.items()},
-            mark=self.location.mark,
+            askers=numbers, mark=self.location.mark,
         )  # fmt: skip
         if receipt.asks_file:
             self.storage.put_if_absent(entry.ask_place, receipt.asks_file)
@@ -529,7 +529,8 @@ class StageSearch(Run[SolvedSearch]):
         share = piece.states / max(1, piece.entry.rows)
         name, seconds = self._file(piece), piece.entry.seconds * share + receipt.solve_seconds
         resolved = receipt.precision
-        line = file_entry(name, self.context.goal.part, 0, receipt.keys, file, seconds, resolved)
-        boxes = [] if piece.spans == (WHOLE,) else receipt.boxes
-        line = replace(line, stages=list(piece.entry.stages), boxes=boxes)
-        self.commits.add(line)
+        self.commits.add(file_entry(
+            name, self.context.goal.part, 0, receipt.keys, file, seconds, resolved,
+            stages=piece.entry.stages,
+            boxes=[] if self.below[receipt.shard].boxes == (WHOLE,) else receipt.boxes,
+        ))  # fmt: skip

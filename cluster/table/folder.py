@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,7 +70,7 @@ class Piece:
     number: int
     boxes: tuple[int, int]
 
-    @property
+    @cached_property
     def states(self) -> int:
         """How many there are."""
         return sum(self.entry.boxes[slice(*self.boxes)])

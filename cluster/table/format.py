@@ -229,16 +229,16 @@ def put_file(storage: Storage, name: str, file: FileReceipt) -> FileReceipt:
 
 def file_entry(
     name: str, part: str, tier: int, keys: tuple[int, int], file: FileReceipt, seconds: float = 0.0,
-    resolved_error: float = np.inf,
+    resolved_error: float = np.inf, **of_stages: Any,
 ) -> FileEntry:  # fmt: skip
     """A file as the ledger names it; keys: the first and the last; seconds: spent solving it;
-    resolved_error: of the entry, its error if not given."""
+    resolved_error: of the entry, its error if not given; of_stages: its `stages` and `boxes`."""
     return FileEntry(
         name, part, tier, file.rows, file.row_group_rows, *keys, file.bytes, file.footer,
         file.checks, float(file.error),
         {"solve": round(seconds, 3), "write": round(file.seconds, 3)}, solver_version(),
         precision=resolved_error if resolved_error < file.error else 0.0,
-        at="" if file.at == name else file.at,
+        at="" if file.at == name else file.at, **of_stages,
     )  # fmt: skip
 
 

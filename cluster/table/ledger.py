@@ -244,6 +244,7 @@ Line = Goal | Done | LevelEntry | FileEntry | ShardEntry
 _KINDS: dict[str, type[Line]] = {
     "goal": Goal, "done": Done, "level": LevelEntry, "file": FileEntry, "shard": ShardEntry,
 }  # fmt: skip
+_NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
 @dataclass(repr=False)
@@ -541,9 +542,9 @@ def unseal(salt: str, text: str) -> dict[str, Any]:
 
 def as_text(head: Head, line: Line) -> str:
     """A line of the ledger as it is written."""
-    kind = next(name for name, cls in _KINDS.items() if isinstance(line, cls))
     flat = isinstance(line, FileEntry | ShardEntry)  # others have dataclasses in them
-    return seal(head.identity, {"kind": kind, **(vars(line) if flat else asdict(line))})
+    form = vars(line) if flat else asdict(line)
+    return seal(head.identity, {"kind": _NAMES[type(line)], **form})
 
 
 def from_text(head: Head, text: str) -> Line:

@@ -24,7 +24,7 @@ def asked_of(laid: Laid, lists: list[list[int]]) -> tuple[Demand, dict[int, list
     stages = Stages(laid.game, laid.shape.true_level)
     keys = np.unique(laid.keys(laid.spots))
     asked, every = Demand(stages, NO_KEYS), {}
-    for number, chosen in enumerate(lists):
+    for number, chosen in reversed([*enumerate(lists)]):
         mine = keys[sorted({i % len(keys) for i in chosen})]
         numbers = stages.of(mine)
         asks = [(int(one), mine[numbers == one]) for one in np.unique(numbers)]
@@ -54,6 +54,8 @@ def test_every_key_that_is_asked_for_is_of_one_shard_which_is_told_of_it(
                 inside = np.array([stages.boxes_of(wanted, [one.box]) >= 0 for one in of])
                 assert (inside.sum(axis=0) == 1).all()
                 for one, here in zip(of, inside, strict=True):
+                    orders = [request.order for request in asked.of(one)]
+                    assert orders == sorted(orders)
                     told = [
                         unpacked(one.keys.packed, one.keys.count)
                         for one in asked.of(one)
