@@ -94,6 +94,12 @@ PLACES: dict[tuple[str, str, str], str] = {
     ("solver/search/explore.py",
      "PIECE = 1 << 16 # states that `known` is asked of at once",
      "PIECE = 2 << 16 # states that `known` is asked of at once"): "pieces of another size",
+    ("solver/search/explore.py",
+     "push = rng.standard_normal((n, columns)) * "
+     "(rng.random((n, columns)) < rng.random((n, 1)) ** 2)",
+     "push = rng.standard_normal((n, columns)) * "
+     "(rng.random((n, columns)) <= rng.random((n, 1)) ** 2)",
+     ): "no two random fractions are the same",
 }  # fmt: skip
 """(file, lines before, lines after) -> why that is the same."""
 
