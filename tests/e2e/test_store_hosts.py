@@ -84,13 +84,14 @@ def test_what_three_hosts_solve_into_a_store_is_what_one_solves_in_a_folder(
 
 @pytest.mark.slow
 def test_a_search_by_stages_loses_a_host_and_no_stage_file_lies_in_the_store(
-    hosts: Hosts, tmp_path: Path
+    hosts: Hosts, on_disk: Path
 ) -> None:
-    search_by_stages(hosts, "s3://tests/r", "node1", tmp_path / "alone")
+    """Its file to go on lies where all hosts see it: each has a /dev/shm of its own."""
+    search_by_stages(hosts, "s3://tests/r", "node1", on_disk / "alone")
     read = hosts.run("node2", ["python", "-c", READ])
     assert not read.returncode, read.stderr
     found = dict(line.split() for line in read.stdout.splitlines())
-    alone = digests(tmp_path / "alone")
+    alone = digests(on_disk / "alone")
     assert {name.rpartition("/")[2]: sha for name, sha in found.items()} == {
         name.rpartition("/")[2]: sha for name, sha in alone.items()
     }
