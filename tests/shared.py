@@ -180,7 +180,9 @@ def _keep_cluster(said: Path, run: int) -> None:
     import ray
     from ray._private.node import Node
 
-    Node.start_log_monitor = lambda node: None  # it looks at every log ten times a second
+    # One looks at every log ten times a second, and nothing here needs the other two.
+    Node.start_log_monitor = Node.start_monitor = lambda node: None
+    Node.start_api_server = lambda node, **options: None
     started = ray.init(
         address="local", num_cpus=2, include_dashboard=False, object_store_memory=100 << 20,
         log_to_driver=False, _node_ip_address="127.0.0.1",

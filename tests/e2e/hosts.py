@@ -152,7 +152,7 @@ class Hosts:
 
     def ray(self, name: str, cpus: int, store: int = 200_000_000) -> None:
         """Start Ray on a host; on `head` its head."""
-        words = ["--head", f"--port={PORT}", "--include-dashboard=false"]
+        words = ["--head", f"--port={PORT}", "--include-dashboard=false", "--no-monitor"]
         if name != "head":
             words = [f"--address={self.address}"]
         done = self.run(
