@@ -245,7 +245,9 @@ class RayWorkers:
             self._board = board, pickle.dumps(board)
         pickler = pickle.Pickler(out)
         pickler.dispatch_table = copyreg.dispatch_table | {
-            type(board): lambda board: (board_of, self._board[1:])
+            type(board): lambda each: (
+                (board_of, self._board[1:]) if each is board else each.__reduce_ex__(4)
+            )
         }
         pickler.dump(job)
         return out.getvalue()

@@ -110,9 +110,12 @@ def test_in_the_end_it_is_a_sentence() -> None:
 def test_the_board_of_all_tasks_is_the_same_one_there() -> None:
     ray, board = SomeRay([], []), solver.load_board(BOARDS / "press-your-luck/tiny.toml")
     workers = workers_of(ray)
+    other = solver.load_board(BOARDS / "press-your-luck/tiny.toml", max_whammies=2)
     for number in range(2):
-        workers.submit(Task(number, SimpleNamespace(board=board, number=number), 0))
+        job = SimpleNamespace(board=board, number=number, other=other)
+        workers.submit(Task(number, job, 0))
     first, second = (pickle.loads(content) for _, content, *_ in ray.given)
+    assert first.other == other != board
     assert (first.number, second.number) == (0, 1)
     assert first.board == board and first.board is second.board
 
