@@ -51,7 +51,7 @@ where it is typed, and the first line of its docstring is its line in the help."
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 DOCS = """\
 luckbase COMMAND --help prints the options of a command, and two examples.
-docs/tutorial.md leads from the installation to a first picture, in ten minutes;
+docs/tutorial.md leads from the installation to a first picture, in 15 minutes;
 docs/README.md lists all pages, and every game has one of its own."""
 
 

@@ -237,8 +237,6 @@ LINE_SECONDS = 5.0
 """Off a terminal, a line of progress as often as this; as JSON, an event."""
 A_MOMENT = 1.0
 """Seconds of a search after which a person is told of it."""
-MIN_SHARE = 0.01
-"""Of the work, after which there is a pace to go by: the first shards are the smallest."""
 OFF_A_TERMINAL = 160
 """Columns of a table in a file or a pipe; one that needs more takes more."""
 
@@ -355,8 +353,8 @@ def _seldom(show: Callable[[Progress], None]) -> Callable[[Progress], None]:
 def _line(label: str, now: Progress, compiled: float) -> str:
     if now.finding:
         return f"{label}: {_rate_text(now)}"
-    done, total = _parts(now)
-    left = left_seconds(now, compiled)
+    done, total = now.parts
+    left = now.left(compiled)
     more = "" if left is None else f", about {duration(left)} left"
     return f"{label}: {100 * done / (total or 1):.0f} %  {_rate_text(now)}{more}"
 
@@ -380,7 +378,7 @@ def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
             if now.compiling:  # most often it was compiled before, and this is not seen
                 bar.update(task, said=COMPILING_TEXT)
                 return
-            done, total = _parts(now)
+            done, total = now.parts
             bar.update(task, total=total, completed=done, said=_rate_text(now))
 
         yield show
@@ -433,21 +431,6 @@ def search_progress(table: Table, state: Mapping[str, Any], most: int) -> OnLeve
         say(f"above the table, searching down to it: {states_found}, of at most {count(most)}")
 
     return show
-
-
-def left_seconds(now: Progress, compiled: float) -> float | None:
-    """Seconds that are left at the pace so far, those that it `compiled` left out; None before
-    there is a pace."""
-    done, total = _parts(now)
-    working, new = now.seconds - compiled, done - (now.before if now.rows_total else 0)
-    if not total or new < MIN_SHARE * total or working <= 0:
-        return None
-    return working * (total - done) / new
-
-
-def _parts(now: Progress) -> tuple[int, int]:
-    """Done and in all: states, or shards where nobody knows how many states there are."""
-    return (now.rows, now.rows_total) if now.rows_total else (now.shards, now.shards_total)
 
 
 def found_so_far(states: int, about: int | None, finding: str) -> str:

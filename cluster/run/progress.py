@@ -44,6 +44,8 @@ WRITE_SECONDS = 1.0
 LOG_SECONDS = 60.0
 LOGS = 20
 """Logs that are kept of a table."""
+MIN_SHARE = 0.01
+"""Of the work, after which there is a pace to go by: the first shards are the smallest."""
 LOCK = "lock.json"
 LEASE, BEATS = 15.0, 3
 """Seconds that a holder may say nothing; how often they say something in that time."""
@@ -93,9 +95,23 @@ class Progress(Result):
     @property
     def seconds_left(self) -> float | None:
         """Until it is done, about; None where that is not known."""
-        if not self.rate or not self.rows_total:
+        left = self.left() if self.rows_total else None
+        return None if left is None else round(left, 1)
+
+    @property
+    def parts(self) -> tuple[int, int]:
+        """Done and in all: states, or shards where nobody knows how many states there are."""
+        known = (self.rows, self.rows_total)
+        return known if self.rows_total else (self.shards, self.shards_total)
+
+    def left(self, compiled: float = 0.0) -> float | None:
+        """Seconds that are left at the pace so far, those that it `compiled` left out; None before
+        there is a pace."""
+        done, total = self.parts
+        working, new = self.seconds - compiled, done - (self.before if self.rows_total else 0)
+        if not total or new < MIN_SHARE * total or working <= 0:
             return None
-        return round(max(0.0, (self.rows_total - self.rows) / self.rate), 1)
+        return working * max(0, total - done) / new
 
 
 @dataclass(frozen=True)

@@ -295,14 +295,14 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 def test_the_time_left_is_at_the_pace_of_work_alone() -> None:
     now = Progress(5, 20, 250, 1000, 40.0)
-    assert terminal.left_seconds(now, 0.0) == pytest.approx(120)
-    assert terminal.left_seconds(now, 30.0) == pytest.approx(30)
-    assert terminal.left_seconds(now, 40.0) is None
-    assert terminal.left_seconds(Progress(1, 400, 1, 10**6, 5.0), 0.0) is None  # no pace yet
+    assert now.left(0.0) == pytest.approx(120)
+    assert now.left(30.0) == pytest.approx(30)
+    assert now.left(40.0) is None
+    assert Progress(1, 400, 1, 10**6, 5.0).left() is None  # no pace yet
     gone_on = Progress(9, 20, 750, 1000, 40.0, before=500)
-    assert terminal.left_seconds(gone_on, 0.0) == pytest.approx(40)
-    assert terminal.left_seconds(Progress(1, 4, 0, 0, 5.0), 0.0) == pytest.approx(15)
-    assert terminal.left_seconds(Progress(0, 0, 0, 0, 0.0, compiling=True), 0.0) is None
+    assert gone_on.left(0.0) == pytest.approx(40)
+    assert Progress(1, 4, 0, 0, 5.0).left() == pytest.approx(15)
+    assert Progress(0, 0, 0, 0, 0.0, compiling=True).left() is None
 
 
 @pytest.mark.parametrize("board", ["press-your-luck/tiny", "jackpot/tiny"])
