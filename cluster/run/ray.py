@@ -94,6 +94,7 @@ class _Running:
     """of which so much has been seen."""
     node: str = ""
     """Where it runs, or is to run."""
+    receipt: Any = None
     tries: int = 0
 
 
@@ -299,8 +300,12 @@ class RayWorkers:
                 return None
             self._keep(task.keep, reference, running.node)
             return PayoffsReady(task.shard)
+        if running.seen == 3:
+            running.receipt = self._get(reference)
+            if running.receipt.sent:
+                return None  # its files come next, unless their machine is lost
         self._tasks.remove(running)
-        return self._finished(running, self._get(reference))
+        return self._finished(running, reference)
 
     def _again(self, running: _Running) -> None:
         """Hand a task out again that Ray has ended half-way. Raises WorkerError the last time."""
@@ -327,11 +332,12 @@ class RayWorkers:
         self._submit(running)
         return None
 
-    def _finished(self, running: _Running, receipt: Any) -> Any:
+    def _finished(self, running: _Running, files: Any) -> Any:
         """The receipt of a task, its files in their places in the table; None where their bytes
         were lost with their machine, and the shard is solved again."""
+        receipt = running.receipt
         if receipt.sent:
-            content = self._get(next(running.results))
+            content = self._get(files)
             if content is None:  # made again on a machine that shares the folder
                 self._submit(running)
                 return None

@@ -64,6 +64,8 @@ class SomeRay:
 
 
 RECEIPT = SimpleNamespace(sent=False, node="a", shard=7, stage_file="")
+SENT = SimpleNamespace(sent=True, node="a", stage_file="", arrived=lambda storage, files: RECEIPT)
+"""Its files come behind it."""
 
 
 def task(*, keep: bool) -> Any:
@@ -86,7 +88,7 @@ def receipts(ray: SomeRay, *, keep: bool) -> list[Any]:
     return said
 
 
-@pytest.mark.parametrize("ended", [[], [None], [None, "payoffs"]], ids=len)
+@pytest.mark.parametrize("ended", [[], [None], [None, "payoffs"], [None, "payoffs", SENT]], ids=len)
 def test_it_is_done_again(ended: list[Any]) -> None:
     ray = SomeRay(ended, ended, [None, "payoffs", RECEIPT, None])
     said = receipts(ray, keep=False)
@@ -168,6 +170,18 @@ def test_what_does_not_come_is_not_waited_for_where_the_cluster_is_lost(
     with pytest.raises(LostError):
         workers.wait_one(0.0)
     assert len(looked) == 7
+
+
+def test_nor_are_files_that_do_not_come_behind_their_receipt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As where the host that solved is lost between the two, with the head of the cluster."""
+    ray, come = SomeRay([None, "payoffs", SENT, {}]), iter([True] * 3 + [False, False, True])
+    monkeypatch.setattr(ray, "wait", lambda all_, **how: (all_, []) if next(come) else ([], all_))
+    workers = workers_of(ray)
+    workers.submit(task(keep=False))
+    assert workers.wait_one(0.0) is None
+    assert workers.wait_one(0.0) is RECEIPT
 
 
 def test_in_the_end_what_does_not_come_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
