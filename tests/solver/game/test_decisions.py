@@ -304,6 +304,9 @@ def test_decisions_of_a_game_of_ones_own_are_kept_alone_too(
     assert max(map(of.blocks, of.tiers())) == 5
     out, faces = np.empty(of.layout.shape(1)), dict[Any, Floats]()
     assert of.solve_tier(1, out, None, faces, lambda: False, None) == 0.1
+    before = Decisions(np.zeros(of.layout.rows(1), np.int8), None)  # of another tier
+    of.solve_tier(1, out, None, faces, lambda: False, before)
+    assert (before.best[2::3] == capabilities.NOBODY).all()
 
 
 def test_runs_go_along_the_points_of_a_turn_and_are_as_long_as_they_can_be() -> None:
