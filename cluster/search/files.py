@@ -162,42 +162,33 @@ class StageFile:
 
 
 @dataclass(frozen=True)
-class Ask:
-    """What a shard asks of a stage: how many keys, all in a box; how many of them are in the
-    sample, and those; and all, both ascending and packed. Where all are not there, they are in row
-    `row` of a file."""
+class RequestedKeys:
+    """The keys of an ask, ascending and packed; where they are not there, in a row of a file."""
 
-    stage: int
-    box: Box
     count: int
-    sampled: int
-    sample: bytes
     packed: bytes
     file: str = ""
     row: int = 0
 
-    @property
-    def keys(self) -> RequestedKeys:
-        """What who needs the keys is handed."""
-        return RequestedKeys(self.file, self.row, self.count, self.packed)
-
 
 @dataclass(frozen=True)
-class RequestedKeys:
-    """The keys of an ask, as `Ask` has them."""
+class Ask:
+    """What a shard asks of a stage: keys, all in a box; how many of them are in the sample, and
+    those, ascending and packed."""
 
-    file: str
-    row: int
-    count: int
-    packed: bytes
+    stage: int
+    box: Box
+    sampled: int
+    sample: bytes
+    keys: RequestedKeys
 
 
 def ask_of(stages: Stages, stage: int, keys: Keys, bits: int | None) -> Ask:
     """An ask for ascending keys of a stage, at least one; bits: as of `sampled`, None for no
     sample."""
     in_sample = NO_KEYS if bits is None else keys[sampled(keys, bits)]
-    around = stages.around(keys)
-    return Ask(stage, around, len(keys), len(in_sample), packed_keys(in_sample), packed_keys(keys))
+    sample, requested = packed_keys(in_sample), RequestedKeys(len(keys), packed_keys(keys))
+    return Ask(stage, stages.around(keys), len(in_sample), sample, requested)
 
 
 def packed_keys(keys: Keys) -> bytes:
@@ -229,11 +220,11 @@ def unpacked(packed: Any, *counts: int) -> Keys:
 
 def write_asks(asks: Sequence[Ask]) -> bytes:
     """The bytes of all that a shard asks."""
-    numbers = [(ask.stage, ask.box.low, ask.box.high, ask.count, ask.sampled) for ask in asks]
+    numbers = [(a.stage, a.box.low, a.box.high, a.keys.count, a.sampled) for a in asks]
     columns = np.array(numbers, np.uint64).reshape(-1, 5).T
     arrays = [column_of(column) for column in columns[:3]]
     arrays += [column_of(column.astype(np.int64)) for column in columns[3:]]
-    arrays += [bytes_of([ask.sample for ask in asks]), bytes_of([ask.packed for ask in asks])]
+    arrays += [bytes_of([ask.sample for ask in asks]), bytes_of([ask.keys.packed for ask in asks])]
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, _ASKS) as out:  # what is large is packed
         out.write_batch(pa.RecordBatch.from_arrays(arrays, schema=_ASKS))
@@ -242,7 +233,8 @@ def write_asks(asks: Sequence[Ask]) -> bytes:
 
 def in_file(asks: Sequence[Ask], name: str) -> list[Ask]:
     """The same, by reference to the file that they were written to."""
-    return [replace(ask, packed=b"", file=name, row=i) for i, ask in enumerate(asks)]
+    keys = [RequestedKeys(ask.keys.count, b"", name, row) for row, ask in enumerate(asks)]
+    return [replace(ask, keys=there) for ask, there in zip(asks, keys, strict=True)]
 
 
 def requested_keys(source: Storage, asks: Sequence[RequestedKeys]) -> list[Keys]:
@@ -268,5 +260,6 @@ def read_asks(content: bytes) -> list[Ask]:
     """All that a shard asks."""
     with pa.ipc.open_file(pa.BufferReader(content)) as file:
         columns = [column.to_pylist() for column in file.get_batch(0).columns]
-    stages, low, high, *others = columns
-    return [Ask(*row) for row in zip(stages, map(Box, low, high), *others, strict=True)]
+    stages, low, high, counts, sampled, samples, packed = columns
+    boxes, keys = map(Box, low, high), map(RequestedKeys, counts, packed)
+    return [Ask(*row) for row in zip(stages, boxes, sampled, samples, keys, strict=True)]

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from luckbase.cluster.search import files
-from luckbase.cluster.search.files import Ask, RequestedKeys
+from luckbase.cluster.search.files import Ask
 from luckbase.cluster.table import folder
 from luckbase.cluster.table.ledger import digest
 from luckbase.solver.game.arrays import Ints
@@ -58,7 +58,6 @@ class Request(NamedTuple):
     order: tuple[int, Path, int]
     asker: Asker
     ask: Ask
-    keys: RequestedKeys
 
 
 def cutting() -> str:
@@ -169,13 +168,14 @@ class Demand:
         """Add the requests of a shard that was searched."""
         for ask in asks:
             order = -asker[0], asker[1], ask.stage
-            request, others = Request(order, asker, ask, ask.keys), self._asks[ask.stage]
+            request, others = Request(order, asker, ask), self._asks[ask.stage]
             at, ends = bisect(others, request), array("Q", (ask.box.low, ask.box.high))
             others.insert(at, request)
             self._ends[ask.stage][2 * at : 2 * at] = ends
             if ask.stage >> 32 != asker[0]:
-                self._total[ask.stage] = self._total.get(ask.stage, 0) + ask.count
-                self._max_count[ask.stage] = max(self._max_count.get(ask.stage, 0), ask.count)
+                self._total[ask.stage] = self._total.get(ask.stage, 0) + ask.keys.count
+                most = max(self._max_count.get(ask.stage, 0), ask.keys.count)
+                self._max_count[ask.stage] = most
 
     def highest(self) -> int | None:
         """The highest level with requests; None at the end."""

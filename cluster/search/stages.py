@@ -341,7 +341,7 @@ class StageSearch(Run[SolvedSearch]):
         job = Find(
             board=self.game.board, location=self.location, level=self.level, number=place,
             name=self._name(shard), shard=shard, roots=np.concatenate(keys) if keys else NO_KEYS,
-            asks=tuple([request.keys for request in asks]), known=self._known(shard),
+            asks=tuple([request.ask.keys for request in asks]), known=self._known(shard),
             stored=stored, stop_after=level_shards.stop_after(shard), sparse=files.SPARSE_BITS,
             used=self.context.used,
         )  # fmt: skip

@@ -110,7 +110,7 @@ def test_asks_give_back_their_keys_and_the_box_that_they_lie_in(
     found = read_asks(content)
     assert [one.stage for one in found] == [i << 32 for i in range(len(wanted))]
     for one, ask, some in zip(found, asks, wanted, strict=True):
-        same(unpacked(one.packed, one.count), some)
+        same(unpacked(one.keys.packed, one.keys.count), some)
         assert (
             one.box == ask.box
             and unpacked(one.sample, one.sampled).tolist() == some[sampled(some, 2)].tolist()
@@ -121,7 +121,7 @@ def test_asks_give_back_their_keys_and_the_box_that_they_lie_in(
     assert write_asks(asks) == content
     name = stage_name("shards/a-1-0", hashlib.sha256(content).hexdigest(), "asks")
     there, heads = Memory({name: content}), in_file(asks, name)
-    assert not any(one.packed for one in heads)
+    assert not any(one.keys.packed for one in heads)
     mixed = [one.keys for one in (*asks[:1], *heads[::-1])]  # some came themselves
     for keys, some in zip(requested_keys(there, mixed), [*wanted[:1], *wanted[::-1]], strict=True):
         same(keys, some)

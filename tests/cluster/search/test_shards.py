@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from luckbase.cluster.search import files as stage_file
 from luckbase.cluster.search import shards as level_shards
-from luckbase.cluster.search.files import Ask, ask_of, unpacked
+from luckbase.cluster.search.files import Ask, RequestedKeys, ask_of, unpacked
 from luckbase.cluster.search.shards import Demand, Growth, LevelShard, Order, growth_of
 from luckbase.solver.search.keys import NO_KEYS, Keys
 from luckbase.solver.search.stages import WHOLE, Stages, among
@@ -57,7 +57,7 @@ def test_every_key_that_is_asked_for_is_of_one_shard_which_is_told_of_it(
                     orders = [request.order for request in asked.of(one)]
                     assert orders == sorted(orders)
                     told = [
-                        unpacked(one.keys.packed, one.keys.count)
+                        unpacked(one.ask.keys.packed, one.ask.keys.count)
                         for one in asked.of(one)
                         if one.ask.stage == stage
                     ]
@@ -117,7 +117,8 @@ def test_stages_that_may_burst_are_not_put_together(monkeypatch: pytest.MonkeyPa
     laid = Laid(Shape())
     stages = Stages(laid.game, laid.shape.true_level)
     asked = Demand(stages, NO_KEYS)
-    asked.add((8, (0,)), [Ask((7 << 32) + i, WHOLE, 10, 0, b"", b"") for i in range(12)])
+    ten = RequestedKeys(10, b"")
+    asked.add((8, (0,)), [Ask((7 << 32) + i, WHOLE, 0, b"", ten) for i in range(12)])
     assert [len(one.stages) for one in asked.shards(7, Growth())] == [10, 2]
     assert [len(one.stages) for one in asked.shards(7, Growth(2.0))] == [5, 5, 2]
     assert [len(one.stages) for one in asked.shards(7, Growth(1.0, 5.0, 80))] == [4, 4, 4]
