@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import luckbase
-from luckbase.cluster.table.moves import Moves, address, equal_cases
+from luckbase.cluster.table.moves import Moves, address, changed, equal_cases
 from luckbase.cluster.table.table import Table
 from luckbase.solver.errors import MissingTableError, StateError
-from luckbase.solver.game.fields import typed
+from luckbase.solver.game.fields import Field, typed
 from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import fields
 from tests.places import BOARDS
@@ -89,6 +91,14 @@ def test_what_happens_is_said_as_the_one_who_moves_sees_it(made: Callable[[Path]
     flip = made(JACKPOT).moves({"open": [1, 2, 3], "dice": [3]})
     names = {each.name for move in flip.moves for each in move.outcomes}
     assert names == {"open without 3", "open without 1,2"}
+
+
+def test_a_list_that_gets_shorter_is_said_whole() -> None:
+    """A field with blanks leaves them out at its end, also where it is as long as players are."""
+    dice = [Field("dice", length=2, low=1, high=6, default=0, blank=0)]
+    game: Any = SimpleNamespace(players=2, fields=dice)
+    assert changed(game, {"dice": [3, 5]}, {"dice": [3]}) == "dice 3 and 5 -> 3"
+    assert changed(game, {"dice": [3, 5]}, {"dice": [3, 4]}) == "player 2: dice 5 -> 4"
 
 
 def test_a_state_above_is_searched_where_that_is_allowed(made: Callable[[Path], Table]) -> None:
