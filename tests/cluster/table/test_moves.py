@@ -97,7 +97,7 @@ def test_a_list_that_gets_shorter_is_said_whole() -> None:
     """A field with blanks leaves them out at its end, also where it is as long as players are."""
     dice = [Field("dice", length=2, low=1, high=6, default=0, blank=0)]
     game: Any = SimpleNamespace(players=2, fields=dice)
-    assert changed(game, {"dice": [3, 5]}, {"dice": [3]}) == "dice 3 and 5 -> 3"
+    assert changed(game, {"dice": [3, 5]}, {"dice": [3]}) == "dice 3,5 -> 3"
     assert changed(game, {"dice": [3, 5]}, {"dice": [3, 4]}) == "player 2: dice 5 -> 4"
 
 
