@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar, Literal, Protocol, Self, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
@@ -89,6 +89,13 @@ class Board(Section):
         board = self.model_copy()
         board._source = source
         return board
+
+    @field_validator("title")
+    @classmethod
+    def _title_can_be_printed(cls, title: str) -> str:
+        if not title.isprintable():
+            raise mistake(f"{title!a} has characters that are not printed; expected one line")
+        return title
 
     @classmethod
     def options(cls) -> dict[str, Location]:

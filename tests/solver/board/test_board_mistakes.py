@@ -33,6 +33,7 @@ LINES = [
     ("game =", "game = 'chess' #", "game: unknown game 'chess'; expected game = \""),
     ("game =", "game = 3 #", "game: unknown game 3"),
     ("title =", "title = 5 #", "title: 5 is not text in quotes"),
+    ("title =", 'title = "\\u001b[2J" #', "title: '\\x1b[2J' has characters that are not printed"),
     ("prize_value =", "prize_value = 0 #", "prize_value: 0 is too small; expected at least 1"),
     ("prize_value =", "prize_value = 2500.5 #", "prize_value: 2500.5 is not a whole number"),
     ("prize_value =", "#", "prize_value: is missing, and squares 2, slide 3 is a prize"),
