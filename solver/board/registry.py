@@ -168,5 +168,5 @@ def load(where: Any) -> Any:
     """What ``module:name`` names; anything else, as it is."""
     if not isinstance(where, str) or ":" not in where:
         return where
-    module, name = where.split(":")
+    module, _, name = where.partition(":")
     return getattr(importlib.import_module(module), name)

@@ -108,7 +108,10 @@ class Game:
             raise OptionError(f"{where}: {self.board.game} {named(kind.missing)}")
         if isinstance(capability, Unavailable):
             raise OptionError(f"{where}: {capability.why}")
-        loaded = registry.load(capability)
+        try:
+            loaded = registry.load(capability)
+        except (ImportError, AttributeError) as error:
+            raise self._breaks(f"capabilities: {kind.__name__}: {capability}: {error}") from error
         made = loaded(self) if not isinstance(loaded, kind) and takes(loaded, 1) else loaded
         if not isinstance(made, kind):
             said = f"capabilities: {kind.__name__}: {made!r:.60}; expected one, or a function of"

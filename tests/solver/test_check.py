@@ -192,9 +192,13 @@ def test_rules_that_no_game_can_have_are_refused_where_they_are_made(
         rules(**changed)
 
 
-@pytest.mark.parametrize("wrong", [5, "level", lambda: SearchHints(), lambda game: None])
-def test_a_capability_that_is_none_is_one_sentence(wrong: object) -> None:
-    with pytest.raises(GameError, match=r"game coins: capabilities: SearchHints: .*; expected one"):
+@pytest.mark.parametrize(("wrong", "sentence"), [
+    (5, "; expected one"), ("level", "; expected one"), (lambda: SearchHints(), "; expected one"),
+    (lambda game: None, "; expected one"), ("nowhere.at:all", "No module named 'nowhere'"),
+    ("luckbase.game:Nothing", "has no attribute 'Nothing'"), ("a:b:c", "No module named 'a'"),
+])  # fmt: skip
+def test_a_capability_that_is_none_is_one_sentence(wrong: object, sentence: str) -> None:
+    with pytest.raises(GameError, match=f"game coins: capabilities: SearchHints: .*{sentence}"):
         check_game(game(capabilities={SearchHints: wrong}))
 
 
