@@ -296,8 +296,8 @@ def changed(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
         name, old, new = each.name, before.get(each.name), after.get(each.name)
         if name == "player" or old == new:
             continue
-        lists = isinstance(old, list) and isinstance(new, list) and len(old) == len(new)
-        if lists and each.length == game.players > 1:
+        by_seat = each.length == game.players > 1
+        if by_seat and isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
             for i, (was, is_) in enumerate(zip(old, new, strict=True)):
                 if was != is_:
                     by_player.setdefault(i + 1, []).append(f"{name} {was} -> {is_}")
