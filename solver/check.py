@@ -62,7 +62,7 @@ def check_below(game: Game, roots: Ints, *, max_states: int, max_width: int, see
     for level in _levels(game, roots, max_states, max_width, np.random.default_rng(seed)):
         edges, again = expand(game, level), expand(game, level)
         for x, state in enumerate(level):
-            _check_state(game, state, *(_edges_of(each, x) for each in (edges, again)))
+            _check_state(game, state, _edges_of(edges, x), _edges_of(again, x))
         if stages is not None:
             _check_level(stages, level, edges)
         looked += len(level)

@@ -1,4 +1,4 @@
-"""Made-up games by the thousand (`tests/games/wild.py`), each solved by plain value iteration and
+"""Made-up games (`tests/games/wild.py`), each solved by plain value iteration and
 asked in every way that a table answers."""
 
 from __future__ import annotations
@@ -62,9 +62,14 @@ def graph_of(game: Game, root: State) -> tuple[dict[State, Node], dict[State, An
     return nodes, ends
 
 
+def action_payoffs(node: Node, values: dict[State, Any]) -> dict[int, Any]:
+    """What each action pays every player."""
+    return {a: sum(p * (r + values[y]) for p, y, r in edges) for a, edges in node.actions.items()}
+
+
 def backed_up(node: Node, values: dict[State, Any]) -> Any:
-    """The payoffs of a state, and whether others would do as well for who chooses."""
-    q = {a: sum(p * (r + values[y]) for p, y, r in edges) for a, edges in node.actions.items()}
+    """The payoffs of a state, from those of its children."""
+    q = action_payoffs(node, values)
     if node.kind == CHANCE:
         return next(iter(q.values()))
     if node.kind == DECISION:
@@ -79,7 +84,7 @@ def ties(node: Node, values: dict[State, Any]) -> bool:
     """Whether two best actions pay the others differently: then nobody says what those get."""
     if node.kind != DECISION:
         return False
-    q = [sum(p * (r + values[y]) for p, y, r in edges) for edges in node.actions.values()]
+    q = action_payoffs(node, values).values()
     best = max(each[node.actor] for each in q)
     close = [each for each in q if each[node.actor] > best - 1e-7]
     return any(np.abs(each - close[0]).max() > CLOSE for each in close)
@@ -102,7 +107,7 @@ BOARDS = st.fixed_dictionaries({
 @pytest.mark.slow
 @given(BOARDS, st.booleans(), st.randoms(use_true_random=False))
 @settings(max_examples=300)
-def test_a_thousand_games(
+def test_hundreds_of_games(
     tmp_path_factory: pytest.TempPathFactory, options: dict[str, Any], by_stages: bool, draw: Any
 ) -> None:
     asked_in_every_way(tmp_path_factory.mktemp("wild"), options, by_stages, draw)

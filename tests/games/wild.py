@@ -1,4 +1,4 @@
-"""Wild, made-up games by the thousand: what a state leads to hangs on its numbers and the seed.
+"""Wild, a made-up game for each seed: what a state leads to hangs on its numbers and the seed.
 
 Turns are counted down. The board says how many players there are, whether edges pay, whether two
 choose at once, whether chance may leave the turns as they are (a cycle that ends), and of what
