@@ -4,6 +4,7 @@ table answers, and its rows written to files."""
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import textwrap
 from collections.abc import Iterable
@@ -61,7 +62,7 @@ def boards(
         else:
             print(path)
             then = "solve" if path.suffix == ".toml" else "advise --file"
-            terminal.say(f"edit it, then: {sentences.program()} {then} {path}")
+            terminal.say(f"edit it, then: {sentences.program()} {then} {shlex.quote(str(path))}")
         return
     if as_json:
         by_kind = {"boards": luckbase.boards(), "episodes": packaged_episodes()}
@@ -248,7 +249,7 @@ def query(
     A state above the table's frontier is answered by a search down to it."""
     if (batch is None) == (not fields):
         form = "query: give a state as FIELD=VALUE, or states with --batch FILE"
-        raise OptionError(f"{form}; examples: {sentences.program()} info {table}")
+        raise OptionError(f"{form}; examples: {sentences.program()} info {shlex.quote(table)}")
     if batch is not None and (payoffs or games is not None):
         name = "payoffs" if payoffs else "games"
         raise OptionError(f"--{name}: is of one state; leave it out, or give a state for --batch")

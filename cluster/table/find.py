@@ -146,7 +146,7 @@ def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -
     missing = f"{name}: no table of this board" + f" with {sentences.fields(settings)}" * bool(
         settings
     )
-    others, asks = list[str](), list[str]()
+    others, asks, game = list[str](), list[str](), load_game(board)
     for path in tables_of(board, results):
         try:
             head = read_head(storage_at(path), path)
@@ -154,15 +154,17 @@ def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -
             others.append(f"{path} cannot be read")
             continue
         differ = [_in_full(board, each) for each in differences(rules_form(board), head.rules)]
-        version = load_game(board).rules_version
-        if head.rules_version != version:
-            differ.append(f"rules version {head.rules_version}, now {version}")
+        if head.rules_version != game.rules_version:
+            differ.append(f"rules version {head.rules_version}, now {game.rules_version}")
         # what the other table has, from the differences of its board to the one asked for
         asks += filter(None, [_settings_that_ask(board, differ)])
         has = [re.sub(r"was (.*), now (.*)", r"\2 instead of \1", each) for each in differ]
         others.append(f"{path} ({', '.join(has[:4])}{', …' * (len(has) > 4)})")
     others_text = f"; there is {'; '.join(others[:5])}" if others else f" under {results}"
     makes = board_command(name, settings, board.game, results)
+    searched = game.start() is not None or (game.starts() and Layout not in game.rules.capabilities)
+    if not searched and not game.has(Layout):
+        makes += " --from FIELD=VALUE"
     nearest = f"; to ask the nearest, add {min(asks, key=len)}" if asks else ""
     return f"{missing}{others_text}{nearest}; run: {makes}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import re
+import shlex
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
@@ -149,7 +150,7 @@ def _moves(table: StoredTable, state: Mapping[str, str]) -> Moves:
         raise errors.SearchLimitError(
             f"{sentences.fields(state)} is above this table, and a search down to it meets more "
             f"than {tables.SEARCH_STATES:,} states; this one goes on further: "
-            f"luckbase query {table.path} {sentences.fields(state)}"
+            f"luckbase query {shlex.quote(str(table.path))} {sentences.fields(state)}"
         ) from None
 
 

@@ -169,6 +169,7 @@ def test_a_state_that_is_not_one_is_refused_in_one_sentence(
         (["plan", "nowhere.toml"], "no such file"),
         (["frobnicate"], "frobnicate"),
         (["query", TINY], f"with --batch FILE; examples: luckbase info {TINY}"),
+        (["query", "a b.toml"], "with --batch FILE; examples: luckbase info 'a b.toml'"),
         (["query", "nowhere", "scores=0,0,0"], "no such table or board file"),
     ],
 )

@@ -160,6 +160,8 @@ def test_a_copy_is_the_board_and_nothing_is_overwritten(capsys: Capture) -> None
     assert Path("tiny.toml").read_text() == "mine"
     assert run(["boards", "--copy", "pig/tiny", "--out", "other.toml", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["file"] == "other.toml"
+    assert run(["boards", "--copy", "pig/tiny", "--out", "my own.toml"]) == 0
+    assert "then: luckbase solve 'my own.toml'\n" in capsys.readouterr().err
 
 
 def test_games_that_are_written_down_are_listed_and_copied(capsys: Capture) -> None:

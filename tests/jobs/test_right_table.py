@@ -74,6 +74,26 @@ def test_rules_that_were_not_solved_are_refused_naming_those_that_were(
     assert f"luckbase solve {TINY} --set tied_pass=next" in err
 
 
+@pytest.mark.parametrize(
+    ("words", "start"),
+    [
+        (["press-your-luck/tiny", "--set", "players=4"], True),
+        (["press-your-luck/tiny", "--set", "objective=money"], True),
+        (["press-your-luck/tiny"], False),
+        (["pig/tiny", "--set", "count_rolls=true"], False),
+        (["jackpot/tiny"], False),
+    ],
+)
+def test_the_command_that_would_solve_a_board_is_one_that_does(
+    words: list[str], start: bool, tmp_path: Path, command: Command
+) -> None:
+    """Where a search must be told where to begin, it says so."""
+    results = ["--results", str(tmp_path)]
+    code, _, err = command("query", *words, "field=0", *results)
+    assert code == 1 and err.endswith(" --from FIELD=VALUE\n") == start
+    assert command("solve", *words, "--dry-run", *results)[0] == (2 if start else 0)
+
+
 def test_an_option_that_a_board_leaves_out_is_named_by_its_default(
     both: Path, command: Command
 ) -> None:

@@ -76,7 +76,7 @@ class Options(Section):
     keep_cards: bool = option(
         False,
         help="States keep the cards of both hands, for agents who look at them; the values are the "
-        "same, and such a board has no table.",
+        "same, and such a board has no full table.",
     )
 
     @property

@@ -81,7 +81,7 @@ RULE_HELP = {
     "first_roll_safe": "The first roll of a turn costs nothing, and its faces count.",
     "count": "What a roll that costs nothing is worth: the sum of its faces, or one point (rolls).",
     "count_rolls": "States keep how many rolls the turn has had, for agents who look at it; the "
-    "values are the same, and such a board has no table.",
+    "values are the same, and such a board has no full table.",
 }
 """What the options are, here and in Pig."""
 
