@@ -27,7 +27,7 @@ from luckbase.cluster.table.storage import PARALLEL, Storage, in_threads
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.search import stage_kernels
 from luckbase.solver.search.keys import NO_KEYS, Keys
-from luckbase.solver.search.stage_kernels import Order, Patterns
+from luckbase.solver.search.stage_kernels import Order, Patterns, Runs
 from luckbase.solver.search.stages import Box, KnownPayoffs, Stage, Stages, first_edges
 
 NO_NUMBERS = np.empty(0, np.int32)
@@ -36,16 +36,16 @@ _SMALL = pa.ipc.IpcWriteOptions(compression=_CODEC, use_threads=False)
 _READ = partial(pa.ipc.IpcReadOptions, use_threads=False)  # a worker is one core
 _I, _N, _U, _F = pa.int64(), pa.int32(), pa.uint64(), pa.float64()
 _KINDS: Mapping[str, Any] = {
-    "keys": _U, "order": _N, "patterns": _N,
+    "runs": _U, "order": _N, "patterns": _N,
     "loops": _I, "given": _F, "given_best": _I, "given_margins": _F, "given_actors": _N,
-    "wanted_stages": _U, "wanted_sizes": _I, "wanted_keys": _U,
+    "wanted_stages": _U, "wanted_sizes": _I, "wanted_runs": _U,
     "first": _I, "actors": _I, "weights": _F, "actions": _I, "rewards": _F,
     "payoffs": _F, "counts": _I, "box": _U, "steps": pa.int8(), "far": _N,
 }  # fmt: skip
 _SCHEMA = pa.schema([(name, pa.large_list(kind)) for name, kind in _KINDS.items()])
-_HEAD, _STEPS = ("keys", "box"), ("steps", "far")
+_HEAD, _STEPS = ("runs", "box"), ("steps", "far")
 _ASKS = pa.schema([
-    ("stage", _U), ("low", _U), ("high", _U), ("count", _I), ("sampled", _I),
+    ("stage", _U), ("low", _U), ("high", _U), ("count", _I), ("runs", _I), ("sampled", _I),
     ("sample", pa.large_binary()), ("packed", pa.large_binary()),
 ])  # fmt: skip
 SPARSE_BITS = 8
@@ -76,19 +76,22 @@ def write_stages(path: Path, stages: Iterable[Stage]) -> Iterator[Stage]:
 
 
 def _batch(stage: Stage) -> pa.RecordBatch:
-    states, shared, requests = stage.states, stage.patterns, stage.requests
+    states, shared, own, box = stage.states, stage.patterns, stage.own, stage.box
+    requests = stage.requests
+    sizes = [(len(runs.keys), len(numbers)) for _, runs, numbers in requests]
+    wanted = [runs[:2] for _, runs, _ in requests]
     columns: dict[str, NDArray[Any]] = {
-        "keys": stage.keys, "order": states.order, "patterns": states.patterns,
+        "runs": np.array(own[:2]), "order": states.order, "patterns": states.patterns,
         "loops": stage.loops, "given": stage.boundary.payoffs, "given_best": stage.boundary.best,
         "given_margins": stage.boundary.margins,
         "given_actors": stage.boundary.actors.astype(np.int32),
         "wanted_stages": np.array([number for number, _, _ in requests], np.uint64),
-        "wanted_sizes": np.array([len(keys) for _, keys, _ in requests], np.int64),
-        "wanted_keys": np.concatenate([NO_KEYS, *(keys for _, keys, _ in requests)]),
+        "wanted_sizes": np.array(sizes, np.int64),
+        "wanted_runs": np.concatenate([(NO_KEYS, NO_KEYS), *wanted], axis=1),
         "first": shared.first, "actors": shared.actors, "weights": shared.weights,
         "actions": shared.actions, "rewards": shared.rewards, "payoffs": shared.payoffs,
         "counts": np.array([stage.edges, stage.boundary.payoffs.shape[1]], np.int64),
-        "box": np.array([stage.box.low, stage.box.high, stage.alike], np.uint64),
+        "box": np.array([box.low, box.high, stage.alike, own.low], np.uint64),
     }  # fmt: skip
     edges = len(states.children)
     steps, far = np.empty(edges, np.int8), np.empty(edges, np.int32)
@@ -134,38 +137,44 @@ class StageFile:
         )  # fmt: skip
         first = first_edges(patterns.first, read["patterns"])
         steps, far = (numbers_of(batch.column(name).flatten()) for name in _STEPS)
-        low, high, alike = read["box"].tolist()
+        low, high, alike, run_low = read["box"].tolist()
         states = Order(read["order"], first, read["patterns"], np.empty(len(steps), np.int32))
-        stage_kernels.from_steps(read["keys"], np.uint64(alike), first, steps, far, states.children)
-        ends, n = np.cumsum(read["wanted_sizes"])[:-1], len(read["keys"])
-        outside = np.arange(n, n + len(read["wanted_keys"]), dtype=np.int32)
-        keys, numbers = np.split(read["wanted_keys"], ends), np.split(outside, ends)
-        stages = read["wanted_stages"].tolist()
+        n, sizes = len(states.order), read["wanted_sizes"].reshape(-1, 2)
+        ends = sizes.cumsum(axis=0)[:-1].T
+        outside = np.arange(n, n + sizes[:, 1].sum(), dtype=np.int32)
+        wanted = np.split(read["wanted_runs"].reshape(2, -1), ends[0], axis=1)
+        runs, numbers = [_runs(rows, run_low) for rows in wanted], np.split(outside, ends[1])
         boundary = KnownPayoffs(
             read["given"].reshape(-1, players), read["given_best"], read["given_margins"],
             read["given_actors"].astype(np.int8),
         )  # fmt: skip
-        return Stage(
-            read["keys"], states, patterns, read["loops"].reshape(-1, 2),
-            list(zip(stages, keys, numbers, strict=False)), edges,
+        stage = Stage(
+            _runs(read["runs"], run_low), states, patterns, read["loops"].reshape(-1, 2),
+            list(zip(read["wanted_stages"].tolist(), runs, numbers, strict=False)), edges,
             boundary, Box(low, high), alike,
         )  # fmt: skip
+        kernel = stage_kernels.from_steps
+        kernel(stage.keys, np.uint64(alike), first, steps, far, states.children)
+        return stage
 
     def box(self, i: int) -> tuple[int, int]:
         """Where the states of box number i lie."""
-        low, high, _ = _array(self._heads.get_batch(i), "box").tolist()
+        low, high, *_ = _array(self._heads.get_batch(i), "box").tolist()
         return low, high
 
     def keys(self, i: int) -> Keys:
         """The keys of box number i."""
-        return _array(self._heads.get_batch(i), "keys")
+        batch = self._heads.get_batch(i)
+        runs, box = (_array(batch, name) for name in _HEAD)
+        return _runs(runs, int(box[3])).all_keys()
 
 
 @dataclass(frozen=True)
 class RequestedKeys:
-    """The keys of an ask, ascending and packed; where they are not there, in a row of a file."""
+    """The keys of an ask, and their runs, packed; where they are not there, in a row of a file."""
 
     count: int
+    runs: int
     packed: bytes
     file: str = ""
     row: int = 0
@@ -183,16 +192,18 @@ class Ask:
     keys: RequestedKeys
 
 
-def ask_of(stages: Stages, stage: int, keys: Keys, bits: int | None) -> Ask:
-    """An ask for ascending keys of a stage, at least one; bits: as of `sampled`, None for no
-    sample."""
+def ask_of(stages: Stages, stage: int, runs: Runs, bits: int | None) -> Ask:
+    """An ask for states of a stage, at least one; bits: as of `sampled`, None for no sample."""
+    keys = runs.all_keys()
     in_sample = NO_KEYS if bits is None else keys[sampled(keys, bits)]
-    sample, requested = packed_keys(in_sample), RequestedKeys(len(keys), packed_keys(keys))
+    sample, packed = packed_keys(in_sample), packed_keys(runs.keys, runs.members)
+    requested = RequestedKeys(len(keys), len(runs.keys), packed)
     return Ask(stage, stages.around(keys), len(in_sample), sample, requested)
 
 
-def packed_keys(keys: Keys) -> bytes:
-    """Ascending keys, packed."""
+def packed_keys(*lists: Keys) -> bytes:
+    """Lists of keys, packed."""
+    keys = np.concatenate(lists)
     if not len(keys):
         return b""
     packed: bytes = _CODEC.compress(np.diff(keys, prepend=np.uint64(0)), asbytes=True)
@@ -220,8 +231,8 @@ def unpacked(packed: Any, *counts: int) -> Keys:
 
 def write_asks(asks: Sequence[Ask]) -> bytes:
     """The bytes of all that a shard asks."""
-    numbers = [(a.stage, a.box.low, a.box.high, a.keys.count, a.sampled) for a in asks]
-    columns = np.array(numbers, np.uint64).reshape(-1, 5).T
+    numbers = [(a.stage, a.box.low, a.box.high, a.keys.count, a.keys.runs, a.sampled) for a in asks]
+    columns = np.array(numbers, np.uint64).reshape(-1, 6).T
     arrays = [column_of(column) for column in columns[:3]]
     arrays += [column_of(column.astype(np.int64)) for column in columns[3:]]
     arrays += [bytes_of([ask.sample for ask in asks]), bytes_of([ask.keys.packed for ask in asks])]
@@ -233,19 +244,28 @@ def write_asks(asks: Sequence[Ask]) -> bytes:
 
 def in_file(asks: Sequence[Ask], name: str) -> list[Ask]:
     """The same, by reference to the file that they were written to."""
-    keys = [RequestedKeys(ask.keys.count, b"", name, row) for row, ask in enumerate(asks)]
-    return [replace(ask, keys=there) for ask, there in zip(asks, keys, strict=True)]
+    return [
+        replace(ask, keys=replace(ask.keys, packed=b"", file=name, row=row))
+        for row, ask in enumerate(asks)
+    ]
 
 
-def requested_keys(source: Storage, asks: Sequence[RequestedKeys]) -> list[Keys]:
-    """The keys of asks, those by reference from their files. Raises CorruptTableError."""
+def requested_runs(source: Storage, asks: Sequence[RequestedKeys], stages: Stages) -> list[Runs]:
+    """The states of asks, those by reference from their files. Raises CorruptTableError."""
     names = list(dict.fromkeys(ask.file for ask in asks if ask.file))
     read = in_threads(source.read, names, PARALLEL) if source.anywhere else map(source.read, names)
     packed = {name: _packed(name, content) for name, content in zip(names, read, strict=True)}
+    lists = [packed[ask.file][ask.row].as_buffer() if ask.file else ask.packed for ask in asks]
     return [
-        unpacked(packed[ask.file][ask.row].as_buffer() if ask.file else ask.packed, ask.count)
-        for ask in asks
+        _runs(unpacked(keys, 2 * ask.runs), stages.run_low)
+        for keys, ask in zip(lists, asks, strict=True)
     ]
+
+
+def _runs(rows: Keys, low: int) -> Runs:
+    """Runs from their keys and members, one behind the other."""
+    keys, members = rows.reshape(2, -1)
+    return Runs(keys, members, low)
 
 
 def _packed(name: str, content: bytes) -> Any:
@@ -260,6 +280,6 @@ def read_asks(content: bytes) -> list[Ask]:
     """All that a shard asks."""
     with pa.ipc.open_file(pa.BufferReader(content)) as file:
         columns = [column.to_pylist() for column in file.get_batch(0).columns]
-    stages, low, high, counts, sampled, samples, packed = columns
-    boxes, keys = map(Box, low, high), map(RequestedKeys, counts, packed)
+    stages, low, high, counts, runs, sampled, samples, packed = columns
+    boxes, keys = map(Box, low, high), map(RequestedKeys, counts, runs, packed)
     return [Ask(*row) for row in zip(stages, boxes, sampled, samples, keys, strict=True)]

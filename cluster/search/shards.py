@@ -43,7 +43,7 @@ MAX_GROWTH = 4.0
 DEEPEST = 8
 """So many times a box that was left to others may leave boxes to others; then all of it is found by
 one task, for names must end somewhere."""
-CUTTING = 6
+CUTTING = 7
 """Counts the ways of cutting, and of writing a stage file, that there have been."""
 Path = tuple[int, ...]
 """The number of a shard in its level; of a box that it left to others, and their number, and so on.

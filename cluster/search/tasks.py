@@ -46,8 +46,9 @@ from luckbase.solver.search import stage_kernels
 from luckbase.solver.search.bellman import KNOWN, OVER, final_payoffs
 from luckbase.solver.search.expand import some_state
 from luckbase.solver.search.find_stages import LevelSearch, expand_level
-from luckbase.solver.search.keys import Keys, merged, pack_all, unpack_all
-from luckbase.solver.search.stages import Box, KeyedPayoffs, StageEstimator, Stages
+from luckbase.solver.search.keys import Keys, pack_all, unpack_all
+from luckbase.solver.search.stage_kernels import Runs, merged_runs
+from luckbase.solver.search.stages import WHOLE, Box, KeyedPayoffs, StageEstimator, Stages
 from luckbase.solver.search.sweep import Sweeping
 
 Content = bytes  # a receipt has a field `bytes`
@@ -152,28 +153,26 @@ class Find(_StageJob):
         if self.used is not None and ends is None:
             raise NotSeenError
         rows = boundary.read_rows(source, self.location.table, self.stored, stages.game)
-        requested = files.requested_keys(source, self.asks)
+        requested = files.requested_runs(source, self.asks, stages)
         yield None
-        lists = [_within(stages, self.roots, [box])]
-        lists += [_within(stages, keys, [box]) for keys in requested]
+        lists = [stages.within(runs, box) for runs in (stages.runs_of(self.roots), *requested)]
         search = LevelSearch(
-            stages, numbers[0] >> 32, [keys for keys in lists if len(keys)], box=box,
+            stages, numbers[0] >> 32, [runs for runs in lists if len(runs.keys)], box=box,
             known=ends or boundary.joined([self.known, rows]),
             expected=self.shard.likely, stop_after=self.stop_after,
         )  # fmt: skip
-        demand: dict[int, list[Keys]] = {}
+        demand: dict[int, list[Runs]] = {}
         edges, boxes, spans = 0, [], []
         with self.location.stage_file(self.place) as path:
             for stage in files.write_stages(path, search.boxes(stop)):
                 boxes.append(len(stage.keys))
                 spans.append(stage.box)
                 edges += stage.edges
-                for number, keys, _ in stage.requests:
-                    demand.setdefault(number, []).append(keys)
+                for number, runs, _ in stage.requests:
+                    demand.setdefault(number, []).append(runs)
                 del stage  # the next one has its memory
-            in_use = lists[1:]
-            if search.remaining:  # else its spans are all of its box
-                in_use = [_within(stages, keys, spans) for keys in in_use]
+            found = spans if search.remaining else [WHOLE]
+            in_use = [any(stages.members_within(r, span).any() for span in found) for r in lists]
             asks = self._asks(stages, demand, spans)
             content = files.write_asks(asks)
             with path.open("rb") as file:
@@ -189,30 +188,24 @@ class Find(_StageJob):
             shard=self.number, boxes=boxes, spans=spans, remaining=search.remaining, edges=edges,
             stage_file=name, bytes=size, sha256=sha256, asks=asks, asks_file=content,
             asks_sha256=asks_sha256,
-            used_asks=[i for i, keys in enumerate(in_use) if len(keys)],
+            used_asks=np.flatnonzero(in_use[1:]).tolist(),
             solve_seconds=time.perf_counter() - started,
         )  # fmt: skip
         yield receipt, None
 
     def _asks(
-        self, stages: Stages, demand: dict[int, list[Keys]], spans: Sequence[Box]
+        self, stages: Stages, demand: dict[int, list[Runs]], spans: Sequence[Box]
     ) -> list[Ask]:
         """What it asks of others: of its own stages what lies elsewhere."""
         asks = []
         for number, lists in demand.items():
-            keys = lists[0] if len(lists) == 1 else merged(lists)
+            runs = lists[0] if len(lists) == 1 else merged_runs(lists)
             is_own = number in self.shard.stages
-            if is_own:
-                keys = keys[stages.boxes_of(keys, spans) < 0]
-            if len(keys):  # its own stages are cut already
-                asks.append(files.ask_of(stages, number, keys, None if is_own else self.sparse))
+            for span in spans if is_own else ():
+                runs = runs.only(runs.members & ~stages.members_within(runs, span))
+            if len(runs.keys):  # its own stages are cut already
+                asks.append(files.ask_of(stages, number, runs, None if is_own else self.sparse))
         return asks
-
-
-def _within(stages: Stages, keys: Keys, boxes: Sequence[Box]) -> Keys:
-    if not boxes[0].whole and len(keys):
-        keys = keys[stages.boxes_of(keys, boxes) >= 0]
-    return keys
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -321,11 +314,11 @@ class Sweep(_StageJob):
         for i in range(stop_at - 1, first - 1, -1):
             stage = file.stage(i)
             sweeping = Sweeping(game, stage)
-            for request, (number, keys, _) in enumerate(stage.requests):
+            for request, (number, _, numbered) in enumerate(stage.requests):
                 filled = _fill(stages, sweeping, request, of.get(number, ()))
                 if number in numbers:
                     filled += _fill(stages, sweeping, request, solved)
-                if filled != len(keys):
+                if filled != len(numbered):
                     raise CorruptTableError(f"{self.file}: payoffs that it needs are missing")
             done = sweeping.solve(self.tolerance, stop)
             at = places[i - first]
@@ -388,7 +381,7 @@ def _fill(
     boxes = list(dict.fromkeys(box for box, _ in tables))
     if len(boxes) <= 1:
         return sum(sweeping.fill(request, rows) for _, rows in tables)
-    which = stages.boxes_of(sweeping.stage.requests[request][1], boxes)
+    which = stages.boxes_of(sweeping.requested[request], boxes)
     number = {box: i for i, box in enumerate(boxes)}
     return sum(sweeping.fill(request, rows, which == number[box]) for box, rows in tables)
 

@@ -6,7 +6,7 @@ expanded of it so far. Only what was expanded of boxes that are left to other se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from itertools import pairwise
 from typing import Any
@@ -21,7 +21,7 @@ from luckbase.solver.search import keys as hashing
 from luckbase.solver.search import stage_kernels as kernels
 from luckbase.solver.search.expand import expand, expanding, refused, room_of
 from luckbase.solver.search.keys import NO_KEYS, Keys, unpack_all
-from luckbase.solver.search.stage_kernels import Nodes, Order, Patterns, Records, Walk
+from luckbase.solver.search.stage_kernels import Nodes, Order, Patterns, Records, Runs, Walk
 from luckbase.solver.search.stages import (
     BUDGET,
     EVERY,
@@ -60,16 +60,17 @@ def expand_level(
     max_states: int = CACHED,
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Stage]:
-    """All boxes of a `LevelSearch`."""
+    """All boxes of a `LevelSearch`, from lists of keys."""
     search = LevelSearch(
-        stages, level, requested, known=known, expected=expected, max_states=max_states
-    )
+        stages, level, [stages.runs_of(keys) for keys in requested],
+        known=known, expected=expected, max_states=max_states,
+    )  # fmt: skip
     return search.boxes(stop)
 
 
 class LevelSearch:
-    """The states of a level, and of a box of it, that lie at or below the `requested` keys: lists
-    of keys of these, which may overlap.
+    """The states of a level, and of a box of it, that lie at or below the `requested` ones: lists
+    of runs of these, which may overlap.
 
     They come in boxes of at most about `max_states` states, as far as the level has functions that
     cut it; none leads to one before it. expected: how many states there are, about: a cut is
@@ -82,7 +83,7 @@ class LevelSearch:
         self,
         stages: Stages,
         level: int,
-        requested: Sequence[Keys],
+        requested: Sequence[Runs],
         *,
         box: Box = WHOLE,
         known: KeyedPayoffs | EndTable | None = None,
@@ -99,15 +100,14 @@ class LevelSearch:
         self._todo = [BoxSearch(stages, level, box, known, expected)]
         if self.limit and expected > max_states and requested:
             count = SAMPLE // len(requested) + 1
-            sample = np.concatenate([_thinned(keys, count) for keys in requested])
+            sample = np.concatenate([_thinned(runs.all_keys(), count) for runs in requested])
             boxes = stages.split(box, sample, 1 + 2 * len(sample) * max_states // (3 * expected))
             share = expected // len(boxes)
             self._todo = [BoxSearch(stages, level, part, known, share) for part in boxes]
         if len(self._todo) == 1:
             self._todo[0].requested += requested
         else:
-            for keys in requested:
-                _distribute(stages, keys, self._todo)
+            self._distribute(requested)
 
     def boxes(self, stop: Callable[[], bool] = lambda: False) -> Iterator[Stage]:
         """The boxes, one after the other; stop: polled now and then.
@@ -126,25 +126,24 @@ class LevelSearch:
                     continue
                 search.run(0, stop)
             stage = search.stage()
-            for number, keys, _ in stage.requests:
-                if number >> 32 == self.level:
-                    _distribute(self.stages, keys, self._todo)
+            self._distribute(
+                runs for number, runs, _ in stage.requests if number >> 32 == self.level
+            )
             states += len(stage.keys)
             yield stage
             del stage  # the next one has its memory
         self.remaining = [search.box for search in self._todo]
 
+    def _distribute(self, requested: Iterable[Runs]) -> None:
+        """Add runs to the searches in whose boxes they lie, if any."""
+        for runs in requested:
+            for search in self._todo:
+                search.requested.append(self.stages.within(runs, search.box))
+
 
 def _thinned(keys: Keys, count: int) -> Keys:
     """About `count` of the keys, evenly."""
     return np.ascontiguousarray(keys[:: max(1, len(keys) // count)])
-
-
-def _distribute(stages: Stages, keys: Keys, searches: Sequence[BoxSearch]) -> None:
-    """Add keys to the searches in whose boxes they lie, if any."""
-    which = stages.boxes_of(keys, [search.box for search in searches])
-    for i in np.unique(which[which >= 0]).tolist():
-        searches[i].requested.append(np.ascontiguousarray(keys[which == i]))
 
 
 class BoxSearch:
@@ -161,7 +160,7 @@ class BoxSearch:
         self.known = known
         self.known_keys = known[0] if isinstance(known, tuple) else NO_KEYS
         self.place = stages.place(level, box)
-        self.requested: list[Keys] = []
+        self.requested: list[Runs] = []
         # Of its own and about as many that they lead to; a longer table is further from the core.
         game, room = self.game, _power(max(1 << 12, 2 * min(size, CACHED)))
         self.nodes = self._nodes(max(1 << 12, room >> self.place.run_bits // 2), room >> 1)
@@ -193,12 +192,12 @@ class BoxSearch:
         )  # fmt: skip
 
     def _enter(self) -> None:
-        """Enter the requested keys."""
-        for keys in self.requested:
+        """Enter the requested states."""
+        for runs in self.requested:
             entered = 0
-            while entered < len(keys):
-                self._grow_nodes(1)
-                entered = kernels.enter(self.place, self.nodes, self.at, keys, entered)
+            while entered < len(runs.keys):
+                self._grow_nodes(1, kernels.RUN)
+                entered = kernels.enter(self.place, self.nodes, self.at, runs, entered)
         self.requested = []
 
     def run(self, max_states: int, stop: Callable[[], bool]) -> bool:
@@ -302,20 +301,20 @@ class BoxSearch:
             part.at[kernels.UNTIL] = len(rows)
         return part
 
-    def _grow_nodes(self, more: int) -> None:
+    def _grow_nodes(self, runs: int, states: int) -> None:
         """Have room for so many runs and states of the stage more."""
         count, own = int(self.at[kernels.RUNS]), int(self.at[kernels.OWN])
-        if count + more > len(self.nodes.runs):
-            nodes = self._nodes(_power(count + more), 0)
+        if count + runs > len(self.nodes.runs):
+            nodes = self._nodes(_power(count + runs), 0)
             nodes.runs[:count] = self.nodes.runs[:count]
             hashing.rehash(nodes.slots, nodes.runs, count)
             self.nodes = nodes._replace(own=self.nodes.own)
-        if own + more > len(self.nodes.own):
-            self.nodes = self.nodes._replace(own=_longer(self.nodes.own, own + more))
+        if own + states > len(self.nodes.own):
+            self.nodes = self.nodes._replace(own=_longer(self.nodes.own, own + states))
 
     def _grow(self) -> None:
         at, max_edges = self.at, self.game.max_edges
-        self._grow_nodes(max_edges)
+        self._grow_nodes(max_edges, max_edges)
         if at[kernels.STATES] == len(self.records.patterns):
             rows = _longer(self.records.numbers), _longer(self.records.patterns)
             self.records = Records(*rows, self.records.children)
@@ -336,10 +335,10 @@ class BoxSearch:
         """The states of the box, in the order of their keys, ready to be solved."""
         n, edges = int(self.at[kernels.OWN]), int(self.at[kernels.EDGES])
         runs, run_bits = self.nodes.runs[: self.at[kernels.RUNS]], self.place.run_bits
-        numbers, own_keys = np.empty(kernels.count_runs(runs), np.int32), np.empty(n, np.uint64)
-        kernels.number_runs(
-            self.place, runs, self._ordered(np.flatnonzero(runs[:, 2])), 1, own_keys, numbers, 0
-        )
+        at = self._ordered(np.flatnonzero(runs[:, 2]))
+        own = Runs(runs[at, 0], runs[at, 2], self.stages.run_low)
+        numbers = np.empty(kernels.count_runs(runs), np.int32)
+        kernels.number_runs(own, NO_KEYS, runs, at, numbers, 0)
         requests = self._requests(runs, numbers, n)
         patterns = self._trimmed(
             int(self.at[kernels.PATTERNS]), int(self.at[kernels.PATTERN_EDGES])
@@ -355,9 +354,10 @@ class BoxSearch:
             Walk(*(np.empty(n, np.int32) for _ in range(5))),
         )  # fmt: skip
         cycles = starts[: 2 * loops].reshape(-1, 2).astype(np.int64)
-        boundary = self._known_payoffs(own_keys[pattern_of == kernels.BOUNDARY])
+        known = pattern_of == kernels.BOUNDARY
+        boundary = self._known_payoffs(own.all_keys()[known] if known.any() else NO_KEYS)
         alike = self.stages.alike
-        return Stage(own_keys, states, patterns, cycles, requests, edges, boundary, self.box, alike)
+        return Stage(own, states, patterns, cycles, requests, edges, boundary, self.box, alike)
 
     def _known_payoffs(self, keys: Keys) -> KnownPayoffs:
         """The payoffs of known states, by key."""
@@ -372,22 +372,21 @@ class BoxSearch:
 
     def _requests(
         self, runs: Keys, numbers: NDArray[np.int32], begin: int
-    ) -> list[tuple[int, Keys, NDArray[np.int32]]]:
-        """The keys of states of other stages, by stage, and their numbers, which go on from those
-        of its own states and are written to `numbers`."""
+    ) -> list[tuple[int, Runs, NDArray[np.int32]]]:
+        """The states of other stages, by stage, and their numbers, which go on from those of its
+        own states and are written to `numbers`."""
         at = self._ordered(np.flatnonzero(runs[:, 1] != runs[:, 2]))
         stage = self.stages.of(runs[at, 0])
         by_stage = hashing.order_of(stage)
         at, stage = at[by_stage], stage[by_stage]
         ends = [*(np.flatnonzero(np.diff(stage)) + 1).tolist(), len(stage)]
-        keys, requests, here = np.empty(len(numbers) - begin, np.uint64), [], begin
-        row_numbers = np.arange(here, len(numbers), dtype=np.int32)
-        for start, end in pairwise([0, *ends]):
-            rest = keys[here - begin :]
-            stop = kernels.number_runs(self.place, runs, at[start:end], 0, rest, numbers, here)
-            if start < end:
-                part = slice(here - begin, stop - begin)
-                requests.append((int(stage[start]), keys[part], row_numbers[part]))
+        requests, here = [], begin
+        for start, end in pairwise([0, *ends] if len(at) else []):
+            part = at[start:end]
+            keys, reached, inside, _ = runs[part].T.copy()
+            other = Runs(keys, reached & ~inside, self.stages.run_low)
+            stop = kernels.number_runs(other, NO_KEYS, runs, part, numbers, here)
+            requests.append((int(stage[start]), other, np.arange(here, stop, dtype=np.int32)))
             here = stop
         return requests
 

@@ -5,6 +5,7 @@ Each is one pass over arrays that are borrowed (`solver.search.expand.borrowed`)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,18 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.rules import NUMBERS_TYPE, SIMULTANEOUS, TERMINAL, TRANSITION
 from luckbase.solver.search.bellman import JOINTLY
 from luckbase.solver.search.expand import ROOM_TYPE, borrowed_room, expand_one, inlined
-from luckbase.solver.search.keys import find_from, hash_of, may_be, pack, rises, unpack, word_of
+from luckbase.solver.search.keys import (
+    NO_KEYS,
+    Keys,
+    find_from,
+    hash_of,
+    may_be,
+    order_of,
+    pack,
+    rises,
+    unpack,
+    word_of,
+)
 
 FINISHED, GROW, PAUSE, REFUSED, RISES = range(5)
 """Why a pass stops."""
@@ -27,6 +39,8 @@ LEAF = -3
 """Instead of who acts: nobody, the game is over."""
 BOUNDARY = -1
 """Instead of a pattern: the state's payoffs are known."""
+RUN = 64
+"""States of a run, at most."""
 AHEAD = 8
 """So many states before it is processed, a state's rows are fetched: memory takes that long."""
 _i, _u, _i1, _f1 = types.int64, types.uint64, types.int64[::1], types.float64[::1]
@@ -56,6 +70,38 @@ class Place(NamedTuple):
     high: np.uint64
     strict: int
     cut: int
+
+
+class Runs(NamedTuple):
+    """Keys in runs of up to 64, all that lie side by side but for lower bits: a tenth as many.
+
+    keys: uint64 (n,), ascending, 0 in the bits of the run, which begin at bit `low`. members:
+    uint64 (n,), bit i where the key is one of them that has i there.
+    """
+
+    keys: Keys
+    members: Keys
+    low: int
+
+    def only(self, members: Keys) -> Runs:
+        """The same runs with these of their members (n,), as far as any is left."""
+        left = members != 0
+        return Runs(self.keys[left], members[left], self.low)
+
+    def all_keys(self) -> Keys:
+        """The keys, ascending."""
+        keys: Keys = keys_in(self)
+        return keys
+
+
+def merged_runs(lists: Sequence[Runs]) -> Runs:
+    """The runs of some lists, at least one, each once."""
+    keys, members = (np.concatenate([runs[i] for runs in lists]) for i in (0, 1))
+    at = order_of(keys)
+    keys = keys[at]
+    first = np.flatnonzero(np.append(keys[:1] == keys[:1], keys[1:] != keys[:-1]))
+    members = np.bitwise_or.reduceat(members[at], first) if len(first) else NO_KEYS
+    return Runs(keys[first], members, lists[0].low)
 
 
 class Nodes(NamedTuple):
@@ -103,6 +149,7 @@ class Patterns(NamedTuple):
 
 
 _place = tuple_type(Place, _u, _u, _i, _u2, _u2, _u, _u, _u, _u, _u, _u, _i, _i)
+_runs = tuple_type(Runs, _u1, _u1, _i)
 _nodes = tuple_type(Nodes, _n1, _u2, _n1)
 _records = tuple_type(Records, _n1, _n1, _n1)
 PATTERNS_TYPE = tuple_type(Patterns, _n1, _u1, _i1, _i1, _f1, _i1, _f2, _f2)
@@ -152,26 +199,65 @@ def _run_at(nodes, run, count):
     return slots[slot] & ((slots.size - 1) >> 1)
 
 
-@njit(_i(_place, _nodes, _i1, _u1, _i))
-def enter(place, nodes, at, keys, start):
-    """Enter the keys (m,) of states of the stage from the start-th on, as long as there is room;
-    returns which is the next."""
+@njit(_i(_place, _nodes, _i1, _runs, _i))
+def enter(place, nodes, at, requested, start):
+    """Enter runs of states of the stage from the start-th on, as long as there is room; returns
+    which is the next."""
     nodes = Nodes(borrowed(nodes.slots), borrowed(nodes.runs), borrowed(nodes.own))
     runs, count, own = nodes.runs, at[RUNS], at[OWN]
     i = start
-    while i < keys.size and count < runs.shape[0] and own < nodes.own.size:
-        offset = np.int64((keys[i] & place.run) >> place.run_low)
-        z = _run_at(nodes, keys[i] & ~place.run, count)
+    while i < requested.keys.size and count < runs.shape[0] and own + RUN <= nodes.own.size:
+        z = _run_at(nodes, requested.keys[i], count)
         count = max(count, z + 1)
-        bit = np.uint64(1) << np.uint64(offset)
-        if not runs[z, 1] & bit:
-            runs[z, 1] |= bit
-            runs[z, 2] |= bit
-            nodes.own[own] = z << place.run_bits | offset
+        new = requested.members[i] & ~runs[z, 1]
+        runs[z, 1] |= new
+        runs[z, 2] |= new
+        while new:
+            bit = new & (~new + np.uint64(1))
+            new ^= bit
+            nodes.own[own] = z << place.run_bits | bits_in(bit - np.uint64(1))
             own += 1
         i += 1
     at[RUNS], at[OWN] = count, own
     return i
+
+
+@inlined
+def _beyond(place, word):
+    """In the guards: the lanes in which a word lies above the box, and below it."""
+    over, under = (place.high | place.guards) - word, (word | place.guards) - place.low
+    return ~over & place.guards, ~under & place.guards
+
+
+@njit(_u1(_place, _runs, _i))
+def members_within(place, runs, in_line):
+    """uint64 (n,): which members of runs lie in the box. in_line: 1 where the functions `inside`
+    rise or fall evenly along a run, so that what holds at both of its ends does between."""
+    inside = borrowed(place.inside)
+    members, low, one = runs.members.copy(), np.uint64(runs.low), np.uint64(1)
+    step = word_of(inside, one << low) - word_of(inside, np.uint64(0))
+    for x in range(members.size):
+        key, left, filled = runs.keys[x], members[x], members[x]
+        word = word_of(inside, key)
+        if in_line:
+            for shift in (1, 2, 4, 8, 16, 32):
+                filled |= filled >> np.uint64(shift)
+            first, last = bits_in((left & (~left + one)) - one), bits_in(filled) - 1
+            over_first, under_first = _beyond(place, word + np.uint64(first) * step)
+            over_last, under_last = _beyond(place, word + np.uint64(last) * step)
+            if not over_first | under_first | over_last | under_last:
+                continue
+            if over_first & over_last | under_first & under_last:
+                members[x] = left = np.uint64(0)
+        while left:
+            bit = left & (~left + one)
+            left ^= bit
+            offset = np.uint64(bits_in(bit - one))
+            here = word + offset * step if in_line else word_of(inside, key | offset << low)
+            over, under = _beyond(place, here)
+            if over | under:
+                members[x] ^= bit
+    return members
 
 
 @inlined
@@ -426,35 +512,45 @@ def ranks_of(runs, run_bits, numbers):
     return ranks
 
 
-@njit(_i(_place, _u2, _n1, _i, _u1, _n1, _i))
-def number_runs(place, runs, order, own, keys, numbers, begin):
-    """Number states of runs by their keys, ascending, from `begin` on: those of the stage where own
-    is 1, else the others; returns the number of the next.
+@njit(_i(_runs, _u1, _u2, _n1, _n1, _i))
+def number_runs(some, keys, runs, order, numbers, begin):
+    """Write the keys of runs, ascending, and number them from `begin` on; returns the number of the
+    next. Runs of the same higher bits have their members in turn.
 
-    order: int32, those runs, ascending. keys: uint64 (all such states,), numbers: int32 (reached,),
-    by rank, written. Runs of the same higher bits have their states in turn.
+    keys: uint64 (members,), or none to be written. order: int32, where in `runs` (of `Nodes`) each
+    stands, and numbers: int32 (reached,), by rank, written; or none of both.
     """
-    i, at = 0, begin
-    while i < order.size:
+    i, at, low = 0, begin, np.uint64(some.low)
+    while i < some.keys.size:
         stop, any_of = i, np.uint64(0)
-        above = runs[order[i], 0] >> place.run_low
-        while stop < order.size and runs[order[stop], 0] >> place.run_low == above:
-            reached, inside = runs[order[stop], 1], runs[order[stop], 2]
-            any_of |= inside if own else reached & ~inside
+        above = some.keys[i] >> low
+        while stop < some.keys.size and some.keys[stop] >> low == above:
+            any_of |= some.members[stop]
             stop += 1
         while any_of:
             bit = any_of & (~any_of + np.uint64(1))
             any_of ^= bit
             offset = np.uint64(bits_in(bit - np.uint64(1)))
             for x in range(i, stop):
-                z = order[x]
-                reached, inside = runs[z, 1], runs[z, 2]
-                if bit & (inside if own else reached & ~inside):
-                    keys[at - begin] = runs[z, 0] | offset << place.run_low
-                    numbers[_rank_in(runs, z, bit)] = at
+                if some.members[x] & bit:
+                    if keys.size:
+                        keys[at - begin] = some.keys[x] | offset << low
+                    if order.size:
+                        numbers[_rank_in(runs, order[x], bit)] = at
                     at += 1
         i = stop
     return at
+
+
+@njit(_u1(_runs))
+def keys_in(runs):
+    """The keys of runs, ascending."""
+    count = 0
+    for x in range(runs.members.size):
+        count += bits_in(runs.members[x])
+    keys, none = np.empty(count, np.uint64), np.empty(0, np.int32)
+    number_runs(runs, keys, np.empty((0, 4), np.uint64), none, none, 0)
+    return keys
 
 
 class Expanded(NamedTuple):

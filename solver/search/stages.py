@@ -37,6 +37,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -59,7 +60,7 @@ from luckbase.solver.search.keys import (
     words,
     words_of,
 )
-from luckbase.solver.search.stage_kernels import Order, Patterns, Place
+from luckbase.solver.search.stage_kernels import Order, Patterns, Place, Runs, merged_runs
 
 BUDGET = 100_000
 """States between two looks at `stop`: a tenth of a second."""
@@ -100,13 +101,13 @@ class Stages:
         room = game.strides[1]
         ones = np.where(self.others, (1 << np.clip(room, 0, 62)) - 1, 0)
         shifts = used and (room >= 0).all() and room.max(initial=0) < 63
-        self.run, self.run_low, self.run_bits = self._run(used)
+        self.run, self.run_low, self.run_bits, self.run_is_set = self._run(used)
         self.alike = int(pack_all(game.strides, ones.reshape(1, -1))[0]) if shifts else 0
 
-    def _run(self, inside: set[str]) -> tuple[int, int, int]:
+    def _run(self, inside: set[str]) -> tuple[int, int, int, bool]:
         """The bits of keys that only tell apart the states of a run (`stage_kernels.Nodes`), the
-        lowest of them, and how many: of the longest column that says where in its stage a state is,
-        and not in which; none where a key is not made of bits."""
+        lowest of them, how many, and whether they are of a set: of the longest column that says
+        where in its stage a state is, and not in which; none where a key is not made of bits."""
         level, room = self.level, self.game.strides[1].tolist()
         apart = {name for function in (level.falls, *level.apart) for name in function}
         columns = [
@@ -115,10 +116,11 @@ class Stages:
             )) if name in inside - apart
         ]  # fmt: skip
         if level.strict or min(room) < 0 or not columns:
-            return 0, 0, 0
+            return 0, 0, 0, False
         bits, column = max(columns)
         low = sum(room[column + 1 :])
-        return ((1 << bits) - 1) << low, low, bits
+        sets = np.concatenate([[field.is_set] * field.length for field in self.game.fields])
+        return ((1 << bits) - 1) << low, low, bits, bool(sets[column])
 
     def of(self, keys: Keys) -> NDArray[np.uint64]:
         """The numbers (n,) of the stages of keys (n,)."""
@@ -171,6 +173,22 @@ class Stages:
             cuts = cuts + (np.arange(len(cuts)) == lane)
             todo += [(low, highest, values[below], cuts), (lowest, high, values[~below], cuts)]
         return boxes if len(boxes) > 1 else [box]
+
+    def runs_of(self, keys: Keys) -> Runs:
+        """Keys (n,) in runs."""
+        at = (keys & np.uint64(self.run)) >> np.uint64(self.run_low)
+        members = np.uint64(1) << at
+        return merged_runs([Runs(keys & ~np.uint64(self.run), members, self.run_low)])
+
+    def members_within(self, runs: Runs, box: Box) -> Keys:
+        """Which members (n,) of runs lie in a box."""
+        if box.whole:
+            return runs.members
+        return kernels.members_within(self.place(0, box), runs, int(not self.run_is_set))
+
+    def within(self, runs: Runs, box: Box) -> Runs:
+        """As much of runs as lies in a box."""
+        return runs if box.whole else runs.only(self.members_within(runs, box))
 
     def boxes_of(self, keys: Keys, boxes: Sequence[Box]) -> NDArray[np.int32]:
         """Which of the boxes each key (n,) lies in; -1 for none."""
@@ -257,27 +275,32 @@ class Stage:
     """A box of a level, as far as it was asked for: n of its states, numbered by ascending key, and
     others that they lead to, numbered on from n by stage and key.
 
-    keys: uint64 (n,), its own. states: in the sweep's order. patterns: what they share. loops:
+    own: its keys, in runs. states: in the sweep's order. patterns: what they share. loops:
     int64 (k, 2), the place in the order and the members of each component that is a cycle.
-    requests: the keys that it needs of other stages, ascending within each, (stage, keys, numbers).
+    requests: what it needs of other stages, (stage, runs, numbers), which go by ascending key.
     edges: expanded. boundary: of its states whose payoffs were known. box: where they lie. alike:
     the bits of keys that the level's functions `inside` do not read, 0 if there are none.
     """
 
-    keys: Keys
+    own: Runs
     states: Order
     patterns: Patterns
     loops: Ints
-    requests: list[tuple[int, Keys, NDArray[np.int32]]]
+    requests: list[tuple[int, Runs, NDArray[np.int32]]]
     edges: int
     boundary: KnownPayoffs
     box: Box
     alike: int
 
+    @cached_property
+    def keys(self) -> Keys:
+        """uint64 (n,), ascending."""
+        return self.own.all_keys()
+
     @property
     def outside(self) -> int:
         """How many keys of other stages it asks for."""
-        return sum(len(keys) for _, keys, _ in self.requests)
+        return sum(len(numbers) for _, _, numbers in self.requests)
 
 
 KeyedPayoffs = tuple[Keys, Floats]

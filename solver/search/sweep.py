@@ -146,6 +146,8 @@ class Sweeping:
 
     def __init__(self, game: Game, stage: Stage) -> None:
         self.game, self.stage = game, stage
+        self.requested = [runs.all_keys() for _, runs, _ in stage.requests]
+        """The keys of each of its requests."""
         n = len(stage.keys)
         self._values = np.empty((n + stage.outside, 1 + game.players))
         self._values[:n, 0] = stage.keys.view(np.float64)
@@ -157,7 +159,7 @@ class Sweeping:
     def fill(self, request: int, rows: Floats, subset: NDArray[np.bool_] | None = None) -> int:
         """Copy the payoffs of the keys of the stage's request of this number, or of a subset (k,)
         of them, from rows (m, 1 + players) by key; returns how many of them are there."""
-        _, keys, numbers = self.stage.requests[request]
+        keys, (_, _, numbers) = self.requested[request], self.stage.requests[request]
         if subset is not None:
             keys, numbers = keys[subset], numbers[subset]
         copied: int = join(keys, rows, numbers, self._values)

@@ -17,7 +17,7 @@ from luckbase.cluster.search.files import (
     ask_of,
     in_file,
     read_asks,
-    requested_keys,
+    requested_runs,
     sampled,
     unpacked,
     write_asks,
@@ -58,7 +58,7 @@ def same(one: object, other: object) -> None:
 def solved(laid: Laid, stage: Stage) -> bytes:
     """What comes of a stage that is given made-up payoffs."""
     sweeping = Sweeping(laid.game, stage)
-    for i, (_, keys, _) in enumerate(stage.requests):
+    for i, keys in enumerate(sweeping.requested):
         rows = np.empty((len(keys), 1 + laid.game.players))
         rows[:, 0] = keys.view(np.float64)
         rows[:, 1:] = np.sin(keys.astype(float))[:, None] * [1.0, -1.0, 0.5][: laid.game.players]
@@ -105,12 +105,13 @@ def test_asks_give_back_their_keys_and_the_box_that_they_lie_in(
     stages, keys = Stages(laid.game, shape.true_level), np.unique(laid.keys(laid.spots))
     chosen = data.draw(st.lists(st.sets(st.sampled_from(keys.tolist()), min_size=1), max_size=5))
     wanted = [np.array(sorted(some), np.uint64) for some in chosen]
-    asks = [ask_of(stages, i << 32, some, 2) for i, some in enumerate(wanted)]
+    asks = [ask_of(stages, i << 32, stages.runs_of(some), 2) for i, some in enumerate(wanted)]
     content = write_asks(asks)
     found = read_asks(content)
     assert [one.stage for one in found] == [i << 32 for i in range(len(wanted))]
     for one, ask, some in zip(found, asks, wanted, strict=True):
-        same(unpacked(one.keys.packed, one.keys.count), some)
+        (runs,) = requested_runs(Memory({}), [one.keys], stages)
+        same(runs.all_keys(), some)
         assert (
             one.box == ask.box
             and unpacked(one.sample, one.sampled).tolist() == some[sampled(some, 2)].tolist()
@@ -123,12 +124,13 @@ def test_asks_give_back_their_keys_and_the_box_that_they_lie_in(
     there, heads = Memory({name: content}), in_file(asks, name)
     assert not any(one.keys.packed for one in heads)
     mixed = [one.keys for one in (*asks[:1], *heads[::-1])]  # some came themselves
-    for keys, some in zip(requested_keys(there, mixed), [*wanted[:1], *wanted[::-1]], strict=True):
-        same(keys, some)
+    back = requested_runs(there, mixed, stages)
+    for runs, some in zip(back, [*wanted[:1], *wanted[::-1]], strict=True):
+        same(runs.all_keys(), some)
     if asks:
         there.objects[name] = content[:-9] + bytes([content[-9] ^ 1]) + content[-8:]
         with pytest.raises(CorruptTableError, match="is not as luckbase wrote it"):
-            requested_keys(there, [heads[0].keys])
+            requested_runs(there, [heads[0].keys], stages)
 
 
 def test_whoever_asks_for_a_key_has_it_in_the_sample_or_nobody_has() -> None:

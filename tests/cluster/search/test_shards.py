@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from luckbase.cluster.search import files as stage_file
 from luckbase.cluster.search import shards as level_shards
-from luckbase.cluster.search.files import Ask, RequestedKeys, ask_of, unpacked
+from luckbase.cluster.search.files import Ask, RequestedKeys, ask_of, requested_runs
 from luckbase.cluster.search.shards import Demand, Growth, LevelShard, Order, growth_of
+from luckbase.cluster.table.storage import Memory
 from luckbase.solver.search.keys import NO_KEYS, Keys
 from luckbase.solver.search.stages import WHOLE, Stages, among
 from tests.solver.search.laid_out import Laid, Shape, shapes
@@ -28,7 +29,8 @@ def asked_of(laid: Laid, lists: list[list[int]]) -> tuple[Demand, dict[int, list
         mine = keys[sorted({i % len(keys) for i in chosen})]
         numbers = stages.of(mine)
         asks = [(int(one), mine[numbers == one]) for one in np.unique(numbers)]
-        asked.add((1 << 20, (number,)), [ask_of(stages, one, some, 1) for one, some in asks])
+        requests = [ask_of(stages, one, stages.runs_of(some), 1) for one, some in asks]
+        asked.add((1 << 20, (number,)), requests)
         for one, some in asks:
             every.setdefault(one, []).append(some)
     return asked, every
@@ -56,12 +58,10 @@ def test_every_key_that_is_asked_for_is_of_one_shard_which_is_told_of_it(
                 for one, here in zip(of, inside, strict=True):
                     orders = [request.order for request in asked.of(one)]
                     assert orders == sorted(orders)
-                    told = [
-                        unpacked(one.ask.keys.packed, one.ask.keys.count)
-                        for one in asked.of(one)
-                        if one.ask.stage == stage
-                    ]
-                    assert np.isin(wanted[here], np.concatenate([NO_KEYS, *told])).all()
+                    told = [one.ask.keys for one in asked.of(one) if one.ask.stage == stage]
+                    runs = requested_runs(Memory({}), told, stages)
+                    keys = [NO_KEYS, *(each.all_keys() for each in runs)]
+                    assert np.isin(wanted[here], np.concatenate(keys)).all()
             before: list[set[int]] = []
             for i, one in enumerate(shards):
                 assert all(k < i for k in one.after)
@@ -95,7 +95,9 @@ def test_what_several_ask_for_counts_once(monkeypatch: pytest.MonkeyPatch) -> No
     # Nor what a level's own shards ask of it, as after a stop: it is cut as it was.
     half, own = (asked_of(laid, [everything[::2]] * 2)[0] for _ in range(2))
     of_level = [(stage, keys) for stage, (keys,) in every.items() if stage >> 32 == level]
-    own.add((level, (0,)), [ask_of(own.stages, stage, keys, 1) for stage, keys in of_level])
+    runs_of = own.stages.runs_of
+    asks = [ask_of(own.stages, stage, runs_of(keys), 1) for stage, keys in of_level]
+    own.add((level, (0,)), asks)
     assert own.keys(level) == half.keys(level) < once.keys(level)
 
 
@@ -117,7 +119,7 @@ def test_stages_that_may_burst_are_not_put_together(monkeypatch: pytest.MonkeyPa
     laid = Laid(Shape())
     stages = Stages(laid.game, laid.shape.true_level)
     asked = Demand(stages, NO_KEYS)
-    ten = RequestedKeys(10, b"")
+    ten = RequestedKeys(10, 10, b"")
     asked.add((8, (0,)), [Ask((7 << 32) + i, WHOLE, 0, b"", ten) for i in range(12)])
     assert [len(one.stages) for one in asked.shards(7, Growth())] == [10, 2]
     assert [len(one.stages) for one in asked.shards(7, Growth(2.0))] == [5, 5, 2]
@@ -141,7 +143,7 @@ def grown_one() -> tuple[Stages, int, Keys, Keys]:
 def asked_below(stage: int, keys: Keys, stages: Stages) -> Demand:
     """A level above that asks keys of one stage."""
     asked = Demand(stages, NO_KEYS)
-    asked.add(((stage >> 32) + 1, (0,)), [ask_of(stages, stage, keys, 1)])
+    asked.add(((stage >> 32) + 1, (0,)), [ask_of(stages, stage, stages.runs_of(keys), 1)])
     return asked
 
 

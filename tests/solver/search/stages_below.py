@@ -35,6 +35,6 @@ def found_of(stages: Stages, root: Keys, down: int) -> tuple[dict[int, Keys], di
             numbers = stages.of(box.keys)
             for stage in np.unique(numbers).tolist():
                 found[stage] = np.union1d(found.get(stage, NO_KEYS), box.keys[numbers == stage])
-            for stage, keys, _ in box.requests:
-                wanted.setdefault(stage, []).append(keys)
+            for stage, runs, _ in box.requests:
+                wanted.setdefault(stage, []).append(runs.all_keys())
     return asked, found

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from luckbase.solver.errors import GameError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Level
-from luckbase.solver.game.fields import Field, Fields
+from luckbase.solver.game.fields import Field, Fields, set_field
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.game.rules import DECISION, TERMINAL
 from luckbase.solver.search import find_stages
@@ -26,6 +26,7 @@ from luckbase.solver.search.bellman import KNOWN
 from luckbase.solver.search.find_stages import RisingError, expand_level
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.keys import NO_KEYS, Keys, pack_all
+from luckbase.solver.search.stage_kernels import merged_runs
 from luckbase.solver.search.stages import Box, EndTable, KeyedPayoffs, KnownPayoffs, Stage, Stages
 from luckbase.solver.search.sweep import SolvedStage, Sweeping
 from tests.solver.search.laid_out import NAMES, Laid, Shape, Spot, shapes
@@ -66,9 +67,9 @@ def found_from(
             )
             found.append(boxes)
             for box in boxes:
-                for number, keys, _ in box.requests:
+                for number, runs, _ in box.requests:
                     if number >> 32 != level:
-                        wanted.setdefault(number, []).append(keys)
+                        wanted.setdefault(number, []).append(runs.all_keys())
     return found
 
 
@@ -78,7 +79,7 @@ def solved_from(game: Game, found: list[list[Stage]]) -> list[SolvedStage]:
     rows = np.empty((0, 1 + game.players))
     for stage in [box for boxes in found for box in boxes][::-1]:
         sweeping = Sweeping(game, stage)
-        for i, (_, keys, _) in enumerate(stage.requests):
+        for i, keys in enumerate(sweeping.requested):
             assert (np.diff(keys.astype(np.int64)) > 0).all()
             assert sweeping.fill(i, rows) == len(keys)
         solved.append(sweeping.solve(game.tie_tolerance))
@@ -274,8 +275,8 @@ def test_boxes_are_small_and_none_leads_to_one_before_it() -> None:
         ])).all()  # fmt: skip
         for i, box in enumerate(boxes):
             level = level_of(stages, own)
-            for keys in [keys for number, keys, _ in box.requests if number >> 32 == level]:
-                assert (stages.boxes_of(keys, every) > i).all()
+            for runs in [runs for number, runs, _ in box.requests if number >> 32 == level]:
+                assert (stages.boxes_of(runs.all_keys(), every) > i).all()
 
 
 # --- levels that are none -------------------------------------------------------------------------
@@ -486,7 +487,7 @@ def test_the_table_of_a_box_is_as_long_as_it_needs_and_grows_by_twice() -> None:
     # Of its own, and of as many that they lead to: two states a run, of eight that it may have.
     room, place = len(search.nodes.runs), search.place
     assert place.run_bits == 3 and room == 1 << 13 == len(search.nodes.own)
-    search.requested = [np.arange(0, (room + 1) << 6, 1 << 6, dtype=np.uint64)]
+    search.requested = [search.stages.runs_of(np.arange(0, (room + 1) << 6, 64, dtype=np.uint64))]
     search._enter()
     assert int(search.at[kernels.RUNS]) == room + 1
     assert len(search.nodes.runs) == len(search.nodes.own) == 2 * room
@@ -562,6 +563,41 @@ def test_boxes_are_disjoint_cover_everything_and_stand_in_order(
     counts = np.bincount(which[:-1], minlength=len(boxes))
     for box in np.flatnonzero(counts > min(most)):
         assert len(np.unique(values[:-1][which[:-1] == box], axis=0)) == 1
+
+
+class BareWithSet(Bare):
+    """The longest column is a set, whose functions count members: not evenly along a run."""
+
+    fields = Fields([Field("c", bits=2), set_field("a", 6), Field("b", 2, bits=2)])
+    strides = fields.strides
+
+
+@given(
+    st.sampled_from([Bare(), BareWithSet()]),
+    st.lists(st.dictionaries(st.sampled_from(["a", "b_1", "b_2"]), st.integers(-3, 3), min_size=1),
+             max_size=3),
+    st.lists(st.lists(st.integers(0, (1 << 12) - 1), max_size=150), min_size=1, max_size=3),
+    st.lists(st.integers(0, (1 << 12) - 1), min_size=2, max_size=2),
+)  # fmt: skip
+def test_runs_have_the_keys_that_they_were_made_of_and_those_in_a_box(
+    game: Any, inside: list[dict[str, int]], lists: list[list[int]], corners: list[int]
+) -> None:
+    stages = Stages(game, Level({"c": 1}, inside=tuple(inside)))
+    every = [stages.runs_of(np.array(keys, np.uint64)) for keys in lists]
+    for runs, some in zip(every, lists, strict=True):
+        assert runs.all_keys().tolist() == sorted(set(some))
+        assert (np.diff(runs.keys.astype(np.int64)) > 0).all() and (runs.members > 0).all()
+    runs, keys = merged_runs(every), sorted({key for some in lists for key in some})
+    assert runs.all_keys().tolist() == keys
+    box = stages.around(np.array(corners, np.uint64))
+    values = stages.inside.values(stages.inside.of(np.array([*keys, *corners], np.uint64)))
+    low, high = values[-2:].min(axis=0), values[-2:].max(axis=0)
+    here = ((low <= values) & (values <= high)).all(axis=1)[:-2]
+    part = stages.within(runs, box)
+    assert part.all_keys().tolist() == np.array(keys, int)[here].tolist()
+    assert (part.members > 0).all() and (stages.members_within(part, box) == part.members).all()
+    rest = runs.only(runs.members & ~stages.members_within(runs, box))
+    assert rest.all_keys().tolist() == np.array(keys, int)[~here].tolist()
 
 
 def test_a_key_in_no_box_is_said_so() -> None:
