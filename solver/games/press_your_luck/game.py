@@ -27,7 +27,7 @@ Sources: docs/sources.md#pressorpass, docs/sources.md#fan-pages-of-press-your-lu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -635,11 +635,6 @@ def is_pass(action: str) -> bool:
     return action.startswith("pass")
 
 
-def lead_of(player: int, state: Ints, others: Iterable[int]) -> int:
-    """How far the player is ahead of the best of others, in units."""
-    return int(state[player] - max(state[i] for i in others if i != player))
-
-
 def never_pass(game: Game, player: int, state: Ints, actions: list[int]) -> int:
     """Plays every spin, as long as the rules let them."""
     return actions.index(PLAY) if PLAY in actions else 0
@@ -652,8 +647,7 @@ def always_pass(game: Game, player: int, state: Ints, actions: list[int]) -> int
 
 def always_pass_ahead(game: Game, player: int, state: Ints, actions: list[int]) -> int:
     """Passes whenever they are ahead of every opponent still in, else plays."""
-    inside = np.flatnonzero(by_field(state)[WHAMMIES] < game.numbers.ints[MAX_WHAMMIES])
-    choose = always_pass if lead_of(player, state, inside) > 0 else never_pass
+    choose = always_pass if leads_in(state[None], player)[0] > 0 else never_pass
     return choose(game, player, state, actions)
 
 
@@ -661,7 +655,7 @@ def play_until_ahead(game: Game, player: int, state: Ints, actions: list[int]) -
     """Plays until they lead by the least amount that a spin pays, then passes."""
     ints = game.numbers.ints
     smallest = ints[UNITS : UNITS + ints[OUTCOMES]].min(initial=ints[CAP])
-    choose = always_pass if lead_of(player, state, range(game.players)) > smallest else never_pass
+    choose = always_pass if leads_in(state[None], player)[0] > smallest else never_pass
     return choose(game, player, state, actions)
 
 

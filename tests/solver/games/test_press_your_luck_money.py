@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
+import luckbase
 from luckbase.solver import load_game
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.board.model import Board, canonical
@@ -78,6 +79,13 @@ def test_the_last_one_in_must_spin_what_was_passed_to_them_and_may_stop_then() -
     assert answer.toss_up and answer.best == "play"
     assert values(board, (2, 0, 0), (1, 0, 0), none, out) == [2000, 0, 0]
     assert values(half_a_whammy(objective="money"), (1, 0, 0), none, (1, 0, 0), out)[0] == 1000
+
+
+def test_who_passes_when_ahead_stops_where_nobody_else_is_in() -> None:
+    board = half_a_whammy(objective="money", house=True)
+    last_one_in = {"scores": (0, 2000, 0), "earned": (0, 1, 0), "whammies": (1, 0, 1)}
+    value = luckbase.evaluate(board, ["always-pass-ahead"] * 3, last_one_in).value
+    assert value == (0, 2000, 0)
 
 
 def test_against_the_house_a_last_whammy_leaves_nobody_in() -> None:
