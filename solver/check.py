@@ -19,9 +19,9 @@ from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import GameError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout, SearchHints, rounding
-from luckbase.solver.game.faults import StateEdges, broken, check_edges
+from luckbase.solver.game.faults import broken, check_edges
 from luckbase.solver.game.game import Game, load_game
-from luckbase.solver.game.rules import TERMINAL
+from luckbase.solver.game.rules import TERMINAL, Edges
 from luckbase.solver.search import keys
 from luckbase.solver.search.bellman import evaluate, most_residual, payoffs_of
 from luckbase.solver.search.expand import Expanded, expand
@@ -77,17 +77,17 @@ def check_sample(game: Game, roots: Ints) -> None:
         check_below(game, roots[:16], max_states=400, max_width=16)
 
 
-def _edges_of(edges: Expanded, x: int) -> StateEdges:
-    span = slice(int(edges.first[x]), int(edges.first[x + 1]))
-    return StateEdges(
-        int(edges.kinds[x]), int(edges.actors[x]), edges.children[span], edges.weights[span],
-        edges.actions[span], edges.rewards[span],
-    )  # fmt: skip
+def _edges_of(edges: Expanded, x: int) -> Edges:
+    span, about = slice(*edges.first[x : x + 2]), np.array([edges.kinds[x], edges.actors[x]])
+    return Edges(
+        edges.children[span], edges.weights[span], edges.actions[span], edges.rewards[span], about
+    )
 
 
-def _check_state(game: Game, state: Ints, edges: StateEdges, again: StateEdges) -> None:
+def _check_state(game: Game, state: Ints, edges: Edges, again: Edges) -> None:
     """Whether a state keeps the rules, expanded twice, and is what it says of itself."""
-    count = 0 if edges.kind == TERMINAL else len(edges.actions)  # who is over has a row that pays
+    is_over = edges.about[0] == TERMINAL
+    count = 0 if is_over else len(edges.actions)  # who is over has a row that pays
     check_edges(game, state, edges, count)
     pairs: Any = zip(edges, again, strict=True)
     if not all(np.array_equal(*pair) for pair in pairs):

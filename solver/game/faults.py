@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,22 +24,11 @@ from luckbase.solver.game.rules import (
     SIMULTANEOUS,
     TERMINAL,
     WEIGHT,
+    Edges,
     Numbers,
     room_for,
 )
 from luckbase.solver.sentences import many
-
-
-class StateEdges(NamedTuple):
-    """One state, expanded: its kind and who acts; of its m edges children (m, fields), weights,
-    actions (m,), rewards (m, players): of a state that is over, its payoff in row 0."""
-
-    kind: int
-    actor: int
-    children: Ints
-    weights: Floats
-    actions: Ints
-    rewards: Floats
 
 
 def fault_at(game: Game, state: Ints, error: Exception | None = None) -> GameError:
@@ -56,9 +45,10 @@ def fault_at(game: Game, state: Ints, error: Exception | None = None) -> GameErr
     if (copied != state).any():
         return broken(game, state, "the transition changes the state that it is given; change the "
                       "row that `lead` returns")  # fmt: skip
-    kind, actor, m = int(room.about[0]), int(room.about[1]), max(min(n, game.max_edges), 0)
-    rewards = room.rewards[: max(m, 1)]
-    edges = StateEdges(kind, actor, room.children[:m], room.weights[:m], room.actions[:m], rewards)
+    m = max(min(n, game.max_edges), 0)
+    edges = Edges(
+        room.children[:m], room.weights[:m], room.actions[:m], room.rewards[: max(m, 1)], room.about
+    )
     unknown = "its edges break what solver.game.rules says", ""
     return broken(game, state, *next(_faults(game, edges, n), unknown))
 
@@ -81,8 +71,9 @@ def worth_at(game: Game, state: Ints, value: Floats) -> GameError:
     return broken(game, state, f"has payoff {value.tolist()}; {_range(game)}")
 
 
-def check_edges(game: Game, state: Ints, edges: StateEdges, count: int) -> None:
-    """Raise GameError for what is wrong with a state's edges, `count` of them as it says."""
+def check_edges(game: Game, state: Ints, edges: Edges, count: int) -> None:
+    """Raise GameError for what is wrong with a state's edges, `count` of them as it says; rewards
+    of a state that is over: its payoff, in row 0."""
     fault = next(_faults(game, edges, count), None)
     if fault is not None:
         raise broken(game, state, *fault)
@@ -92,10 +83,10 @@ Fault = tuple[str, str]
 """What is wrong, in a sentence, and with which action; "" where it is not with one."""
 
 
-def _faults(game: Game, edges: StateEdges, count: int) -> Iterator[Fault]:
+def _faults(game: Game, edges: Edges, count: int) -> Iterator[Fault]:
     """What is wrong with a state's edges, the first thing first; the others come after it only if
     it were right."""
-    kind, actor, rewards = edges.kind, edges.actor, edges.rewards
+    (kind, actor), rewards = edges.about[:2].tolist(), edges.rewards
     if kind not in (TERMINAL, CHANCE, DECISION, SIMULTANEOUS):
         expected = "expected 0 to 3 (end in over, chance, decision or simultaneous)"
         yield f"is of kind {kind}; {expected}", ""
@@ -119,8 +110,8 @@ def _faults(game: Game, edges: StateEdges, count: int) -> Iterator[Fault]:
         yield from _child_faults(game, child)
 
 
-def _action_faults(game: Game, edges: StateEdges) -> Iterator[Fault]:
-    kind, weights, actions = edges.kind, edges.weights, edges.actions
+def _action_faults(game: Game, edges: Edges) -> Iterator[Fault]:
+    kind, weights, actions = int(edges.about[0]), edges.weights, edges.actions
     starts = np.flatnonzero(np.diff(actions, prepend=actions[0] - 1))
     groups, names = actions[starts], list[str]()
     if len(np.unique(groups)) < len(groups):
