@@ -44,6 +44,8 @@ from luckbase.solver.games.jackpot.game import (
 from luckbase.solver.scene import CHANCE, GONE, Box, Die, Scene, Shape, Words, listed
 from luckbase.solver.search.bellman import evaluate
 from luckbase.solver.search.expand import expand
+from luckbase.solver.search.explore import explore
+from luckbase.solver.search.keys import unpack_all
 from luckbase.solver.sentences import capital, nearest
 
 WHAT_TO_FLIP = "for every roll what to flip, what that is worth and what the next best costs"
@@ -151,15 +153,9 @@ class TileCharts(Charts):
     def _positions(self) -> list[int]:
         """The sets of tiles, as bits, that some play comes to before a roll, whatever is flipped;
         none of them empty."""
-        start = int(self.game.needed_start()[OPEN])
-        reached, left = {start}, [start]
-        while left:
-            rolled = expand(self.game, before_roll(self.game, left))
-            flipped = expand(self.game, np.unique(rolled.children, axis=0))
-            after = flipped.children[flipped.actions >= 0, OPEN]
-            left = sorted(set(after.tolist()) - reached - {0})
-            reached |= set(left)
-        return sorted(reached)
+        found = explore(self.game, self.game.needed_starts())
+        states = unpack_all(self.game.strides, found.keys)
+        return sorted({*states[:, OPEN].tolist()} - {0})
 
 
 def _tiles(bits: int, between: str) -> str:
