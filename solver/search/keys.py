@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import njit, types
+from luckbase.solver.compiled import bits_in, njit, types
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
 
@@ -413,11 +413,7 @@ def _word_by_number(table, key):
         number = key - quotient * table[i, 0]
         key = quotient
         if table[i, 2]:
-            members = np.uint64(0)
-            while number:
-                members += np.uint64(1)
-                number &= number - np.uint64(1)
-            number = members
+            number = np.uint64(bits_in(number))
         word += number * table[i, 1]
     return word
 

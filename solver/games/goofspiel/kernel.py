@@ -54,7 +54,7 @@ from __future__ import annotations
 import numpy as np
 
 from luckbase.solver.compiled import bits_in, njit, types
-from luckbase.solver.games.goofspiel.game import MAX_CARDS, MINE, THEIRS, size_of
+from luckbase.solver.games.goofspiel.game import MAX_CARDS, MINE, THEIRS
 from luckbase.solver.matrix_game import SOLVE_GAME, WORK
 from luckbase.solver.matrix_game.eight_games import (
     GAMES,
@@ -204,7 +204,7 @@ def pattern_numbers(d, cards, states):
     sizes, numbers = np.empty(len(states), np.int64), np.empty(len(states), np.int64)
     for i in range(len(states)):
         mine, theirs = states[i, MINE], states[i, THEIRS]
-        sizes[i] = size_of(mine)
+        sizes[i] = bits_in(mine)
         numbers[i] = rank_pattern(d, cards, sizes[i], mine, theirs)
     return sizes, numbers
 

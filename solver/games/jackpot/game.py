@@ -35,7 +35,7 @@ import numpy as np
 from pydantic import model_validator
 
 from luckbase.solver.board.model import Board, Section, mistake, option
-from luckbase.solver.compiled import njit, types
+from luckbase.solver.compiled import bits_in, njit, types
 from luckbase.solver.game import rules
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
@@ -410,10 +410,7 @@ def _dice(count: int) -> str:
 @njit(GROUP_TYPE)
 def group(board, state, actor, out, rest):
     """The group of a state, by the contract in `solver.game.groups`."""
-    tiles, count = state[OPEN], 0
-    while tiles > 0:
-        count += tiles & 1
-        tiles >>= 1
+    count = bits_in(state[OPEN])
     out[2], out[3] = count, roll_sum(state)
     return count * 2 + (1 if state[FACES] > 0 else 0)
 
