@@ -50,12 +50,6 @@ WAYS = np.array([[math.comb(n, k) for n in range(64)] for k in range(6)])
 """[k, n]: in how many ways k of n are chosen."""
 
 
-def configuration_count(spins: int, three: bool) -> int:
-    """How many configurations (`tiers`) so many spins have over three players in, or two."""
-    parts = 6 if three else 4
-    return math.comb(spins + parts - 1, parts - 1)
-
-
 def sweep_planes(
     fill: Callable[[int, int, int], None], size: tuple[int, int], edge: int, threads: int
 ) -> None:
@@ -138,7 +132,9 @@ class Planes(Layout[Tier]):
         return tier.slots(self.most)[tiers.B] >= 0
 
     def _count(self, tier: Tier) -> int:
-        return configuration_count(tier.spins, self.three(tier))
+        """How many configurations a tier has."""
+        last = 3 + 2 * self.three(tier)  # of the numbers that its spins are parted into
+        return math.comb(tier.spins + last, last)
 
     def shape(self, tier: Tier) -> tuple[int, ...]:
         n_b = self.size if self.three(tier) else 1
