@@ -53,26 +53,13 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.funcdesc import PythonFunctionDescriptor
 from numba.core.targetconfig import ConfigStack
 from numba.core.types import abstract
-from numba.core.typing.templates import make_concrete_template, signature
+from numba.core.typing import templates
 
 from luckbase.solver.compiled import ahead, load_all, wait_for
 
 P = ParamSpec("P")
 R = TypeVar("R")
 LOCATORS = "NUMBA_CACHE_LOCATOR_CLASSES"
-_Dispatcher: Any = registry.CPUDispatcher
-_CacheImpl: Any = CacheImpl
-_IndexDataCacheFile: Any = IndexDataCacheFile
-_TypeMetaclass: Any = abstract._TypeMetaclass
-_Library: Any = JITCodeLibrary
-_Pipeline: Any = compiler.Compiler
-_template: Any = make_concrete_template
-_signature: Any = signature
-_Flags: Any = compiler.Flags
-_plain: Any = compiler.DEFAULT_FLAGS
-_ConfigStack: Any = ConfigStack
-_Descriptor: Any = PythonFunctionDescriptor
-_arguments: Any = sigutils.normalize_signature
 
 
 def njit(
@@ -89,7 +76,7 @@ def njit(
         kept = getattr(getattr(made, "_cache", None), "_cache_file", None)
         if kept is not None:
             kept.__class__ = _CacheFile
-        if isinstance(made, _Dispatcher):  # else numba is switched off
+        if isinstance(made, registry.CPUDispatcher):  # else numba is switched off
             made.__class__ = _Declared
             made.declared, made.returns = signature, returns
         return made
@@ -99,10 +86,9 @@ def njit(
 
 def tuple_type(of: type, *parts: Any) -> Any:
     """numba's type of a NamedTuple whose members are of these types."""
-    typed: Any = types
     if all(part == parts[0] for part in parts):  # numba tells the two apart
-        return typed.NamedUniTuple(parts[0], len(parts), of)
-    return typed.NamedTuple(parts, of)
+        return types.NamedUniTuple(parts[0], len(parts), of)
+    return types.NamedTuple(parts, of)
 
 
 @cache
@@ -125,19 +111,20 @@ def _without_scipy() -> None:
 def _type_by_type() -> None:
     """Have two threads that make the same type at once get one: numba looks whether it is there and
     enters it in two steps, and a call whose arguments have the other "matches no definition"."""
-    enter, one_by_one = _TypeMetaclass._intern, threading.RLock()
+    metaclass: Any = abstract._TypeMetaclass
+    enter, one_by_one = metaclass._intern, threading.RLock()
 
     def enter_alone(cls: Any, made: Any) -> Any:
         with one_by_one:
             return enter(cls, made)
 
-    _TypeMetaclass._intern = enter_alone
+    metaclass._intern = enter_alone
 
 
 _type_by_type()
 
 
-class _CacheFile(_IndexDataCacheFile):  # type: ignore[misc]
+class _CacheFile(IndexDataCacheFile):  # type: ignore[misc]
     """Named by the signature, and there before the index names it. numba counts the files of a
     function, so that two processes which keep two signatures at once write both to one."""
 
@@ -147,7 +134,7 @@ class _CacheFile(_IndexDataCacheFile):  # type: ignore[misc]
         self._save_index(self._load_index() | {key: name})
 
 
-class _Part(_Library):  # type: ignore[misc]
+class _Part(JITCodeLibrary):  # type: ignore[misc]
     """Linked into the code of functions that call it. LLVM works on it alone too: else the kernel
     of Press Your Luck is slower by an eighth."""
 
@@ -155,7 +142,7 @@ class _Part(_Library):  # type: ignore[misc]
         self._finalized = True
 
 
-class _Whole(_Library):  # type: ignore[misc]
+class _Whole(JITCodeLibrary):  # type: ignore[misc]
     """What Python calls."""
 
     def _finalize_final_module(self) -> None:
@@ -170,7 +157,7 @@ class _Apart(_Whole):
         return binding.parse_assembly("")
 
 
-class _AsWhole(_Pipeline):  # type: ignore[misc]
+class _AsWhole(compiler.Compiler):  # type: ignore[misc]
     """Compiles what Python calls."""
 
     library = _Whole
@@ -198,7 +185,7 @@ def _uncalled_by_python(flags: Any) -> Any:
     return flags
 
 
-class _AsPart(_Pipeline):  # type: ignore[misc]
+class _AsPart(compiler.Compiler):  # type: ignore[misc]
     """Compiles what Python does not call."""
 
     def define_pipelines(self) -> Any:
@@ -208,7 +195,7 @@ class _AsPart(_Pipeline):  # type: ignore[misc]
         return super().define_pipelines()
 
 
-class _Declared(_Dispatcher):  # type: ignore[misc]
+class _Declared(registry.CPUDispatcher):  # type: ignore[misc]
     """A function of one signature, whoever asks for whichever."""
 
     declared: Any = None  # where it was unpickled: as numba has it
@@ -222,7 +209,7 @@ class _Declared(_Dispatcher):  # type: ignore[misc]
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Called where another function that is compiled calls it."""
         signature, args = self._compiler.fold_argument_types(args, kws)
-        types, returned = _arguments(self.declared or args)
+        types, returned = sigutils.normalize_signature(self.declared or args)
         with global_compiler_lock, self._compiling_counter:
             if types not in self.parts:
                 _without_scipy()
@@ -231,11 +218,11 @@ class _Declared(_Dispatcher):  # type: ignore[misc]
                 else:
                     self.parts[types] = self.overloads.get(types) or self._part(types, returned)
         name, found = self.py_func.__name__, [self.parts[types].signature]
-        return _template(name, name, found), signature, args, {}
+        return templates.make_concrete_template(name, name, found), signature, args, {}
 
     def get_overload(self, sig: Any) -> Any:
         """What the caller's code knows it by."""
-        part = self.parts.get(tuple(_arguments(sig)[0]))
+        part = self.parts.get(tuple(sigutils.normalize_signature(sig)[0]))
         return part.entry_point if part else super().get_overload(sig)
 
     def _part(self, args: Any, returned: Any) -> Any:
@@ -253,10 +240,10 @@ class _Declared(_Dispatcher):  # type: ignore[misc]
 
     def _named(self, args: Any) -> Any:
         """What callers need to know of a function that is compiled apart."""
-        flags, module, name = _Flags(), self.py_func.__module__, self.py_func.__qualname__
-        with _ConfigStack().enter(_plain.copy()):  # else it has options of whoever calls it
+        flags, module, name = compiler.Flags(), self.py_func.__module__, self.py_func.__qualname__
+        with ConfigStack().enter(compiler.DEFAULT_FLAGS.copy()):  # else it has a caller's options
             self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
-        known = _Descriptor(
+        known = PythonFunctionDescriptor(
             True, module, name, name, "", None, self.returns, None, (), (), self.targetctx.mangler,
             args, abi_tags=[_uncalled_by_python(flags).get_mangle_string()], uid=0,
         )  # fmt: skip
@@ -264,7 +251,7 @@ class _Declared(_Dispatcher):  # type: ignore[misc]
         there = _Apart(self.targetctx.codegen(), name)
         there._finalized = True
         there._reload_init.add(partial(_load, (module, name, args)))
-        entry, typed = object(), _signature(self.returns, *args)
+        entry, typed = object(), templates.signature(self.returns, *args)
         self.targetctx.insert_user_function(entry, known, [there])
         return SimpleNamespace(entry_point=entry, signature=typed)
 
@@ -278,7 +265,7 @@ class _Declared(_Dispatcher):  # type: ignore[misc]
             wait_for(self.py_func.__module__, self.py_func.__qualname__, args)
             found = self._cache.load_overload(key, self.targetctx)
             if found is None:
-                with _ConfigStack().enter(_plain.copy()):
+                with ConfigStack().enter(compiler.DEFAULT_FLAGS.copy()):
                     found = self._compiled(_AsApart, args, self.returns)
                 self._cache.save_overload(key, found)
             self.parts[key] = found
@@ -310,7 +297,8 @@ class _Declared(_Dispatcher):  # type: ignore[misc]
                 wait_for(self.py_func.__module__, self.py_func.__qualname__)
                 super().compile(self.declared)
                 self.disable_compile()
-            return self.overloads[tuple(_arguments(self.declared)[0])].entry_point
+            types, _ = sigutils.normalize_signature(self.declared)
+            return self.overloads[tuple(types)].entry_point
 
     def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
         """Called where no overload fits; what it returns is called with the arguments."""
@@ -393,7 +381,7 @@ def _ask_locator_here_alone() -> None:
     """Take `Locator` out of the environment, now that numba has read it: processes have that which
     know no luckbase. numba reads it again when it changes, so it is told; and where a program sets
     another variable of numba's, it reads them all, and `Locator` stands among its own then."""
-    _CacheImpl._locator_classes = [Locator, *_CacheImpl._locator_classes]
+    CacheImpl._locator_classes = [Locator, *CacheImpl._locator_classes]
     if os.environ.get(LOCATORS, "").startswith(f"{__name__}.{Locator.__name__},"):
         for known in (os.environ, cast("Any", config)._env_reloader.old_environ):
             known.pop(LOCATORS, None)

@@ -28,7 +28,7 @@ _vector = ir.VectorType(ir.DoubleType(), WIDTH)
 _array = types.Array(types.float64, 1, "C")
 
 
-class Lanes(types.Type):
+class Lanes(types.Type):  # type: ignore[misc]
     """The type of eight float64 numbers in a compiled function."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ lanes = Lanes()
 
 
 @register_model(Lanes)
-class _Model(models.PrimitiveModel):
+class _Model(models.PrimitiveModel):  # type: ignore[misc]
     def __init__(self, dmm, fe_type):
         super().__init__(dmm, fe_type, _vector)
 
@@ -167,7 +167,7 @@ def _define(operation, instruction):
     """Make `operation` work lane by lane."""
 
     @infer_global(operation)
-    class Typing(ConcreteTemplate):
+    class Typing(ConcreteTemplate):  # type: ignore[misc]
         cases = [signature(lanes, lanes, lanes)]  # noqa: RUF012
 
     @lower_builtin(operation, Lanes, Lanes)
