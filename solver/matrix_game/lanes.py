@@ -44,10 +44,12 @@ class _Model(models.PrimitiveModel):  # type: ignore[misc]
         super().__init__(dmm, fe_type, _vector)
 
 
-def _pointer(context, builder, array_type, array, index):
-    """Where element `index` of a flat array stands, as a pointer to eight."""
-    data = context.make_array(array_type)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [index]), _vector.as_pointer())
+def _pointer(context, builder, sig, args):
+    """Where the element of a flat array stands that the first two arguments name, as a pointer to
+    eight."""
+    at = context.cast(builder, args[1], sig.args[1], types.intp)
+    data = context.make_array(sig.args[0])(context, builder, args[0]).data
+    return builder.bitcast(builder.gep(data, [at]), _vector.as_pointer())
 
 
 @intrinsic
@@ -55,8 +57,7 @@ def load(typingctx, array, index):
     """The lanes at array[index] .. array[index + 7]; nobody looks whether they are there."""
 
     def emit(context, builder, sig, args):
-        at = context.cast(builder, args[1], sig.args[1], types.intp)
-        return builder.load(_pointer(context, builder, sig.args[0], args[0], at), align=8)
+        return builder.load(_pointer(context, builder, sig, args), align=8)
 
     return lanes(array, index), emit
 
@@ -66,9 +67,7 @@ def store(typingctx, array, index, a):
     """Write the lanes to array[index] .. array[index + 7]."""
 
     def emit(context, builder, sig, args):
-        at = context.cast(builder, args[1], sig.args[1], types.intp)
-        pointer = _pointer(context, builder, sig.args[0], args[0], at)
-        builder.store(args[2], pointer, align=8)
+        builder.store(args[2], _pointer(context, builder, sig, args), align=8)
         return context.get_dummy_value()
 
     return types.void(array, index, a), emit
@@ -79,8 +78,7 @@ def store_where(typingctx, array, index, a, bits):
     """Write those lanes to array[index] .. that have a bit in `bits`."""
 
     def emit(context, builder, sig, args):
-        at = context.cast(builder, args[1], sig.args[1], types.intp)
-        pointer = _pointer(context, builder, sig.args[0], args[0], at)
+        pointer = _pointer(context, builder, sig, args)
         mask = builder.bitcast(
             builder.trunc(args[3], ir.IntType(WIDTH)), ir.VectorType(ir.IntType(1), WIDTH)
         )
@@ -127,21 +125,6 @@ def splat(typingctx, number):
     return lanes(number), emit
 
 
-def _choose(comparison):
-    """An intrinsic: the first where ``first comparison second`` holds, else the second."""
-
-    def emit(context, builder, sig, args):
-        return builder.select(builder.fcmp_ordered(comparison, *args), *args)
-
-    def typed(typingctx, a, b):
-        return lanes(a, b), emit
-
-    return intrinsic(typed)
-
-
-greater, least = _choose(">"), _choose("<")  # the second where one is NaN
-
-
 @intrinsic
 def where_less(typingctx, a, b, x, y):
     """x where a < b, else y."""
@@ -150,17 +133,6 @@ def where_less(typingctx, a, b, x, y):
         return builder.select(builder.fcmp_ordered("<", args[0], args[1]), args[2], args[3])
 
     return lanes(a, b, x, y), emit
-
-
-@intrinsic
-def less(typingctx, a, b):
-    """Bits, lane l at bit l: whether a < b."""
-
-    def emit(context, builder, sig, args):
-        bits = builder.bitcast(builder.fcmp_ordered("<", *args), ir.IntType(WIDTH))
-        return builder.zext(bits, ir.IntType(64))
-
-    return types.int64(a, b), emit
 
 
 def _define(operation, instruction):
@@ -201,12 +173,15 @@ class Emitter:
         return self.builder.fsub(a, self.builder.fmul(b, c))
 
     def greater(self, a: Any, b: Any) -> Any:
+        """The greater one; b where one is NaN."""
         return self.builder.select(self.builder.fcmp_ordered(">", a, b), a, b)
 
     def least(self, a: Any, b: Any) -> Any:
+        """The lesser one; b where one is NaN."""
         return self.builder.select(self.builder.fcmp_ordered("<", a, b), a, b)
 
     def less(self, a: Any, b: Any) -> Any:
+        """Bits, lane l at bit l: whether a < b."""
         bits = self.builder.bitcast(self.builder.fcmp_ordered("<", a, b), ir.IntType(WIDTH))
         return self.builder.zext(bits, ir.IntType(64))
 
@@ -220,3 +195,19 @@ class Emitter:
 
     def store(self, index: int, a: Any) -> None:
         self.builder.store(a, self._at(ir.Constant(ir.IntType(64), index)), align=8)
+
+
+def _of_two(name, returns):
+    """The intrinsic of one of these operations on two vectors."""
+
+    def emit(context, builder, sig, args):
+        return getattr(Emitter(builder, None), name)(*args)
+
+    def typed(typingctx, a, b):
+        return returns(a, b), emit
+
+    return intrinsic(typed)
+
+
+greater, least = _of_two("greater", lanes), _of_two("least", lanes)
+less = _of_two("less", types.int64)
