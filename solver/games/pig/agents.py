@@ -40,24 +40,20 @@ def payoffs(game: Game, one: str, two: str, last_turn: str | None = None) -> tup
 
 
 def points_of_turns(game: Game, name: str) -> Floats:
-    """The chance that a turn of an agent who does not look at the scores brings 0, 1, … points.
-
-    Raises OptionError for another one.
-    """
+    """The chance that a turn of an agent who does not look at the scores brings 0, 1, … points."""
     rounds = _rounds(game)
     return turn_points(stationary(game, name).sticks, rounds.options.race(), rounds.cut)
 
 
 def last_turn_cost(game: Game, one: str, two: str) -> tuple[float, float]:
     """The blog's "final round problem": what the last turn of the game costs agent `two`, who is
-    player 2 and does not look at the scores, in payoffs. Raises OptionError.
+    player 2 and does not look at the scores, in payoffs.
 
     First what they lose by sticking while behind, and so losing for certain; then what they lose
     against the best last turn, which also sticks as soon as player 2 is ahead. Where they are more
     than `MAX_BEHIND` points behind nothing is mended; that they come back from there in one turn
     has a chance of 1e-4, with one die of six sides.
     """
-    stationary(game, two)
     whole, behind, best = (
         payoffs(game, one, two, last)[1] for last in (None, NOT_BEHIND, BEST_RESPONSE)
     )
@@ -66,7 +62,7 @@ def last_turn_cost(game: Game, one: str, two: str) -> tuple[float, float]:
 
 def chances(game: Game, one: str, two: str, last_turn: str | None = None) -> Floats:
     """float64 (3,): that agent `one`, who is player 1, wins, draws and loses against agent `two`,
-    whose last turn `last_turn` plays, if given. Raises OptionError."""
+    whose last turn `last_turn` plays, if given."""
     names, rounds = (one, two), _rounds(game)
     policies = {name: _policy(rounds, name, two) for name in (one, two, last_turn or two)}
     cut, ints, reals = rounds.cut, game.numbers.ints, game.numbers.reals

@@ -142,14 +142,8 @@ class TurnAgents(Mapping[str, Agent]):
 
 
 def stationary(game: Game, name: str) -> HoldAt | Computer:
-    """A game's agent of this name. Raises OptionError for a name that is none."""
-    try:
-        agent = agents_of(game)[name]
-    except KeyError:
-        raise OptionError(
-            f"unknown agent '{name[:30]}'; expected 'optimal', 'best-response', "
-            "'computer' or 'hold-at-k' with a number for k"
-        ) from None
+    """A game's agent of this name."""
+    agent = agents_of(game)[name]
     assert isinstance(agent, HoldAt | Computer)
     return agent
 
@@ -176,7 +170,7 @@ def policy(race: Race, name: str) -> Floats:
 def chance_to_win(game: Game, one: str, two: str) -> float:
     """The chance of agent `one`, who begins, against agent `two`, from the start, within 1e-12.
 
-    Raises OptionError for a name that is none, and for a board whose plays may not end.
+    Raises OptionError for a board whose plays may not end.
     """
     race = race_of(game)
     A, B = (np.full((race.goal, race.goal), 0.5) for _ in range(2))

@@ -398,12 +398,10 @@ def test_the_agents_by_name() -> None:
 
 
 def test_an_agent_that_is_none_is_refused_in_a_sentence() -> None:
-    for found in (race_agents.chance_to_win, rounds_agents.chances):
-        game = pig(TINY) if found is race_agents.chance_to_win else pig(ROUNDS, SMALL)
-        with pytest.raises(OptionError) as caught:
-            found(game, "hold-at-0", "computer")
+    for board in (TINY, ROUNDS):
+        with pytest.raises(OptionError, match="no agent 'hold-at-0'") as caught:
+            luckbase.evaluate(pig(board).board, ["hold-at-0", "computer"])
         assert_one_sentence(caught.value)
-        assert "unknown agent 'hold-at-0'" in str(caught.value)
 
 
 # Words
