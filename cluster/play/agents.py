@@ -24,7 +24,7 @@ import numpy as np
 from luckbase.solver.board.model import rules_identity
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import Agents, agents_of, plain
+from luckbase.solver.game.capabilities import agents_of, plain
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.game.groups import Groups, TurningPoint
 from luckbase.solver.policy.agents import (
@@ -122,8 +122,6 @@ def opponents(
                 "does not"
             )
         plays = _player(game, agent, opener, argument)
-        if isinstance(agent, str) and agent in agents_of(game):
-            game.own(Agents).check(game, agent)
         decide: Decider | None = None
         if isinstance(plays, Policy):
             decide = plays.decide

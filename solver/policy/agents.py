@@ -70,11 +70,13 @@ def random_player(game: Game, player: int, state: Ints, actions: list[int]) -> S
 
 
 def named_agent(game: Game, name: str, argument: str = "agents") -> Agent | Policy:
-    """One of the game's agents. Raises OptionError, by the argument, for a name that is none."""
+    """One of the game's agents. Raises OptionError, by the argument, for a name that is none, and
+    for an agent whom this board can not have."""
     known = agents_of(game)
     if name not in known:
         names = [OPTIMAL, BEST_RESPONSE, RANDOM, *known]
         raise OptionError(
             f"{option(argument)}: no agent '{shorten(name, 80)}'; {nearest(name, names)}"
         )
+    game.own(Agents).check(game, name)
     return known[name]

@@ -35,7 +35,6 @@ from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.games.goofspiel.game import (
     DECK,
     UPCARD,
-    Options,
     as_seen_by,
     make_all_canonical,
     options_of,
@@ -49,7 +48,6 @@ from luckbase.solver.sentences import setting
 
 def match(game: Game, player: int, state: Ints, actions: list[int]) -> int:
     """The upcard's equal, else the lowest card above it, else the lowest card."""
-    check(game, "match")
     high_enough = [k for k, action in enumerate(actions) if action + 1 >= state[UPCARD]]
     return high_enough[0] if high_enough else 0
 
@@ -76,7 +74,6 @@ def _decide(
 ) -> list[Floats]:
     """`Policy.decide` of the player who is optimal for `objective`."""
     options = options_of(game)
-    _check_lead(options, objective)
     table = solved(options.cards, objective)
     own_view = as_seen_by(options, player, states)
     seen = np.ascontiguousarray(own_view[:, : table.game.field_count])  # points: no lead
@@ -98,14 +95,6 @@ def _one_then(
     return strategies
 
 
-def _check_lead(options: Options, objective: str) -> None:
-    if objective == "win" and options.objective != "win":
-        raise OptionError(
-            "agent 'win-optimal' needs the lead, which a board for points leaves out; play it "
-            f"with {setting('objective', 'win')}"
-        )
-
-
 def check(game: Game, name: str) -> None:
     """Raises OptionError where a board can not have an agent: for what they look at, or for the
     size of what they solve in memory."""
@@ -115,8 +104,12 @@ def check(game: Game, name: str) -> None:
             "agent 'match' needs the cards in their hand; play it with "
             + setting("keep_cards", "true")
         )
+    if SOLVES.get(name) == "win" and options.objective != "win":
+        raise OptionError(
+            "agent 'win-optimal' needs the lead, which a board for points leaves out; play it "
+            f"with {setting('objective', 'win')}"
+        )
     if name in SOLVES:
-        _check_lead(options, SOLVES[name])
         _layers(options.cards, SOLVES[name])
 
 

@@ -15,7 +15,7 @@ from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL
 from luckbase.solver.games.goofspiel.agents import match, solved, strategies_at
 from luckbase.solver.games.goofspiel.game import options_of
 from luckbase.solver.matrix_game import simplex as matrix_game
-from luckbase.solver.policy.agents import Policy
+from luckbase.solver.policy.agents import Policy, named_agent
 from luckbase.solver.policy.evaluate import evaluate_profile
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import pack_all, unpack_all
@@ -180,7 +180,7 @@ def test_match_bids_every_upcard_at_the_first_move() -> None:
 def test_match_needs_the_cards() -> None:
     game = board(5)
     with pytest.raises(OptionError) as error:
-        agents_of(game)["match"](game, 0, first_states(game)[0], list(range(5)))
+        named_agent(game, "match")
     assert str(error.value) == (
         "agent 'match' needs the cards in their hand; play it with keep_cards=true"
     )
@@ -218,7 +218,7 @@ def test_win_optimal_bids_less_on_the_five(player: int, keep: bool) -> None:
 def test_win_optimal_needs_the_lead() -> None:
     game = board(5)
     with pytest.raises(OptionError) as error:
-        decided(game, "win-optimal", 0, first_states(game))
+        named_agent(game, "win-optimal")
     assert str(error.value) == (
         "agent 'win-optimal' needs the lead, which a board for points leaves out; play it with "
         "objective=win"
