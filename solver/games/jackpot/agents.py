@@ -3,11 +3,7 @@
 An agent is asked ``choose(game, player, state, actions)`` (`solver.game.rules`) and answers with an
 index into `actions`, which is what `choices` lists (`solver.games.jackpot.game`): sets of tiles as
 bits, so the number of a set is higher the higher its tiles are, and rolling more dice is higher
-than rolling fewer. A new one::
-
-    @agent
-    def second(game, player, state, actions):
-        return min(1, len(actions) - 1)
+than rolling fewer.
 
 Source: docs/sources.md#french-2022 (the six agents).
 
@@ -30,7 +26,7 @@ from, children stand before their parents and one pass up gives V. The edges are
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -45,43 +41,27 @@ from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.games.jackpot.game import choices, options_of, positions
 from luckbase.solver.search.expand import expand
 
-Choice = Callable[[Game, int, Ints, list[int]], int]
 
-AGENTS: dict[str, Agent] = {}
-"""The agents by name."""
-
-
-def agent(choose: Choice) -> Choice:
-    """Enter a function in `AGENTS`, by its name without a trailing underscore."""
-    AGENTS[choose.__name__.rstrip("_")] = choose
-    return choose
-
-
-@agent
 def min_(game: Game, player: int, state: Ints, actions: list[int]) -> int:
     """The lowest tile; of sets of tiles the one whose highest is lowest."""
     return actions.index(min(actions))
 
 
-@agent
 def max_(game: Game, player: int, state: Ints, actions: list[int]) -> int:
     """The highest tile."""
     return actions.index(max(actions))
 
 
-@agent
 def first(game: Game, player: int, state: Ints, actions: list[int]) -> int:
     """The first of the list: the first die's tile if it is open."""
     return 0
 
 
-@agent
 def last(game: Game, player: int, state: Ints, actions: list[int]) -> int:
     """The last of the list: the tile of the sum if it is open."""
     return len(actions) - 1
 
 
-@agent
 def hilo(game: Game, player: int, state: Ints, actions: list[int]) -> int:
     """By priority: the tiles that no single die shows, highest first, then 1 up: 9 8 7 1 2 … 6."""
     sides = options_of(game).sides
@@ -92,12 +72,16 @@ def hilo(game: Game, player: int, state: Ints, actions: list[int]) -> int:
     return min(range(len(actions)), key=lambda k: priorities(actions[k]))
 
 
-@agent
 def hilo2(game: Game, player: int, state: Ints, actions: list[int]) -> int:
     """The highest tile if no single die shows it (7 or more), else the lowest."""
     above_die = max(actions) >> options_of(game).sides
     return (max_ if above_die else min_)(game, player, state, actions)
 
+
+AGENTS: Mapping[str, Agent] = {
+    "min": min_, "max": max_, "first": first, "last": last, "hilo": hilo, "hilo2": hilo2,
+}  # fmt: skip
+"""The agents by name."""
 
 MAX_STATES = 200_000
 """Sets of tiles times rolls: 12 tiles and two dice of 6 are 147,456 and take 5 s and 300 MB."""
