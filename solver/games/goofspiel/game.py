@@ -25,7 +25,6 @@ from math import comb
 from typing import Literal
 
 import numpy as np
-from pydantic import StrictStr
 
 from luckbase.solver.board.model import Board, Section, option
 from luckbase.solver.compiled import bits_in, njit, types
@@ -89,7 +88,6 @@ class GoofspielBoard(Board):
     """A board of Goofspiel: [rules] and nothing else."""
 
     game: Literal["goofspiel"]
-    title: StrictStr = ""
     rules: Options = Options()
 
 

@@ -28,7 +28,6 @@ from pydantic import (
     PlainSerializer,
     PlainValidator,
     StrictInt,
-    StrictStr,
     field_validator,
     model_validator,
 )
@@ -235,7 +234,6 @@ class PressYourLuckBoard(Board):
     reach: ClassVar[frozenset[str]] = frozenset({"frontier"})
 
     game: Literal["press-your-luck"]
-    title: StrictStr = ""
     prize_value: Dollars | None = Field(
         default=None,
         description="Dollars that a prize counts: a key at the top of the file, needed where some "
