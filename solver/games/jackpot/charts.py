@@ -27,7 +27,7 @@ from luckbase.solver.charts import (
     aligned,
 )
 from luckbase.solver.errors import OptionError, StateError
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.arrays import Floats, Ints, set_text
 from luckbase.solver.game.capabilities import Charts, Drawing
 from luckbase.solver.game.fields import members
 from luckbase.solver.game.game import Game
@@ -103,8 +103,9 @@ class TileCharts(Charts):
         chances: dict[Row, float] = {}  # rolls that differ in the order of the dice alone are one
         for x, state in enumerate(rolls.children):
             span = slice(int(q.first[x]), int(q.first[x + 1]))
-            named = [] if edges.terminal[x] else [_tiles(a, "+") for a in q.actions[span]]
-            roll = (_tiles(state[OPEN], " "), self._faces(state, int(rolls.actions[x])))
+            tiles = () if edges.terminal[x] else q.actions[span]
+            named = ["+".join(map(str, members(a))) for a in tiles]
+            roll = (set_text(state[OPEN]), self._faces(state, int(rolls.actions[x])))
             row = (*roll, *_best(named, q.values[span, 0], tolerance))
             chances[row] = chances.get(row, 0.0) + float(rolls.weights[x])
         rows = [(*row[:2], round(chance, DECIMALS), *row[2:]) for row, chance in chances.items()]
@@ -156,10 +157,6 @@ class TileCharts(Charts):
         found = explore(self.game, self.game.needed_starts())
         states = unpack_all(self.game.strides, found.keys)
         return sorted({*states[:, OPEN].tolist()} - {0})
-
-
-def _tiles(bits: int, between: str) -> str:
-    return between.join(map(str, members(int(bits))))
 
 
 def _best(named: list[str], values: Floats, tolerance: float) -> Row:
