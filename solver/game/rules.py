@@ -287,10 +287,17 @@ def lead(edges: Edges, state: Ints, action: int, weight: float) -> Ints:
 
 
 @jitable
-def _check_count(edges: Edges, count: int, all_of_them: bool) -> None:
-    players = edges.rewards.shape[1]
+def _pay_in_row(
+    edges: Edges, row: int, one: float, two: float | None, three: float | None, all_of_them: bool
+) -> None:
+    players, count = edges.rewards.shape[1], 1 + (two is not None) + (three is not None)
     if count > players or (all_of_them and count < players <= 3):
         raise ValueError("expected a payoff for each player, as many as Rules(players=…) says")
+    edges.rewards[row, 0] = one
+    if two is not None:
+        edges.rewards[row, 1] = two
+    if three is not None:
+        edges.rewards[row, 2] = three
 
 
 @jitable
@@ -299,13 +306,7 @@ def pay(edges: Edges, one: float, two: float | None = None, three: float | None 
     for more payoffs than players."""
     if edges.about[2] == 0:
         raise ValueError("pay stands before its edge; write it after `lead`")
-    _check_count(edges, 1 + (two is not None) + (three is not None), False)
-    n = min(edges.about[2], edges.weights.size) - 1
-    edges.rewards[n, 0] = one
-    if two is not None:
-        edges.rewards[n, 1] = two
-    if three is not None:
-        edges.rewards[n, 2] = three
+    _pay_in_row(edges, min(edges.about[2], edges.weights.size) - 1, one, two, three, False)
 
 
 @jitable
@@ -337,11 +338,6 @@ def simultaneous(edges: Edges) -> int:
 def over(edges: Edges, one: float, two: float | None = None, three: float | None = None) -> int:
     """The end of a game, with the payoff of each of its players: no edges. Of a fourth player on,
     write edges.rewards[0, 3]. Raises ValueError for other payoffs than the players have."""
-    _check_count(edges, 1 + (two is not None) + (three is not None), True)
-    edges.rewards[0, 0] = one
-    if two is not None:
-        edges.rewards[0, 1] = two
-    if three is not None:
-        edges.rewards[0, 2] = three
+    _pay_in_row(edges, 0, one, two, three, True)
     _finish(edges, TERMINAL, -1)
     return 0

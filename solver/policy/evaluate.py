@@ -175,8 +175,7 @@ def costly_moves(evaluation: Evaluation, optimal: Graph) -> Moves:
         edges = expand(game, chain.states(numbers))
         below = optimal.values[optimal.look_up(pack_all(game.strides, edges.children))]
         q = evaluate(edges, below)
-        of_actor = q.values[np.arange(len(q.states)), edges.actors[q.states]]
-        regret[numbers] = np.maximum.reduceat(of_actor, q.first[:-1])
+        regret[numbers] = np.maximum.reduceat(q.of_actors(edges.actors), q.first[:-1])
     actor = chain.actors[chain.owners]
     below = optimal.values[optimal.look_up(chain.keys)]
     payoffs = chain.rewards[np.arange(len(actor)), actor] + below[chain.children, actor]

@@ -152,7 +152,7 @@ def choices(game: Game, lookup: Lookup, error: float, values: Ints) -> Choice:
     states = _states(game, values)
     edges = expand(game, states)
     q = evaluate(edges, lookup(edges.children))
-    of_actor = q.values[np.arange(len(q.states)), edges.actors[q.states]]
+    of_actor = q.of_actors(edges.actors)
     play, passed = np.full((2, len(states)), np.nan)
     plays = q.actions == PLAY
     play[q.states[plays]] = of_actor[plays]
