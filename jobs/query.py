@@ -220,7 +220,7 @@ def query(
     table: app.TableName,
     fields: Annotated[
         list[str] | None,
-        app.Argument("The state: scores=0,2000,3500 earned=0,1,0", "FIELD=VALUE..."),
+        app.Argument("The state: scores=0,2000,3500 earned=0,1,0", "[FIELD=VALUE...]"),
     ] = None,
     batch: Annotated[
         str | None, Help("States as CSV, JSON lines or Parquet; - is stdin.", "FILE")

@@ -37,7 +37,7 @@ def status(
         list[str] | None,
         app.Argument(
             "Tables' directories, board files, folders of them, job files; all if not given.",
-            "TABLE...",
+            "[TABLE...]",
         ),
     ] = None,
     sort: Annotated[
@@ -175,7 +175,9 @@ def verify(
 )
 def publish(
     table: app.TableName,
-    to: Annotated[str | None, app.Argument("A URI, or the folder of a web server.", "URI")] = None,
+    to: Annotated[
+        str | None, app.Argument("A URI, or the folder of a web server.", "[URI]")
+    ] = None,
     site: Annotated[
         str | None, Help("Write its page here, as files for any web server.", "DIR")
     ] = None,
@@ -221,7 +223,7 @@ def publish(
 def clean(
     names: Annotated[
         list[str] | None,
-        app.Argument("Board files or folders of them: their tables only; or tables.", "BOARD..."),
+        app.Argument("Board files or folders of them: their tables only; or tables.", "[BOARD...]"),
     ] = None,
     results: app.Results = Path("results"),
     yes: Annotated[bool, Help("Remove what is listed.")] = False,

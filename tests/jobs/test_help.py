@@ -42,6 +42,12 @@ def test_no_line_of_the_help_is_wider_than_a_terminal(command: Command, name: st
     assert code == 0 and max(map(len, out.splitlines())) <= 80
 
 
+def test_a_word_that_may_be_left_out_is_in_brackets() -> None:
+    for name, command in PARSED.items():
+        for word in (each for each in command.params if each.param_type_name == "argument"):
+            assert word.required != word.metavar.startswith("["), (name, word.metavar)
+
+
 @pytest.mark.parametrize("name", list(COMMANDS))
 def test_a_help_ends_with_two_examples_that_the_command_takes(command: Command, name: str) -> None:
     _, out, _ = command(name, "--help")

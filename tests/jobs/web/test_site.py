@@ -193,6 +193,7 @@ def test_a_page_without_a_server_says_every_decision(
     with open_table(path) as table, hosted(site, Ranged) as (where, _):
         page = browser.new_page()
         page.goto(where)
+        assert "has its best action. Open" in page.inner_text("p.lead")
         states = np.concatenate([*table.draw(400, 3)])
         words = [typed(table.game.describe(state)) for state in states]
         right = table.stored_best(states)
