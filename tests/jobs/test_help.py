@@ -48,6 +48,13 @@ def test_a_word_that_may_be_left_out_is_in_brackets() -> None:
             assert word.required != word.metavar.startswith("["), (name, word.metavar)
 
 
+def test_the_commands_that_are_said_to_ask_a_store_take_a_table() -> None:
+    page = Path(__file__).parents[2] / "docs/how-to/store.md"
+    (said,) = re.findall(r"^(`query`.*) answer as of a folder", page.read_text(), re.MULTILINE)
+    for name in re.findall(r"`(\w+)`", said):
+        assert PARSED[name].params[0].metavar.lstrip("[").startswith("TABLE"), name
+
+
 @pytest.mark.parametrize("name", list(COMMANDS))
 def test_a_help_ends_with_two_examples_that_the_command_takes(command: Command, name: str) -> None:
     _, out, _ = command(name, "--help")
