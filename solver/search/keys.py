@@ -109,21 +109,21 @@ def pack_all(strides, states):
 _READ = types.Array(_i, 2, "C", readonly=True)  # as pyarrow gives them
 
 
-@njit(types.void(_i2, _READ, _b[::1]))
-def _fits(strides, states, inside):
-    """Write whether every number of each state (n, fields) has room."""
+@njit(_b[::1](_i2, _READ))
+def _fits(strides, states):
+    inside = np.empty(states.shape[0], np.bool_)
     for i in range(inside.size):
         inside[i] = True
         for k in range(strides.shape[1]):
             room, number = strides[1, k], states[i, k]
             has_room = number < -room if room < 0 else number >> min(room, 63) == 0
             inside[i] &= number >= 0 and has_room
+    return inside
 
 
 def fits(strides: Ints, states: Ints) -> NDArray[np.bool_]:
     """(n,) whether every number of each state (n, fields) has room."""
-    inside = np.empty(len(states), bool)
-    _fits(strides, np.ascontiguousarray(states, np.int64), inside)
+    inside: NDArray[np.bool_] = _fits(strides, np.ascontiguousarray(states, np.int64))
     return inside
 
 

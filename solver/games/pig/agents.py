@@ -70,7 +70,7 @@ def chances(game: Game, one: str, two: str, last_turn: str | None = None) -> Flo
     total = reals[0] + reals[3]
     # Of who acts next, by their lead: their chances to win and to draw, and the table's payoff of
     # player 1. After the last turn player 1 would act.
-    real, ideal = np.array([leads > 0, leads == 0], float), rounds.turn_starts(None)
+    real, ideal = np.array([leads > 0, leads == 0], float), rounds.turn_starts()
     for turn, player in enumerate((2, 1) * rounds.rounds):  # the last one first
         won, drawn = 1 - real[0] - real[1], real[1]  # by the lead of who is next
         payoffs = reals[:3] if player == 1 else reals[:2:-1]  # of a win, a draw, a loss

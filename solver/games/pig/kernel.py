@@ -146,16 +146,11 @@ class Rounds(Layout[Tier]):
     def tiers(self) -> Sequence[Tier]:
         return [(r, player) for r in range(self.rounds, 0, -1) for player in (2, 1)]
 
-    def _next(self, tier: Tier) -> Tier | None:
-        """The turn after this one; None after the last."""
+    def children(self, tier: Tier) -> Sequence[Tier]:
         round_, player = tier
         if player == 1:
-            return round_, 2
-        return (round_ + 1, 1) if round_ < self.rounds else None
-
-    def children(self, tier: Tier) -> Sequence[Tier]:
-        following = self._next(tier)
-        return () if following is None else (following,)
+            return [(round_, 2)]
+        return [(round_ + 1, 1)] if round_ < self.rounds else []
 
     def tier_number(self, tier: Tier) -> int:
         return 2 * tier[0] + tier[1] - 3
@@ -177,7 +172,7 @@ class Rounds(Layout[Tier]):
         rolls = 2 + self.ints[TOTAL] / self.ints[TABLES + max_points + 2]
         return float(2 * self.rounds * rolls * (max_points + 4) * 2.0**-53)
 
-    def turn_starts(self, payoffs: Floats | None) -> Floats:
+    def turn_starts(self, payoffs: Floats | None = None) -> Floats:
         """Player 1's payoffs (2 cut - 1,) at the starts of a turn by the lead of who acts, 1 - cut
         first; payoffs: of its tier, or None after the last turn, when it would be player 1's."""
         leads = np.arange(1 - self.cut, self.cut)
@@ -197,8 +192,7 @@ class Rounds(Layout[Tier]):
     ) -> float:
         if stop():
             raise Stopped
-        following = self._next(tier)
-        starts = self.turn_starts(None if following is None else fetch(following))
+        starts = self.turn_starts(*map(fetch, self.children(tier)))
         won = self.game.numbers.reals[0 if tier[1] == 1 else 2]
         tolerance, arrays = self.game.tie_tolerance, kernel_arrays(decisions)
         solve(self.ints, starts, tier[1], won, out, tolerance, *arrays)
