@@ -99,7 +99,7 @@ def merged_runs(lists: Sequence[Runs]) -> Runs:
     keys, members = (np.concatenate([runs[i] for runs in lists]) for i in (0, 1))
     at = order_of(keys)
     keys = keys[at]
-    first = np.flatnonzero(np.append(keys[:1] == keys[:1], keys[1:] != keys[:-1]))
+    first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
     members = np.bitwise_or.reduceat(members[at], first) if len(first) else NO_KEYS
     return Runs(keys[first], members, lists[0].low)
 
