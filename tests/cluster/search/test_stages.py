@@ -20,10 +20,12 @@ from luckbase import cluster, solver
 from luckbase.cluster.run import driver
 from luckbase.cluster.run.progress import Progress, Solved
 from luckbase.cluster.run.worker import TableLocation
+from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search import stages as by_stages
+from luckbase.cluster.search.files import requested_runs
 from luckbase.cluster.search.shards import LevelShard
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.search.tasks import CutStage
+from luckbase.cluster.search.tasks import CutStage, Find, stages_of
 from luckbase.cluster.table import entries
 from luckbase.cluster.table import folder as table_folder
 from luckbase.cluster.table.diff import compare
@@ -430,6 +432,32 @@ def test_a_stage_in_many_boxes_is_solved_in_pieces_with_a_file_each(
     again = by(tmp_path / "stopped", root, workers=1)
     assert files_of(again.table) == files_of(solved.table)
     assert 0 < again.states < solved.states
+
+
+def test_a_shard_asks_for_what_lies_elsewhere_and_says_who_asked_for_what_it_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that leaves some of its boxes to others."""
+    found, run = list[tuple[int, int, int]](), Find.run
+
+    def looked_at(job: Find, *given: Any) -> Iterator[Any]:
+        *before, (receipt, _) = run(job, *given)
+        stages, source = stages_of(job.board, job.level), Folder(Path(str(job.location.table)))
+        own = [ask.keys for ask in receipt.asks if ask.stage in job.shard.stages]
+        for runs in requested_runs(source, own, stages):
+            assert (stages.boxes_of(runs.all_keys(), receipt.spans) < 0).all()
+        asked = [runs.all_keys() for runs in requested_runs(source, job.asks, stages)]
+        here = [bool((stages.boxes_of(keys, receipt.spans) >= 0).any()) for keys in asked]
+        assert receipt.used_asks == np.flatnonzero(here).tolist()
+        found.append((len(own), len(here) - sum(here), len(receipt.remaining)))
+        yield from [*before, (receipt, None)]
+
+    monkeypatch.setattr(Find, "run", looked_at)
+    monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "max_states", 12)
+    monkeypatch.setattr(level_shards, "SHARD_STATES", 20)
+    by(tmp_path, tiny().parse({"scores": "0,1000,500", "earned": "0,1,1"})[None], workers=1)
+    assert all(max(counts) > 0 for counts in zip(*found, strict=True))
+    assert any(others and remaining for _, others, remaining in found)
 
 
 def test_workers_look_at_stages_where_the_driver_alone_knows_nothing_more(
