@@ -99,10 +99,6 @@ class GameError(RequestError):
     """A game's own code does not keep the contract of games (`solver.check`)."""
 
 
-class DisagreementError(LuckbaseError):
-    """Two solutions of one state differ: of two shards, or of the kernel and the rules."""
-
-
 def need(what: str, *packages: str, extra: str = "") -> None:
     """Raises OptionError where packages are not installed that `what` needs. extra: of pyproject's,
     that brings them; without one people install them by name."""

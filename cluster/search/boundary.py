@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.format import number_rows, numbers_of, payoff_columns, row_groups
-from luckbase.cluster.table.keyed import GIVEN, SOLVED, KeyPart, PayoffTable
+from luckbase.cluster.table.keyed import GIVEN, SOLVED, KeyPart, PayoffTable, concatenated
 from luckbase.cluster.table.ledger import FileEntry, Ledger
 from luckbase.cluster.table.storage import Storage, storage_at
 from luckbase.solver.errors import TableError
@@ -65,8 +65,7 @@ def given_rows(table: StoredTable, keys: Keys) -> PayoffTable:
         best, actor = _acting(table.game, states, names)
         known = known_rows(keys[at : at + size], table.lookup(states)[0])
         pieces.append(replace(known, best=best, margin=margin, actor=actor))
-    columns = [[getattr(piece, column.name) for piece in pieces] for column in fields(PayoffTable)]
-    return PayoffTable(*map(np.concatenate, columns))
+    return concatenated(pieces)
 
 
 def given_at_once(table: StoredTable) -> int:
@@ -81,8 +80,11 @@ def nothing_known(game: Game) -> PayoffTable:
 
 def known_rows(keys: Keys, values: Floats) -> PayoffTable:
     """States that are known, by ascending key, and nothing but their payoffs."""
-    status = np.full(len(keys), GIVEN, np.uint8)
-    return PayoffTable(keys, values, np.full(len(keys), KNOWN), status)
+    n = len(keys)
+    return PayoffTable(
+        keys, values, np.full(n, KNOWN), np.full(n, GIVEN, np.uint8), np.zeros(n),
+        np.full(n, np.nan), np.zeros(n, np.int8),
+    )  # fmt: skip
 
 
 def _acting(game: Game, states: Ints, names: list[str | None]) -> tuple[Ints, NDArray[np.int8]]:

@@ -29,7 +29,7 @@ from luckbase.cluster.table.keyed import (
     SOLVED,
     KeyPart,
     PayoffTable,
-    merge,
+    concatenated,
     search_name,
     search_part,
     solved_rows,
@@ -70,8 +70,8 @@ def solve_below(
 ) -> SolvedSearch:  # fmt: skip
     """Solve all that lies below canonical `roots` (m, fields), or below the game's start.
 
-    Raises OptionError where a start is missing, RequestError as `Graph.solve`, DisagreementError;
-    as `driver.solve_table`.
+    Raises OptionError where a start is missing, RequestError as `Graph.solve`; as
+    `driver.solve_table`.
     """
     game = load_game(board)
     return solve_table(_Search(game, root_keys(game, roots), Options(**options)))
@@ -325,10 +325,9 @@ class _Search(Work[SolvedSearch]):
             self.result, states=len(solved), solved=len(solved), edges=graph.edges, shards=1,
             bytes_a_state=graph.bytes_a_state, solve_seconds=time.perf_counter() - self.started,
         )  # fmt: skip
-        if self.part == SEARCH:  # what was given stands in the part's other files
-            solved = solved.only(np.argsort(solved.keys))
-        else:
-            solved, _ = merge(self.game, [solved, known])
+        if self.part != SEARCH:  # else what was given stands in the part's other files
+            solved = concatenated([solved, known])
+        solved = solved.only(np.argsort(solved.keys))
         if len(self.trusted.entries) < len(self.stored.entries):
             states = unpack_all(self.game.strides, solved.keys)
             solved = solved.only(~self.stored.holds(states))

@@ -30,7 +30,6 @@ from luckbase.cluster.table.format import (
 from luckbase.cluster.table.ledger import SEARCH, FileEntry, made_by
 from luckbase.cluster.table.parts import GroupRows, Part, Rows, by_group
 from luckbase.cluster.table.storage import Storage
-from luckbase.solver.errors import DisagreementError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import level_from
 from luckbase.solver.game.game import Game
@@ -213,30 +212,22 @@ def search_part(ask: str | None) -> str:
 
 @dataclass(frozen=True)
 class PayoffTable:
-    """What a search has solved: n states with payoffs in c columns. Two payoff tables that have one
-    state must agree on it to the last bit, whatever each came from.
+    """What a search has solved: n states with payoffs in c columns.
 
     keys: uint64 (n,). values: float64 (n, c). best: int64 (n,), an action or a code of
     `solver.search.bellman`. status: uint8 (n,), an index into `STATUS`. gap: float64 (n,), of a
     cycle that was solved between bounds, at its state of the lowest key, else 0. margin: float64
     (n,), what the second best would cost the one who decides; NaN where there is no choice. actor:
-    int8 (n,), who acts, from 1; 0 where nobody does, or both. The last three may be left out.
+    int8 (n,), who acts, from 1; 0 where nobody does, or both.
     """
 
     keys: Keys
     values: Floats
     best: Ints
     status: NDArray[np.uint8]
-    gap: Floats = None  # type: ignore[assignment]
-    margin: Floats = None  # type: ignore[assignment]
-    actor: NDArray[np.int8] = None  # type: ignore[assignment]
-
-    def __post_init__(self) -> None:
-        n = len(self.keys)
-        blank = {"gap": np.zeros(n), "margin": np.full(n, np.nan), "actor": np.zeros(n, np.int8)}
-        for name, column in blank.items():
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, column)
+    gap: Floats
+    margin: Floats
+    actor: NDArray[np.int8]
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -246,30 +237,10 @@ class PayoffTable:
         return PayoffTable(*(getattr(self, each.name)[rows] for each in fields(self)))
 
 
-def merge(game: Game, tables: Sequence[PayoffTable]) -> tuple[PayoffTable, int]:
-    """The union of payoff tables, by ascending key, and how many rows stood in more than one.
-
-    Raises DisagreementError, with both values, where two differ in a bit of a payoff or in the
-    best action.
-    """
-    columns = [np.concatenate([getattr(table, each.name) for table in tables])
-               for each in fields(PayoffTable)]  # fmt: skip
-    union = PayoffTable(*columns)
-    union = union.only(np.argsort(union.keys, kind="stable"))
-    keys, values, best = union.keys, union.values, union.best
-    first = np.ones(len(keys), bool)
-    first[1:] = keys[1:] != keys[:-1]
-    again = np.flatnonzero(~first)
-    bits = values.view(np.uint64)
-    differs = (bits[again] != bits[again - 1]).any(axis=1) | (best[again] != best[again - 1])
-    if differs.any():
-        x = int(again[np.flatnonzero(differs)[0]])
-        state = game.say(unpack_all(game.strides, keys[x : x + 1])[0])
-        raise DisagreementError(
-            f"two shards disagree on {state}: {values[x - 1].tolist()} and {values[x].tolist()}, "
-            f"actions {best[x - 1]} and {best[x]}; nothing was written"
-        )
-    return union.only(first), len(again)
+def concatenated(tables: Sequence[PayoffTable]) -> PayoffTable:
+    """The rows of payoff tables behind one another."""
+    columns = ([getattr(table, each.name) for table in tables] for each in fields(PayoffTable))
+    return PayoffTable(*map(np.concatenate, columns))
 
 
 def solved_rows(graph: Graph, start: int = 0) -> PayoffTable:

@@ -18,7 +18,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from configparser import ConfigParser, Error
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -31,7 +31,7 @@ import obstore
 from obstore import exceptions
 from obstore.store import AzureStore, GCSStore, HTTPStore, MemoryStore, S3Store
 
-from luckbase.cluster.table.storage import PARALLEL, READ_ONLY, Storage, Stored, attempt, in_threads
+from luckbase.cluster.table.storage import READ_ONLY, Storage, Stored, attempt
 from luckbase.solver.errors import CorruptTableError, StoreError
 
 Store = Any  # one of obstore's
@@ -224,20 +224,12 @@ class Objects(Storage):
 
     # --- write ---------------------------------------------------------------------------------
 
-    def put_all(self, contents: Mapping[str, bytes | Path]) -> None:
+    def put(self, name: str, content: bytes | Path) -> None:
         self.check_writable()
-
-        def put(name: str) -> None:
-            content = contents[name]
-            with self._errors(name, "write"):
-                obstore.put(self._store, self._key(name), content)
-            if isinstance(content, Path):
-                content.unlink(missing_ok=True)
-
-        if len(contents) == 1:
-            put(*contents)
-        else:
-            list(in_threads(put, contents, PARALLEL))
+        with self._errors(name, "write"):
+            obstore.put(self._store, self._key(name), content)
+        if isinstance(content, Path):
+            content.unlink(missing_ok=True)
 
     def put_if_absent(self, name: str, content: bytes | Path) -> bool:
         raw = content if isinstance(content, bytes) else content.read_bytes()

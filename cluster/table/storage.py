@@ -73,13 +73,9 @@ class Storage(ABC):
     def check_writable(self) -> None:  # noqa: B027  # most are
         """Raises StoreError where nothing can be put."""
 
+    @abstractmethod
     def put(self, name: str, content: bytes | Path) -> None:
         """Store an object; a Path, which must come from `temporary`, is moved."""
-        self.put_all({name: content})
-
-    @abstractmethod
-    def put_all(self, contents: Mapping[str, bytes | Path]) -> None:
-        """Store several objects, each as `put` does."""
 
     @abstractmethod
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
@@ -151,24 +147,21 @@ class Folder(Storage):
         self.path = path
         self._flushed: set[Path] = set()
 
-    def put_all(self, contents: Mapping[str, bytes | Path]) -> None:
-        for name, content in contents.items():
-            final = self.path / name
-            if isinstance(content, bytes):
-                content = self.written(name, content)
-            make_folder(final.parent)
-            os.replace(content, final)
-        self._flush_folders(contents)
+    def put(self, name: str, content: bytes | Path) -> None:
+        final = self.path / name
+        written = self.written(name, content) if isinstance(content, bytes) else content
+        make_folder(final.parent)
+        os.replace(written, final)
+        self._flush_folder(final.parent)
 
-    def _flush_folders(self, names: Iterable[str]) -> None:
-        for folder in {(self.path / name).parent: None for name in names}:
+    def _flush_folder(self, folder: Path) -> None:
+        flush_folder(folder)
+        # Once its own name too, and those of the folders above it, up to the table's: a folder
+        # may be new where its neighbours are not.
+        while folder != self.path and folder not in self._flushed:
+            self._flushed.add(folder)
+            folder = folder.parent
             flush_folder(folder)
-            # Once its own name too, and those of the folders above it, up to the table's: a folder
-            # may be new where its neighbours are not.
-            while folder != self.path and folder not in self._flushed:
-                self._flushed.add(folder)
-                folder = folder.parent
-                flush_folder(folder)
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
         path, pieces, at = self.path / name, [], start
@@ -202,7 +195,7 @@ class Folder(Storage):
         finally:
             if done or isinstance(content, bytes):
                 written.unlink(missing_ok=True)
-        self._flush_folders([name])
+        self._flush_folder(final.parent)
         return done
 
     @contextmanager
@@ -248,10 +241,9 @@ class Memory(Storage):
         self._changing = threading.Lock()
         self._files: list[IO[bytes]] = []
 
-    def put_all(self, contents: Mapping[str, bytes | Path]) -> None:
-        for name, content in contents.items():
-            self.objects[name] = content if isinstance(content, bytes) else content.read_bytes()
-            self._put_at[name] = time.time()
+    def put(self, name: str, content: bytes | Path) -> None:
+        self.objects[name] = content if isinstance(content, bytes) else content.read_bytes()
+        self._put_at[name] = time.time()
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
         if name not in self.objects:

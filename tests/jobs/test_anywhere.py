@@ -450,16 +450,16 @@ def test_a_copy_that_was_stopped_goes_on(
     table: Path, local: StoredTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     to, puts = tmp_path / "to", []
-    put = Folder.put_all
+    put = Folder.put
 
-    def stopping(self: Folder, contents: dict[str, Any]) -> None:
-        puts.extend(contents)
+    def stopping(self: Folder, name: str, content: Any) -> None:
+        puts.append(name)
         if len(puts) == 8:
             raise KeyboardInterrupt
-        put(self, contents)
+        put(self, name, content)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Folder, "put_all", stopping)
+        patch.setattr(Folder, "put", stopping)
         with pytest.raises(KeyboardInterrupt):
             local.publish(to)
     with pytest.raises(MissingTableError):
@@ -497,13 +497,12 @@ def test_what_is_not_finished_or_not_its_place_is_refused(
 def test_a_byte_that_changes_on_the_way_is_found(
     local: StoredTable, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def changing(self: Folder, contents: dict[str, bytes]) -> None:
-        for name, content in contents.items():
-            (self.path / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.path / name).write_bytes(content[:-1] + b"?")
+    def changing(self: Folder, name: str, content: bytes) -> None:
+        (self.path / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.path / name).write_bytes(content[:-1] + b"?")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Folder, "put_all", changing)
+        patch.setattr(Folder, "put", changing)
         with pytest.raises(StoreError, match="is not what was put there"):
             local.publish(tmp_path / "to")
     bad = tmp_path / "bad"

@@ -55,12 +55,12 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
 def put(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The names of all that is put into a store meanwhile; no stage file is."""
     names: list[str] = []
-    for does in ("put_all", "put_if_absent"):
+    for does in ("put", "put_if_absent"):
         real = getattr(Objects, does)
 
-        def noted(storage: Objects, what: Any, *more: Any, real: Any = real) -> Any:
-            names.extend([what] if isinstance(what, str) else what)
-            return real(storage, what, *more)
+        def noted(storage: Objects, name: str, *more: Any, real: Any = real) -> Any:
+            names.append(name)
+            return real(storage, name, *more)
 
         monkeypatch.setattr(Objects, does, noted)
     yield names

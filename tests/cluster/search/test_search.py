@@ -18,10 +18,9 @@ from luckbase import cluster, solver
 from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.table.diff import compare
 from luckbase.cluster.table.find import why_stale
-from luckbase.cluster.table.keyed import GIVEN, KeyPart, PayoffTable, merge, solved_rows
+from luckbase.cluster.table.keyed import GIVEN, KeyPart, solved_rows
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import (
-    DisagreementError,
     OptionError,
     SearchLimitError,
     StateError,
@@ -180,53 +179,6 @@ def test_a_search_that_is_there_is_left_alone_and_force_makes_it_anew(
     forced = by(tmp_path, force=True)
     assert forced.states == first.states
     assert files_of(forced.table) == files_of(staged.table)
-
-
-# --- merging --------------------------------------------------------------------------------------
-
-
-def test_two_shards_that_disagree_stop_the_solve_with_both_values() -> None:
-    game = tiny()
-    graph = Graph(game)
-    graph.solve(game.parse(START)[None])
-    keys = np.sort(graph.keys[:3])
-    one = PayoffTable(keys, np.full((3, 3), 0.25), np.zeros(3, np.int64), np.zeros(3, np.uint8))
-    wrong = np.full((3, 3), 0.25)
-    wrong[1, 2] = np.nextafter(0.25, 1)  # one bit
-    two = PayoffTable(keys, wrong, np.zeros(3, np.int64), np.zeros(3, np.uint8))
-    with pytest.raises(DisagreementError, match=r"two shards disagree on .*0\.25, 0\.25000000"):
-        merge(game, [one, two])
-    other_action = PayoffTable(keys, one.values, np.array([0, 0, 1]), one.status)
-    with pytest.raises(DisagreementError, match="actions 0 and 1"):
-        merge(game, [one, other_action])
-
-
-@given(st.lists(st.lists(st.integers(0, 40), unique=True, max_size=20), min_size=1, max_size=6))
-def test_any_partition_merges_to_the_same_union(parts: list[list[int]]) -> None:
-    """Meaningless, reproducible payoffs: the plumbing apart from the arithmetic."""
-    tables = []
-    for part in parts:
-        keys = np.array(part, np.uint64)
-        values = np.stack([np.sin(keys + i) for i in range(3)], axis=1).reshape(-1, 3)
-        tables.append(
-            PayoffTable(keys, values, keys.astype(np.int64), np.zeros(len(keys), np.uint8))
-        )
-    union, again = merge(tiny(), tables)
-    assert union.keys.tolist() == sorted({key for part in parts for key in part})
-    assert again == sum(map(len, parts)) - len(union)
-    assert (union.values[:, 0] == np.sin(union.keys)).all()
-
-
-def test_margins_and_who_acts_go_with_their_states_and_start_no_quarrel() -> None:
-    keys, best, status = np.array([7, 2, 4], np.uint64), np.array([1, 0, 2]), np.zeros(3, np.uint8)
-    margin, actor = np.array([0.5, np.nan, 0.25]), np.array([2, 0, 3], np.int8)
-    one = PayoffTable(keys, np.ones((3, 3)), best, status, None, margin, actor)
-    two = PayoffTable(keys[1:], np.ones((2, 3)), best[1:], status[1:])
-    assert np.isnan(two.margin).all() and two.actor.tolist() == [0, 0]
-    union, again = merge(tiny(), [one, two])
-    assert again == 2 and union.keys.tolist() == [2, 4, 7]
-    assert union.actor.tolist() == [0, 3, 2]
-    np.testing.assert_array_equal(union.margin, [np.nan, 0.25, 0.5])
 
 
 def test_the_rows_of_a_search_have_margins_and_who_acts() -> None:

@@ -230,7 +230,7 @@ def test_a_byte_order_mark_and_windows_line_ends_are_read(tmp_path: Path) -> Non
 def test_a_wrong_request_ends_with_exit_code_two_and_all_else_with_one() -> None:
     """1 the answer is no, 2 the request is wrong."""
     wrong = [errors.BoardError, errors.StateError, errors.OptionError, errors.MemoryLimitError]
-    rest = [errors.MissingTableError, errors.CorruptTableError, errors.DisagreementError]
+    rest = [errors.MissingTableError, errors.CorruptTableError, errors.WorkerError]
     assert {error.exit_code for error in wrong} == {2}
     assert {error.exit_code for error in rest} == {1}
     assert all(issubclass(error, errors.LuckbaseError) for error in wrong + rest)
