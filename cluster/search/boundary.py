@@ -1,7 +1,7 @@
 """The boundary of a search: the states at which it ends, for their payoffs are known.
 
 They are rows of the part's own other files, all at once (`known_payoffs`) or, of a search by stages
-of the same level, by stage (`stages.StoredStages`): a worker reads those of the shard it finds.
+of the same level, by stage (`KeyPart.files_in`): a worker reads those of the shard it finds.
 Or they are rows of another table (`--using`, `UsedTable`), looked up by whoever finds states: no
 process goes through what lies above that table, and none has all that the search meets of it. A
 worker that sees another table there than the driver did, or none, says so, and the driver finds

@@ -61,7 +61,6 @@ from luckbase.solver.search.keys import Keys, pack_all, unpack_all, unpack_colum
 from luckbase.solver.sentences import many, option
 
 if TYPE_CHECKING:
-    from luckbase.cluster.search.stages import StoredStages
     from luckbase.cluster.table.table import StoredTable
 
 
@@ -175,13 +174,9 @@ class _Search(Work[SolvedSearch]):
                     raise
         if known is not None and self._was_small(known):
             return
-        level, stored, rows = self._level_of_stages(), None, known
-        if grows and level is not None:
-            from luckbase.cluster.search.stages import stored_stages
-            from luckbase.solver.search.stages import Stages
-
-            stored = stored_stages(Stages(self.game, level), self.trusted)
-        if stored is not None:  # its stages are read as they are met
+        level, rows = self._level_of_stages(), known
+        stored = grows and level is not None and self.trusted.goes_by(level)
+        if stored:  # its stages are read as they are met
             files = [entry for entry in self.trusted.entries if not entry.stages]
             whole = boundary.read_rows(self.storage, self.table, files, self.game)
             rows = boundary.known_rows(*whole)
@@ -193,7 +188,7 @@ class _Search(Work[SolvedSearch]):
             if self._was_small(rows):
                 return
         assert level is not None
-        self._by_stages(level, rows, stored)
+        self._by_stages(level, rows, self.trusted if stored else None)
 
     def _note_stopped(self) -> None:
         """Say that others that were stopped half-way will not go on from there: of this part, or
@@ -352,7 +347,7 @@ class _Search(Work[SolvedSearch]):
         line = self.ledger.levels.get(self.goal.ask)
         return self._level if line is None else level_from(line.level)
 
-    def _by_stages(self, level: Level, known: PayoffTable, stored: StoredStages | None) -> None:
+    def _by_stages(self, level: Level, known: PayoffTable, stored: KeyPart | None) -> None:
         from luckbase.cluster.search.stages import SearchContext, StageSearch
         from luckbase.solver.search.find_stages import RisingError
         from luckbase.solver.search.stages import NONE_KNOWN

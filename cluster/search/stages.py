@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -58,7 +58,7 @@ from luckbase.cluster.table.entries import Commits, commit, compact
 from luckbase.cluster.table.folder import Piece, ends_of
 from luckbase.cluster.table.format import file_entry
 from luckbase.cluster.table.keyed import KeyPart
-from luckbase.cluster.table.ledger import FileEntry, Goal, LevelEntry, ShardEntry, made_by
+from luckbase.cluster.table.ledger import FileEntry, Goal, LevelEntry, ShardEntry
 from luckbase.solver.errors import LuckbaseError, SearchLimitError
 from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.game import Game
@@ -72,7 +72,6 @@ from luckbase.solver.search.stages import (
     IsKnown,
     KeyedPayoffs,
     Stages,
-    box_ends,
 )
 from luckbase.solver.sentences import many
 
@@ -88,36 +87,6 @@ STORE_BYTES = 4 << 30
 """Of Ray's object store on this machine; what is beyond spills to the disk."""
 
 
-class StoredStages:
-    """The files of a part that hold states of each stage; keys ascend in a file."""
-
-    def __init__(self, stages: Stages, part: KeyPart) -> None:
-        """Those of searches in one piece are left out."""
-        self.stages = stages
-        self.of: dict[int, list[tuple[FileEntry, Box]]] = {}
-        for entry in part.entries:
-            boxes = [Box(*ends) for ends in entry.boxes] or [WHOLE]
-            for stage in entry.stages:
-                self.of.setdefault(stage, []).extend((entry, box) for box in boxes)
-
-    def files(self, numbers: Sequence[int], box: Box) -> tuple[FileEntry, ...]:
-        """Those that may hold states of a box of these stages."""
-        entries = [pair for number in numbers for pair in self.of.get(number, ())]
-        if entries and not box.whole:
-            meets = self.stages.meeting(box, *box_ends([its for _, its in entries]))
-            entries = [entries[i] for i in np.flatnonzero(meets).tolist()]
-        return tuple({entry.name: entry for entry, _ in entries}.values())
-
-
-def stored_stages(stages: Stages, part: KeyPart) -> StoredStages | None:
-    """The files of a part by stages; None where one has stages of another level."""
-    ours = stages.level.as_json()
-    others = [ask for ask, line in part.ledger.levels.items() if line.level != ours]
-    if any(entry.stages and made_by(entry.name, ask) for entry in part.entries for ask in others):
-        return None
-    return StoredStages(stages, part)
-
-
 @dataclass(frozen=True)
 class SearchContext:
     """What is searched, what is known, and what comes with it."""
@@ -126,8 +95,8 @@ class SearchContext:
     roots: Keys
     known: KeyedPayoffs
     """From searches of this part in one piece."""
-    stored: StoredStages | None
-    """From those by stages."""
+    stored: KeyPart | None
+    """The part where searches by stages of the same level have stored what they found."""
     used: UsedTable | None
     """The table at which it ends."""
     is_known: IsKnown
@@ -286,10 +255,10 @@ class StageSearch(Run[SolvedSearch]):
         running: dict[int, tuple[int, list[Request]]] = {}  # bytes, and what it was handed
         in_use = 0
 
-        def done(i: int, asks: Sequence[Ask], remaining: Iterable[Box]) -> None:
+        def done(i: int, entry: ShardEntry, asks: Sequence[Ask]) -> None:
             shard, first = order.shards[i], len(order.shards)
             self.asks.add((level, shard.path), asks)
-            left = [(box, level_shards.SHARD_STATES) for box in remaining]
+            left = [(Box(*ends), level_shards.SHARD_STATES) for ends in entry.rest]
             boxes = level_shards.boxes_in_order
             order.done(i, boxes(self.stages, shard.stages, left, first, shard.path))
 
@@ -301,7 +270,7 @@ class StageSearch(Run[SolvedSearch]):
                     requests = self.asks.of(order.shards[i])
                     return self._task_to_find(i, order.shards[i], requests), requests
                 asks = read_asks(self.storage.read(entry.ask_place))
-                done(i, in_file(asks, entry.ask_place), [Box(*ends) for ends in entry.rest])
+                done(i, entry, in_file(asks, entry.ask_place))
             return None
 
         with self.keeping:
@@ -322,9 +291,9 @@ class StageSearch(Run[SolvedSearch]):
                     i = receipt.shard
                     memory, requests = running.pop(i)
                     in_use -= memory
-                    done(i, receipt.asks, receipt.remaining)
+                    done(i, receipt.entry, receipt.asks)
                     askers = {requests[k].asker for k in receipt.used_asks}
-                    self._keep(order.shards[i], receipt, sorted(askers))
+                    self._keep(receipt, sorted(askers))
                     waits = next_one() if waits is None else waits
                 if receipt is None or self.keeping.full:
                     self.keeping.flush()
@@ -337,10 +306,11 @@ class StageSearch(Run[SolvedSearch]):
         stored = tuple[FileEntry, ...]()
         if self.context.stored is not None:
             boxes = [request.ask.box for request in asks] + [*map(self.stages.around, keys)]
-            stored = self.context.stored.files(shard.stages, self._reach(shard, boxes))
+            stored = self.context.stored.files_in(shard.stages, self._reach(shard, boxes))
         job = Find(
             board=self.game.board, location=self.location, level=self.level, number=place,
-            name=self._name(shard), shard=shard, roots=np.concatenate(keys) if keys else NO_KEYS,
+            name=self._name(shard), search=self.context.goal.ask, given=self.context.known_sha,
+            shard=shard, roots=np.concatenate(keys) if keys else NO_KEYS,
             asks=tuple([request.ask.keys for request in asks]), known=self._known(shard),
             stored=stored, stop_after=level_shards.stop_after(shard), sparse=files.SPARSE_BITS,
             used=self.context.used,
@@ -397,21 +367,12 @@ class StageSearch(Run[SolvedSearch]):
         order = np.argsort(stages, kind="stable")
         return order, stages[order]
 
-    def _keep(self, shard: LevelShard, receipt: FindReceipt, askers: Sequence[Asker]) -> None:
+    def _keep(self, receipt: FindReceipt, askers: Sequence[Asker]) -> None:
         """Note what was found, and what it asks."""
-        name = self._name(shard)
         numbers: dict[str, list[str]] = {}
         for level, path in askers:
             numbers.setdefault(str(level), []).append(number_of(path))
-        entry = ShardEntry(
-            name=name, ask=self.context.goal.ask, rows=sum(receipt.boxes), bytes=receipt.bytes,
-            sha256=receipt.sha256, seconds=round(receipt.solve_seconds, 3),
-            given=self.context.known_sha, level=self.at_level, stages=list(shard.stages),
-            boxes=receipt.boxes, ask_sha256=receipt.asks_sha256, edges=receipt.edges,
-            box=ends_of(shard.box), spans=[[box.low, box.high] for box in receipt.spans],
-            rest=[[box.low, box.high] for box in receipt.remaining],
-            askers=numbers, mark=self.location.mark,
-        )  # fmt: skip
+        entry = replace(receipt.entry, askers=numbers)
         if receipt.asks_file:
             self.storage.put_if_absent(entry.ask_place, receipt.asks_file)
         self.keeping.add(entry)

@@ -33,9 +33,9 @@ from luckbase.cluster.run.worker import (
 from luckbase.cluster.search import boundary, files
 from luckbase.cluster.search.boundary import UsedTable, used_ends
 from luckbase.cluster.search.files import Ask, RequestedKeys, StageFile
-from luckbase.cluster.table.folder import Piece
+from luckbase.cluster.table.folder import Piece, ends_of
 from luckbase.cluster.table.keyed import GIVEN, SOLVED, PayoffTable, write_states
-from luckbase.cluster.table.ledger import SHARDS, FileEntry, stage_name
+from luckbase.cluster.table.ledger import SHARDS, FileEntry, ShardEntry
 from luckbase.cluster.table.storage import Storage, storage_at
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import CorruptTableError
@@ -50,8 +50,6 @@ from luckbase.solver.search.keys import Keys, pack_all, unpack_all
 from luckbase.solver.search.stage_kernels import Runs, merged_runs
 from luckbase.solver.search.stages import WHOLE, Box, KeyedPayoffs, StageEstimator, Stages
 from luckbase.solver.search.sweep import Sweeping
-
-Content = bytes  # a receipt has a field `bytes`
 
 if TYPE_CHECKING:
     from luckbase.cluster.search.shards import Cut, LevelShard, StageSample
@@ -117,15 +115,18 @@ class StageCut(Receipt):
 
 @dataclass(frozen=True)
 class Find(_StageJob):
-    """To search a shard, number `number` of its level; name: of its stage file. roots: the search's
-    in it. asks: the requests of others to these stages. known: states that are not expanded;
-    stored: files of the table whose states are not expanded either. stop_after: states after which
-    the remaining boxes are left to others. sparse: bits, of the sample of what it requests. used:
-    the table at which the search ends.
+    """To search a shard, number `number` of its level. name, search, given: its line's in the
+    ledger (`ShardEntry`, where the search is `ask`). roots: the search's in it. asks: the requests
+    of others to these stages. known: states that are not expanded; stored: files of the table whose
+    states are not expanded either. stop_after: states after which the remaining boxes are left to
+    others. sparse: bits, of the sample of what it requests. used: the table at which the search
+    ends.
     """
 
     number: int
     name: str
+    search: str
+    given: str
     shard: LevelShard
     roots: Keys
     asks: tuple[RequestedKeys, ...]
@@ -134,11 +135,6 @@ class Find(_StageJob):
     sparse: int
     stored: tuple[FileEntry, ...]
     used: UsedTable | None
-
-    @property
-    def place(self) -> str:
-        """The name of its file, about: it ends in what is in it."""
-        return f"{SHARDS}{self.name}{self.location.mark}"
 
     def run(
         self, payoffs: Sequence[Any], sent: Sent, out: Floats | None, stop: Stop
@@ -163,7 +159,7 @@ class Find(_StageJob):
         )  # fmt: skip
         demand: dict[int, list[Runs]] = {}
         edges, boxes, spans = 0, [], []
-        with self.location.stage_file(self.place) as path:
+        with self.location.stage_file(f"{SHARDS}{self.name}") as path:
             for stage in files.write_stages(path, search.boxes(stop)):
                 boxes.append(len(stage.keys))
                 spans.append(stage.box)
@@ -177,19 +173,21 @@ class Find(_StageJob):
             content = files.write_asks(asks)
             with path.open("rb") as file:
                 sha256, size = hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
-            name = stage_name(self.place, sha256)
-            self.location.keep(name, path)
-        asks_sha256 = hashlib.sha256(content).hexdigest()
+            seconds = time.perf_counter() - started
+            entry = ShardEntry(
+                self.name, self.search, sum(boxes), size, sha256, round(seconds, 3), self.given,
+                numbers[0] >> 32, list(numbers), boxes, hashlib.sha256(content).hexdigest(), edges,
+                ends_of(box), [[each.low, each.high] for each in spans],
+                [[each.low, each.high] for each in search.remaining], mark=self.location.mark,
+            )  # fmt: skip
+            self.location.keep(entry.place, path)
         if self.location.shared:
-            at = stage_name(self.place, asks_sha256, "asks")
-            storage_at(self.location.table).put_if_absent(at, content)
-            asks, content = files.in_file(asks, at), b""
+            storage_at(self.location.table).put_if_absent(entry.ask_place, content)
+            asks, content = files.in_file(asks, entry.ask_place), b""
         receipt = FindReceipt(
-            shard=self.number, boxes=boxes, spans=spans, remaining=search.remaining, edges=edges,
-            stage_file=name, bytes=size, sha256=sha256, asks=asks, asks_file=content,
-            asks_sha256=asks_sha256,
+            shard=self.number, solve_seconds=seconds, stage_file=entry.place, entry=entry,
+            asks=asks, asks_file=content,
             used_asks=np.flatnonzero(in_use[1:]).tolist(),
-            solve_seconds=time.perf_counter() - started,
         )  # fmt: skip
         yield receipt, None
 
@@ -210,19 +208,13 @@ class Find(_StageJob):
 
 @dataclass(frozen=True, kw_only=True)
 class FindReceipt(Receipt):
-    """What came of a `Find`: the states of each box and where it lies, the boxes that are left,
-    edges expanded, its file; what it asks for, and the file of that: its bytes where they are yet
-    to be written, and its SHA-256; used_asks: those of its asks that concerned it."""
+    """What came of a `Find`: its line, but for who asks it; what it asks for, and the bytes of the
+    file of that where they are yet to be written; used_asks: those of its asks that concerned it.
+    """
 
-    boxes: list[int]
-    spans: list[Box]
-    remaining: list[Box]
-    edges: int
-    bytes: int
-    sha256: str
+    entry: ShardEntry
     asks: list[Ask]
-    asks_file: Content
-    asks_sha256: str
+    asks_file: bytes
     used_asks: list[int]
 
 

@@ -12,10 +12,9 @@ names are those of the matching rows, which are read once before.
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
@@ -38,7 +37,7 @@ from luckbase.cluster.table.columns import (
     parse_where,
 )
 from luckbase.cluster.table.format import column_of, numbers_of
-from luckbase.cluster.table.frames import Counted, whole_file
+from luckbase.cluster.table.frames import whole_file
 from luckbase.cluster.table.parts import Batch, Part
 from luckbase.cluster.table.storage import is_special
 from luckbase.solver import sentences
@@ -347,14 +346,12 @@ def export(
         if pipe:
             hint = on_command_line("give --out FILE.xlsx", "name a file that ends in .xlsx")
             raise OptionError(f"{option('format')}: xlsx cannot go through a pipe; {hint}")
-    whole = nullcontext(Counted(sys.stdout.buffer)) if out == "-" else whole_file(out)
     count = 0
-    with whole as file:
+    with whole_file(out) as file:
         with FORMATS[kind].writer(file, schema, "-" if pipe else out) as write:
             for batch in rows:
                 count += len(batch)
                 write(batch)
-        file.flush()
         size = 0 if out == "-" else file.tell()
     return Exported(out, count, list(rows.schema.names), size)
 

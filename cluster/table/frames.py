@@ -303,9 +303,6 @@ def write_rows(rows: pa.Table, out: str, kind: str) -> None:
 
     Raises OptionError where that can not be.
     """
-    if out == "-":
-        encode(rows, sys.stdout.buffer, kind)
-        return
     with whole_file(out) as file:
         encode(rows, file, kind)
 
@@ -314,11 +311,6 @@ def write_lines(lines: Iterable[str], out: str) -> None:
     """Write lines as `write_rows` does rows; the first is made before anything is written."""
     rest = iter(lines)
     pages = iter(lambda: [f"{line}\n" for line in islice(rest, CHUNK)], [])
-    if out == "-":
-        for page in pages:
-            sys.stdout.write("".join(page))
-        sys.stdout.flush()
-        return
     first = next(pages, [])
     with whole_file(out) as file:
         for page in chain([first], pages):
@@ -369,10 +361,15 @@ def check_place(option: str, out: str) -> None:
 @contextmanager
 def whole_file(out: str) -> Iterator[IO[bytes]]:
     """A file to write, that stands at its place when all of it is there, and not before. A link
-    stays, and its file is written; a pipe or a device is written as it comes.
+    stays, and its file is written; a pipe, a device or, for ``-``, standard output is written as it
+    comes.
 
     Raises OptionError where it can not be made; OSError, with its name, where the disk is full.
     """
+    if out == "-":
+        yield cast(IO[bytes], Counted(sys.stdout.buffer))
+        sys.stdout.flush()
+        return
     special = is_special(out)
     path = Path(out) if special else Path(os.path.realpath(out))
     beside = path.with_name(f"{path.name}.{attempt()}.part")

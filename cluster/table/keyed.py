@@ -37,6 +37,7 @@ from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import Keys, fits, pack_all, unpack_all, unpack_columns
 
 if TYPE_CHECKING:
+    from luckbase.solver.game.capabilities import Level
     from luckbase.solver.search.game_graph import Graph
     from luckbase.solver.search.stages import Box, Stages
 
@@ -108,6 +109,25 @@ class KeyPart(Part):
             if files:
                 levels.append((Stages(self.game, level_from(line.level)), files))
         return levels
+
+    def goes_by(self, level: Level) -> bool:
+        """Whether all of its files that hold stages hold those of this level."""
+        return all(stages.level.as_json() == level.as_json() for stages, _ in self._levels)
+
+    def files_in(self, numbers: Sequence[int], box: Box) -> tuple[FileEntry, ...]:
+        """The files that may hold states of a box of these stages; those of searches in one piece
+        are left out."""
+        found: dict[int, None] = {}
+        for level, files in self._levels:
+            candidates = [files[number] for number in numbers if number in files]
+            at = [i for files_of_stage, _ in candidates for i in files_of_stage]
+            if at and not box.whole:
+                from luckbase.solver.search.stages import box_ends
+
+                ends = box_ends([its for _, boxes in candidates for its in boxes])
+                at = [at[k] for k in np.flatnonzero(level.meeting(box, *ends)).tolist()]
+            found |= dict.fromkeys(at)
+        return tuple(self.entries[i] for i in found)
 
     def _files_of(self, keys: Keys) -> Iterator[tuple[int, Ints]]:
         """Files by number, and which of the keys (n,) each may hold."""

@@ -13,9 +13,8 @@ from luckbase import cluster
 from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.run.worker import NotSeenError, TableLocation
 from luckbase.cluster.search import solve as searching
-from luckbase.cluster.search import stages as by_stages
 from luckbase.cluster.search.boundary import read_rows
-from luckbase.cluster.search.stages import StageSearch, StoredStages, stored_stages
+from luckbase.cluster.search.stages import STORED_BYTES, StageSearch
 from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import SEARCH
@@ -68,7 +67,7 @@ def test_of_a_stage_that_is_there_only_what_may_be_met_is_read(
     finds.clear()
     solved = grown(tmp_path, {**WIDE, "scores": "0,500,500"})
     read = [task for task in finds if task.job.stored]
-    assert all(task.memory > by_stages.STORED_BYTES * task.job.stored[0].rows for task in read)
+    assert all(task.memory > STORED_BYTES * task.job.stored[0].rows for task in read)
     every = KeyPart(Folder(solved.table), solved.table, solved.ledger, SEARCH, tiny()).entries
     assert min(len(task.job.stored) for task in read) < sum(
         bool(set(entry.stages) & set(read[0].job.shard.stages)) for entry in every
@@ -124,9 +123,7 @@ def test_a_machine_that_does_not_see_the_files_asks_for_them_and_finds_the_same(
         sent = {name: (table / name).read_bytes() for name in not_seen.value.names}
         *_, (found, content) = away.run((), sent, None, lambda: False)
         assert content is None and found.stage_file == seen.stage_file  # on its own disk
-        assert found.boxes == seen.boxes
-        assert found.asks_sha256 == seen.asks_sha256
-        assert found.sha256 == seen.sha256
+        assert replace(found.entry, seconds=0.0) == replace(seen.entry, seconds=0.0)
 
 
 def test_one_that_was_stopped_goes_on(
@@ -162,7 +159,9 @@ def test_a_level_that_does_not_hold_leaves_no_key_twice(
     def rises(run: StageSearch) -> Solved:
         raise RisingError("an edge rises")
 
-    level = searching._Search._level_of_stages
+    level, goes_by = searching._Search._level_of_stages, KeyPart.goes_by
+    declared = tiny().own(SearchHints).level
+    assert declared is not None
     with monkeypatch.context() as patched:
         patched.setattr(StageSearch, "run", rises)
         patched.setattr(
@@ -170,32 +169,26 @@ def test_a_level_that_does_not_hold_leaves_no_key_twice(
             lambda run: replace(level(run), found=True),  # type: ignore[type-var]
         )  # fmt: skip
         patched.setattr(searching._Search, "_forget_stages", lambda run: None)
-        patched.setattr(by_stages, "stored_stages", held)
+        patched.setattr(KeyPart, "goes_by", lambda part, _: goes_by(part, declared))
         second = grown(tmp_path / "grown", MORE)
     whole = search(tmp_path / "whole", np.array([tiny().parse(w) for w in (WIDE, MORE)]))
     assert rows_of(second.table) == rows_of(whole.table)
 
 
-def held(stages: Stages, part: KeyPart) -> StoredStages | None:
-    """The same by the level as it was declared."""
-    return stored_stages(Stages(stages.game, replace(stages.level, found=False)), part)
-
-
 @pytest.fixture
-def opened(tmp_path: Path) -> tuple[KeyPart, StoredStages]:
+def opened(tmp_path: Path) -> tuple[KeyPart, Stages]:
     solved = grown(tmp_path / "held", WIDE)
     part = KeyPart(Folder(solved.table), solved.table, solved.ledger, SEARCH, tiny())
     stages = Stages(tiny(), tiny().own(SearchHints).level)  # type: ignore[arg-type]
-    found = stored_stages(stages, part)
-    assert found is not None
-    return part, found
+    assert part.goes_by(stages.level)
+    return part, stages
 
 
 def test_each_stage_has_its_files_and_those_of_a_box_the_rows_that_lie_there(
-    opened: tuple[KeyPart, StoredStages],
+    opened: tuple[KeyPart, Stages],
 ) -> None:
-    part, stored = opened
-    stages, folder = stored.stages, part.groups.storage
+    part, stages = opened
+    folder = part.groups.storage
     keys, payoffs = read_rows(folder, part.where, part.entries, stages.game)
     of, places = stages.of(keys), stages.inside.values(stages.inside.of(keys))
     assert len(keys) == sum(entry.rows for entry in part.entries)
@@ -204,10 +197,10 @@ def test_each_stage_has_its_files_and_those_of_a_box_the_rows_that_lie_there(
         mine = of == np.uint64(number)
         middle = np.median(places[mine], axis=0).astype(np.int64)
         low = Box(stages.inside.word(places.min(axis=0)), stages.inside.word(middle))
-        every = stored.files([number], WHOLE)
+        every = part.files_in([number], WHOLE)
         for box in (WHOLE, low):
             here = mine if box.whole else mine & (places <= middle).all(axis=1)
-            some = stored.files([number], box)
+            some = part.files_in([number], box)
             found, values = read_rows(folder, part.where, some, stages.game)
             at = np.searchsorted(found, keys[here])
             assert np.array_equal(found[at], keys[here])
@@ -219,10 +212,11 @@ def test_each_stage_has_its_files_and_those_of_a_box_the_rows_that_lie_there(
 
 
 def test_stages_of_another_level_are_not_taken_for_these(
-    opened: tuple[KeyPart, StoredStages],
+    opened: tuple[KeyPart, Stages],
 ) -> None:
-    part, found = opened
-    other = Stages(found.stages.game, replace(found.stages.level, inside=()))
-    assert stored_stages(other, part) is None
-    part.entries = []
-    assert stored_stages(other, part) is not None
+    part, stages = opened
+    other = replace(stages.level, inside=())
+    assert not part.goes_by(other)
+    none = KeyPart(part.groups.storage, part.where, part.ledger, SEARCH, tiny())
+    none.entries = []
+    assert none.goes_by(other)
