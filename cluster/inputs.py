@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from luckbase.cluster.table.find import find_table, table_of, table_used
+from luckbase.cluster.table.find import find_table, open_table, table_of, table_used
 from luckbase.cluster.table.ledger import SEARCH, TIERS, board_command
 from luckbase.cluster.table.storage import is_uri, place_of
 from luckbase.solver import sentences
@@ -199,8 +199,6 @@ def open_by_name(board_or_path: Any, results: Path, options: Mapping[str, object
 
     Raises MissingTableError, which names the command to run, and as `find_table`.
     """
-    from luckbase.cluster.table.find import open_table
-
     if isinstance(board_or_path, Board):
         board = board_of(board_or_path, **options)
         path = table_of(board, results)
@@ -272,7 +270,6 @@ def tables_by_name(board: Board, results: Path) -> Iterator[Opener]:
     slash, or a board file, whose table under `results` it is; closes them at the end. Reads a file
     of frequencies."""
     from luckbase.cluster.play.agents import read_frequencies
-    from luckbase.cluster.table.find import open_table
 
     with ExitStack() as tables:
 
@@ -368,7 +365,6 @@ def table_for_play(
 def _stored(game: Game, roots: Ints, results: Path) -> StoredTable | None:
     """A complete table on disk of exactly this board, with all that lies below one of the roots
     (k, fields)."""
-    from luckbase.cluster.table.find import open_table
     from luckbase.cluster.table.parts import lookup_or_backup
 
     try:

@@ -24,15 +24,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from luckbase.jobs.terminal import write_file
-from luckbase.solver.charts import Chart, Curves, Heatmap, Listing
+from luckbase.solver.charts import Chart, Curves, Heatmap, Listing, Words
 from luckbase.solver.errors import OptionError, need
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
-
-    from luckbase.solver.charts import Words
 
 Rectangle = tuple[float, float, float, float]
 """Left, bottom, width and height."""

@@ -16,8 +16,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.table.moves import Moves, moves
 from luckbase.cluster.table.why import Payoffs, reason
 from luckbase.solver import sentences
@@ -27,9 +28,6 @@ from luckbase.solver.game.capabilities import Event, Follow, Position
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import IfAny, Result
 from luckbase.solver.sentences import option
-
-if TYPE_CHECKING:
-    from luckbase.cluster.table.lookup import Lookup
 
 MAX_STATES = 5_000_000
 """States that a search may find for one decision: some ten seconds."""

@@ -18,11 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
+from typing import Any, Self, TypedDict, Unpack
 
 import numpy as np
 
 from luckbase.cluster.play.agents import AgentLike, Opener, no_tables, opponents
+from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.table.moves import Addressed, changed
 from luckbase.solver import sentences
 from luckbase.solver.errors import MissingTableError, OptionError, StateError
@@ -43,9 +44,6 @@ from luckbase.solver.result import IfAny, Result
 from luckbase.solver.search.bellman import choose
 from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.sentences import on_command_line, option
-
-if TYPE_CHECKING:
-    from luckbase.cluster.table.lookup import Lookup
 
 Draw = Callable[[Floats], int]
 """draw(chances) -> the index of what happens."""

@@ -28,19 +28,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from luckbase.cluster.machine import MemoryUsed, memory_used, process_name
-from luckbase.cluster.table.format import put_file, seal_file
+from luckbase.cluster.table.format import FileReceipt, put_file, seal_file
 from luckbase.cluster.table.ledger import SHARDS, marked
 from luckbase.cluster.table.storage import Folder, Memory, Storage, in_threads, is_uri, storage_at
 from luckbase.solver.errors import WorkerError
 from luckbase.solver.game.arrays import Floats
-
-if TYPE_CHECKING:
-    from luckbase.cluster.table.format import FileReceipt
 
 LEFT_SECONDS = 7 * 86_400.0
 """So long a stopped search's stage files stay on a disk of their own; then others clear them."""

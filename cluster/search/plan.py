@@ -23,7 +23,7 @@ from luckbase.solver.game.capabilities import Level, SearchHints
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import PythonOnly, Result, Rounded
 from luckbase.solver.search.expand import expand
-from luckbase.solver.search.explore import Estimate, estimate
+from luckbase.solver.search.explore import Estimate, estimate, find_level
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all
 from luckbase.solver.search.stages import Stages
 
@@ -99,8 +99,6 @@ def planned_search(
     states = estimated.states
     level = None
     if states > ONE_PIECE:
-        from luckbase.solver.search.explore import find_level
-
         level = game.own(SearchHints).level or find_level(game, roots)
     if level is None:
         levels: int | None = 0

@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +42,7 @@ from luckbase.cluster.table.comparison import (
 from luckbase.cluster.table.export import FORMATS
 from luckbase.cluster.table.format import as_table, nullable
 from luckbase.cluster.table.frames import whole_file
+from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.table.pairs import (
     MOVED,
     NOTHING_PRICED,
@@ -62,9 +63,6 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups, Threshold, groups_of
 from luckbase.solver.search.expand import classify
 from luckbase.solver.sentences import option
-
-if TYPE_CHECKING:
-    from luckbase.cluster.table.lookup import Lookup
 
 
 class DiffOptions(TypedDict, total=False):

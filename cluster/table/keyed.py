@@ -31,13 +31,13 @@ from luckbase.cluster.table.ledger import SEARCH, FileEntry, made_by
 from luckbase.cluster.table.parts import GroupRows, Part, Rows, by_group
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import level_from
+from luckbase.solver.game.capabilities import Level, level_from
 from luckbase.solver.game.game import Game
+from luckbase.solver.search.bellman import MIXED, UNDECIDED
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import Keys, fits, pack_all, unpack_all, unpack_columns
 
 if TYPE_CHECKING:
-    from luckbase.solver.game.capabilities import Level
     from luckbase.solver.search.game_graph import Graph
     from luckbase.solver.search.stages import Box, Stages
 
@@ -265,8 +265,6 @@ def concatenated(tables: Sequence[PayoffTable]) -> PayoffTable:
 
 def solved_rows(graph: Graph, start: int = 0) -> PayoffTable:
     """The states from number `start` on that a graph has solved itself and that are not over."""
-    from luckbase.solver.search.bellman import MIXED, UNDECIDED
-
     best = graph.best[start:]
     at = start + np.flatnonzero((best >= 0) | (best == UNDECIDED) | (best == MIXED))
     gap = np.zeros(len(at))

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from pydantic import Field, PlainSerializer
 
 from luckbase.cluster.machine import free_memory
 from luckbase.cluster.table.answer import Action, Answer, answer_at, stepped
-from luckbase.cluster.table.lookup import Lookup
+from luckbase.cluster.table.lookup import Lookup, OnLevel
 from luckbase.solver import sentences
 from luckbase.solver.errors import MissingTableError, SearchLimitError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -41,9 +41,6 @@ from luckbase.solver.result import Flat, IfAny, Number, PythonOnly, Result
 from luckbase.solver.search.bellman import action_starts, evaluate
 from luckbase.solver.search.expand import Expanded, expand, who_acts
 from luckbase.solver.sentences import option
-
-if TYPE_CHECKING:
-    from luckbase.cluster.table.lookup import Lookup, OnLevel
 
 MAX_CASES = 1296
 """Equally likely cases that weights are said in: four dice of six sides."""

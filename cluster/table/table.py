@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 import numpy as np
 
 from luckbase.cluster.table import FORMAT, OnRows, nobody
+from luckbase.cluster.table.answer import Answer
+from luckbase.cluster.table.format import FileReceipt, file_entry, tier_files, write_tier
 from luckbase.cluster.table.ledger import (
     SEARCH,
     TIERS,
@@ -36,23 +38,20 @@ from luckbase.cluster.table.storage import Memory, place_of, results_of
 from luckbase.solver import sentences
 from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.arrays import Decisions, Ints
-from luckbase.solver.game.capabilities import Charts, Layout, choose_chart
-from luckbase.solver.game.fields import typed
+from luckbase.solver.game.capabilities import Charts, Layout, choose_chart, scene_of
+from luckbase.solver.game.fields import Fields, State, typed
 from luckbase.solver.game.game import Game
 from luckbase.solver.sentences import html_facts
 
 if TYPE_CHECKING:
     from luckbase.cluster.play.game import Play, PlayOptions
-    from luckbase.cluster.table.answer import Answer
     from luckbase.cluster.table.comparison import Comparison
     from luckbase.cluster.table.diff import DiffOptions
     from luckbase.cluster.table.export import Exported, ExportOptions
     from luckbase.cluster.table.folder import Published
-    from luckbase.cluster.table.format import FileReceipt
     from luckbase.cluster.table.moves import Moves
     from luckbase.cluster.table.verify import Verdict
     from luckbase.solver.charts import Chart, Kind
-    from luckbase.solver.game.fields import Fields, State
     from luckbase.solver.scene import Scene
 
 
@@ -261,8 +260,6 @@ class Table(Lookup):
         """A state as the game looks, which a notebook shows; as data (`solver.scene`).
 
         state: as `ask` takes it, held by the table or not. Raises StateError."""
-        from luckbase.solver.game.capabilities import scene_of
-
         self.check_open()
         return scene_of(self.game, state)
 
@@ -310,8 +307,6 @@ def _in_memory(
     write: Callable[[Memory], Iterator[tuple[str, int, tuple[int, int], FileReceipt]]],
 ) -> Table:  # fmt: skip
     """A table of one part: write(storage) makes its files, and says each one's name, tier, keys."""
-    from luckbase.cluster.table.format import file_entry
-
     storage = Memory()
     head = Head(FORMAT, game.board.game, game.board.name, "", {}, game.rules_version)
     ledger = Ledger(head)
@@ -328,7 +323,6 @@ def tiers_in_memory(layout: Layout[Any]) -> Table:
 
     Raises OptionError where the board has none.
     """
-    from luckbase.cluster.table.format import tier_files, write_tier
     from luckbase.solver.dense import InMemory
 
     tiers = InMemory(layout, best=True)

@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import floor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from luckbase.cluster.table.lookup import Lookup, OnLevel
 from luckbase.cluster.table.moves import Move, Moves, Outcome, moves
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.fields import Field, State
@@ -32,9 +33,6 @@ from luckbase.solver.game.rules import DECISION
 from luckbase.solver.scene import listed
 from luckbase.solver.search.expand import expand, who_acts
 from luckbase.solver.sentences import NUMBERS, capital, noun
-
-if TYPE_CHECKING:
-    from luckbase.cluster.table.lookup import Lookup, OnLevel
 
 MAX_LINE = 256
 """States that are looked up along a field, around the one that was asked about."""

@@ -18,18 +18,20 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.machine import cores
 from luckbase.cluster.table import OnRows, nobody
-from luckbase.cluster.table.decisions import CLASS_NAMES, SealedBlocks
+from luckbase.cluster.table.decisions import CLASS_NAMES, DecisionPart, SealedBlocks
 from luckbase.cluster.table.format import tier_stem
 from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.moves import equal_cases
+from luckbase.cluster.table.parts import TierPart
 from luckbase.cluster.table.storage import storage_at
+from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.terminal import write_file
 from luckbase.jobs.web import pictures
 from luckbase.jobs.web.http import FILE_TYPES, STATIC, ApiRequest, encode
@@ -43,11 +45,6 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.result import Result
 from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.sentences import many
-
-if TYPE_CHECKING:
-    from luckbase.cluster.table.decisions import DecisionPart
-    from luckbase.cluster.table.parts import TierPart
-    from luckbase.cluster.table.table import StoredTable
 
 OFFLINE_BYTES = 50_000_000
 """Up to which a browser keeps all of a site."""
