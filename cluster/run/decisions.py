@@ -43,9 +43,7 @@ from luckbase.cluster.table.decisions import (
     write_runs,
 )
 from luckbase.cluster.table.format import (
-    FileReceipt,
-    file_entry,
-    key_range,
+    Written,
     tier_files,
     write_tier,
 )
@@ -278,15 +276,9 @@ class _Run(full.TierRun):
     def commit(self, receipt: Receipt) -> None:
         tiers = self.solved[receipt.shard]
         total = sum(self.layout.rows(self.tiers[i]) for i in tiers)
-        for i in tiers:
-            number, rows = self.layout.tier_number(self.tiers[i]), self.layout.rows(self.tiers[i])
-            keys = {file.name: file.keys(number) for file in tier_files(self.layout, self.tiers[i])}
-            for name in [name for name in self.plan.of_tier[i] if name in receipt.files]:
-                part = name.partition("/")[0]
-                whole_tier = (0, 0) if part == RUNS else key_range(number, rows)
-                seconds = receipt.solve_seconds * rows / max(1, total) if part == DECISIONS else 0.0
-                file, of_file = receipt.files[name], keys.get(name, whole_tier)
-                self.commits.add(file_entry(name, part, number, of_file, file, seconds))
+        for entry in receipt.files.values():
+            rows = entry.rows if entry.part == DECISIONS else 0  # which alone have all of a tier
+            self.commits.add(entry.solved_in(receipt.solve_seconds * rows / max(1, total)))
 
     def count(self, receipt: Receipt) -> None:
         chain, solved = self.plan.chains[receipt.shard], self.solved[receipt.shard]
@@ -339,7 +331,7 @@ class SolveChain(full.TierJob):
                 for turn in (0, 1)]  # fmt: skip
         rooms = [buffer(f"payoffs {turn}", (most[turn],), kind) for turn in (0, 1)]
         current: Floats | None = None
-        seconds, files = 0.0, dict[str, FileReceipt]()
+        seconds, files = 0.0, list[Written]()
         with self.location.storage() as storage:
             for i, names in zip(self.tiers, self.names, strict=True):
                 started, tier = time.perf_counter(), order[i]
@@ -361,9 +353,9 @@ class SolveChain(full.TierJob):
                     pieces_by_index[i][:] = current.reshape(-1)
                 seconds += time.perf_counter() - started
                 if names:
-                    files |= self._write(storage, tier, names, current, decisions, error, stop)
-            receipt = Receipt(shard=self.shard, solve_seconds=seconds, files=files)
-            done = receipt.with_bytes(storage, self.location.mark)
+                    files += self._write(storage, tier, names, current, decisions, error, stop)
+            receipt = Receipt(shard=self.shard, solve_seconds=seconds)
+            done = receipt.with_files(storage, self.location.mark, files)
         yield outputs if self.keep else None
         yield done
 
@@ -375,20 +367,20 @@ class SolveChain(full.TierJob):
     def _write(
         self, storage: Storage, tier: Any, names: tuple[str, ...], payoffs: Floats,
         decisions: Decisions, error: float, stop: Stop,
-    ) -> dict[str, FileReceipt]:  # fmt: skip
+    ) -> Iterator[Written]:  # fmt: skip
         """Files of a tier, in temporary places; written at the same time."""
         layout, dense = self.layout, self.layout.layout
         of_tier = {file.name: file for file in tier_files(dense, tier)}
         codes = codes_of(dense.game, decisions)
 
-        def written(name: str) -> FileReceipt:
+        def written(name: str) -> Written:
             if name in of_tier:
                 return write_tier(storage, dense, tier, of_tier[name], payoffs, decisions, error)
             if name.startswith(f"{DECISIONS}/"):
                 return write_blocks(storage, layout, tier, codes, stop)
             return write_runs(storage, layout, tier, codes, self.margin, stop)
 
-        return dict(zip(names, in_threads(written, names, self.threads), strict=True))
+        return in_threads(written, names, self.threads)
 
 
 def _fresh(name: str, shape: tuple[int, ...], kind: Any = np.float64) -> NDArray[Any]:

@@ -46,10 +46,9 @@ from luckbase.cluster.run.worker import (
 )
 from luckbase.cluster.table.entries import commit, drop_files, files_there
 from luckbase.cluster.table.format import (
-    FileReceipt,
     SealedFile,
     TierFile,
-    file_entry,
+    Written,
     numbers_of,
     payoff_columns,
     row_group_rows,
@@ -521,12 +520,9 @@ class TierRun(Run[SolvedTiers]):
         )  # fmt: skip
 
     def commit(self, receipt: Receipt) -> None:
-        shard, tier = receipt.shard, self.tiers[self.plan.parts[receipt.shard][0]]
-        number = self.layout.tier_number(tier)
-        keys = {file.name: file.keys(number) for file in tier_files(self.layout, tier)}
-        for name, file in receipt.files.items():
-            seconds = receipt.solve_seconds * file.rows / max(1, self.plan.shards[shard].rows)
-            self.commits.add(file_entry(name, TIERS, number, keys[name], file, seconds))
+        rows = max(1, self.plan.shards[receipt.shard].rows)
+        for entry in receipt.files.values():
+            self.commits.add(entry.solved_in(receipt.solve_seconds * entry.rows / rows))
 
 
 def add_tally(total: dict[str, float], more: dict[str, float]) -> dict[str, float]:
@@ -620,16 +616,15 @@ class SolveTier(TierJob):
             return
         with self.location.storage() as storage:
 
-            def write(file: TierFile) -> FileReceipt:
+            def write(file: TierFile) -> Written:
                 if stop():
                     raise Stopped
                 return write_tier(storage, layout, tier, file, array, decisions, error)
 
             missing = [file for file in tier_files(layout, tier) if file.name in self.names]
-            written = in_threads(write, missing, layout.threads)
-            files = {file.name: receipt for file, receipt in zip(missing, written, strict=True)}
-            receipt = Receipt(shard=self.shard, solve_seconds=seconds, files=files, tally=tally)
-            done = receipt.with_bytes(storage, self.location.mark)
+            written = list(in_threads(write, missing, layout.threads))
+            receipt = Receipt(shard=self.shard, solve_seconds=seconds, tally=tally)
+            done = receipt.with_files(storage, self.location.mark, written)
         yield done
 
     def _read_back(self, layout: Layout[Any], tier: Any, sent: Sent, out: Floats | None) -> Floats:

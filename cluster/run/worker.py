@@ -33,8 +33,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from luckbase.cluster.machine import MemoryUsed, memory_used, process_name
-from luckbase.cluster.table.format import FileReceipt, put_file, seal_file
-from luckbase.cluster.table.ledger import SHARDS, marked
+from luckbase.cluster.table.format import Written, put_file, seal_file
+from luckbase.cluster.table.ledger import SHARDS, FileEntry, marked
 from luckbase.cluster.table.storage import Folder, Memory, Storage, in_threads, is_uri, storage_at
 from luckbase.solver.errors import WorkerError
 from luckbase.solver.game.arrays import Floats
@@ -217,8 +217,8 @@ class Receipt:
 
     shard: int
     solve_seconds: float
-    files: dict[str, FileReceipt] = field(default_factory=dict)
-    """Those that were requested, by their names in the ledger."""
+    files: dict[str, FileEntry] = field(default_factory=dict)
+    """Those that were requested, by their names."""
     tally: dict[str, float] = field(default_factory=dict)
     """What the game counted."""
     process: str = field(default_factory=process_name)
@@ -231,25 +231,31 @@ class Receipt:
     stage_file: str = ""
     """That it left on that machine's disk."""
 
-    def with_bytes(self, storage: Storage, mark: str) -> tuple[Receipt, dict[str, bytes] | None]:
-        """The same once its files are in their places, under names with this mark; where they were
+    def with_files(
+        self, storage: Storage, mark: str, written: Sequence[Written]
+    ) -> tuple[Receipt, dict[str, bytes] | None]:
+        """The same once files are in their places, under names with this mark; where they were
         written to memory, their bytes."""
-        files = {name: replace(file, at=marked(name, mark)) for name, file in self.files.items()}
-        if isinstance(storage, Memory):
-            content = {file.at: file.path.read_bytes() for file in files.values()}
-            return replace(self, files=files, sent=True), content
-        put = in_threads(lambda file: put_file(storage, file.at, file), files.values(), PUT_AT_ONCE)
-        return replace(self, files=dict(zip(files, put, strict=True))), None
+
+        def put(file: Written) -> FileEntry:
+            at = marked(file.entry.name, mark)
+            return file.entry.placed(at) if in_memory else put_file(storage, at, file)
+
+        in_memory = isinstance(storage, Memory)
+        files = {entry.name: entry for entry in in_threads(put, written, PUT_AT_ONCE)}
+        content = {files[entry.name].place: path.read_bytes() for entry, path in written
+                   if in_memory}  # fmt: skip
+        return replace(self, files=files, sent=in_memory), content if in_memory else None
 
     def arrived(self, storage: Storage, content: Mapping[str, bytes]) -> Receipt:
         """The same once its files, whose bytes came here by place, are in their places. Raises
         WorkerError where one changed."""
         files = {}
-        for name, file in self.files.items():
-            path = storage.written(file.at, content[file.at])
-            if seal_file(path) != (file.bytes, file.footer, file.checks):
+        for name, entry in self.files.items():
+            path = storage.written(entry.place, content[entry.place])
+            if seal_file(path) != (entry.bytes, entry.footer, entry.checks):
                 raise WorkerError(f"{path}: its bytes changed on the way from node {self.node}")
-            files[name] = put_file(storage, file.at, replace(file, path=path))
+            files[name] = put_file(storage, entry.place, Written(entry, path))
         return replace(self, files=files)
 
 

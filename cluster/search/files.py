@@ -157,11 +157,6 @@ class StageFile:
         kernel(stage.keys, np.uint64(alike), first, steps, far, states.children)
         return stage
 
-    def box(self, i: int) -> tuple[int, int]:
-        """Where the states of box number i lie."""
-        low, high, *_ = _array(self._heads.get_batch(i), "box").tolist()
-        return low, high
-
     def keys(self, i: int) -> Keys:
         """The keys of box number i."""
         batch = self._heads.get_batch(i)

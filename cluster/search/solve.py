@@ -24,7 +24,7 @@ from luckbase.cluster.run.progress import Progress, SolvedSearch, Watch
 from luckbase.cluster.search import boundary
 from luckbase.cluster.search.boundary import UsedEnds, UsedTable
 from luckbase.cluster.table.entries import commit, compact, drop_files, entries_of
-from luckbase.cluster.table.format import file_entry, put_file
+from luckbase.cluster.table.format import put_file
 from luckbase.cluster.table.keyed import (
     SOLVED,
     KeyPart,
@@ -404,12 +404,9 @@ class _Search(Work[SolvedSearch]):
         error = boundary.error_with_undecided(self.game, margins, self.tolerance, error)
         if len(solved):
             name = search_name(self.part, self.goal.ask, self.ledger.files)
-            file = write_states(self.storage, name, self.game, solved, error)
-            keys = int(solved.keys[0]), int(solved.keys[-1])
-            file = put_file(self.storage, marked(name, entries_of(self.ledger).mark), file)
-            seconds, resolved = self.result.solve_seconds, self.precision
-            entry = file_entry(name, self.part, 0, keys, file, seconds, resolved)
-            commit(self.ledger, entry)
+            file = write_states(self.storage, name, self.game, solved, error, self.precision)
+            entry = put_file(self.storage, marked(name, entries_of(self.ledger).mark), file)
+            commit(self.ledger, entry.solved_in(self.result.solve_seconds))
         seconds = time.perf_counter() - self.started
         self.result = replace(self.result, peak_memory=peak_memory(), seconds=seconds)
         self._finish()

@@ -56,7 +56,6 @@ from luckbase.cluster.search.tasks import (
 from luckbase.cluster.table import folder
 from luckbase.cluster.table.entries import Commits, commit, compact
 from luckbase.cluster.table.folder import Piece, ends_of
-from luckbase.cluster.table.format import file_entry
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import FileEntry, Goal, LevelEntry, ShardEntry
 from luckbase.solver.errors import LuckbaseError, SearchLimitError
@@ -67,7 +66,6 @@ from luckbase.solver.search.find_stages import CACHED, RisingError
 from luckbase.solver.search.keys import NO_KEYS, Keys, unpack_all
 from luckbase.solver.search.stages import (
     NONE_KNOWN,
-    WHOLE,
     Box,
     IsKnown,
     KeyedPayoffs,
@@ -481,17 +479,11 @@ class StageSearch(Run[SolvedSearch]):
         return Task(i, job, piece.memory, reads, keep, stage_file=piece.entry.place)
 
     def commit(self, receipt: SweepReceipt) -> None:
-        piece, file = self.pieces[receipt.shard], next(iter(receipt.files.values()), None)
+        piece, entry = self.pieces[receipt.shard], next(iter(receipt.files.values()), None)
         self.solved += receipt.solved
         self.committed += piece.states
-        if file is None:
+        if entry is None:
             self.empty.add(receipt.shard)
             return
         share = piece.states / max(1, piece.entry.rows)
-        name, seconds = self._file(piece), piece.entry.seconds * share + receipt.solve_seconds
-        resolved = receipt.precision
-        self.commits.add(file_entry(
-            name, self.context.goal.part, 0, receipt.keys, file, seconds, resolved,
-            stages=piece.entry.stages,
-            boxes=[] if self.below[receipt.shard].boxes == (WHOLE,) else receipt.boxes,
-        ))  # fmt: skip
+        self.commits.add(entry.solved_in(piece.entry.seconds * share + receipt.solve_seconds))

@@ -14,7 +14,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -261,7 +261,6 @@ class Sweep(_StageJob):
         shape = self.piece.states + 1, 1 + load_game(self.board).players
         rows, table = np.empty(shape) if out is None else out, None
         with StageFile(content) as file:
-            spans = [list(file.box(i)) for i in range(*self.piece.boxes)]
             if self.stored is not None:
                 self._read_back(file, source, self.stored, rows)
             else:
@@ -270,21 +269,19 @@ class Sweep(_StageJob):
         del content
         seconds = time.perf_counter() - started
         yield rows if self.keep else None
-        of_it: dict[str, Any] = {
-            "shard": self.number, "solve_seconds": seconds, "boxes": spans,
-            "precision": float(rows[0, 0]),
-        }  # fmt: skip
         if not self.commit or table is None or not len(table):
-            yield SweepReceipt(**of_it), None
+            yield SweepReceipt(shard=self.number, solve_seconds=seconds), None
             return
+        solved, entry = int((table.status == SOLVED).sum()), self.piece.entry
+        precision, error = rows[0, :2].tolist()
+        boxes = entry.spans[slice(*self.piece.boxes)] if self.piece.spans != (WHOLE,) else []
         with self.location.storage() as storage:
-            game = stages_of(self.board, self.level).game
-            written = write_states(storage, self.file, game, table, float(rows[0, 1]))
-            receipt = SweepReceipt(
-                **of_it, files={self.file: written}, keys=(int(table.keys[0]), int(table.keys[-1])),
-                solved=int((table.status == SOLVED).sum()),
+            written = write_states(
+                storage, self.file, load_game(self.board), table, error, precision,
+                stages=entry.stages, boxes=boxes,
             )  # fmt: skip
-            done = receipt.with_bytes(storage, self.location.mark)
+            receipt = SweepReceipt(shard=self.number, solve_seconds=seconds, solved=solved)
+            done = receipt.with_files(storage, self.location.mark, [written])
         yield done
 
     def _solve(
@@ -380,10 +377,6 @@ def _fill(
 
 @dataclass(frozen=True, kw_only=True)
 class SweepReceipt(Receipt):
-    """What came of a `Sweep`: also the first and the last key of its file, how many of its rows it
-    solved, its boxes, its precision."""
+    """What came of a `Sweep`; solved: how many of the rows of its file it solved."""
 
-    keys: tuple[int, int] = (0, 0)
     solved: int = 0
-    boxes: list[list[int]] = field(default_factory=list)
-    precision: float = 0.0

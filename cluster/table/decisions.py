@@ -29,15 +29,18 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from luckbase.cluster.table.format import (
-    FileReceipt,
     SealedFile,
+    Written,
     as_table,
     column_of,
     constants,
     file_metadata,
     flush_and_seal,
+    key_range,
     names_column,
+    new_entry,
     row_group_rows,
+    sealed,
     tier_columns,
     tier_stem,
 )
@@ -93,11 +96,12 @@ def codes_of(game: Game, decisions: Decisions) -> NDArray[np.uint8]:
 def write_blocks(
     storage: Storage, layout: DecisionLayout[Any], tier: Any, codes: NDArray[np.uint8],
     stop: Callable[[], bool] = lambda: False,
-) -> FileReceipt:  # fmt: skip
+) -> Written:  # fmt: skip
     """Write the blocks of a tier to a temporary place, flushed. Raises OSError, and Stopped soon
     after `stop()` turns true."""
     started, dense = time.perf_counter(), layout.layout
-    name = file_names(layout, tier)[0]
+    number, size = dense.tier_number(tier), (dense.rows(tier), layout.block_rows(tier))
+    keys, name = key_range(number, size[0]), file_names(layout, tier)[0]
     path, checks, sizes, count = storage.temporary(name), [], [], 0
 
     def coded(block: int) -> tuple[int, bytes]:
@@ -122,12 +126,10 @@ def write_blocks(
         file.write(footer)
         file.flush()
         os.fsync(file.fileno())
-    sealed = base64.b64encode(b"".join([hashlib.sha256(footer).digest()[:8], *checks])).decode()
-    seconds = time.perf_counter() - started
-    return FileReceipt(
-        path, dense.rows(tier), layout.block_rows(tier), sum(sizes) + len(footer), len(footer),
-        sealed, layout.margin_error(tier), seconds,
-    )  # fmt: skip
+    checks = [hashlib.sha256(footer).digest()[:8], *checks]
+    seal = sum(sizes) + len(footer), len(footer), base64.b64encode(b"".join(checks)).decode()
+    entry = new_entry(name, number, size, keys, layout.margin_error(tier))
+    return sealed(entry, path, seal, started)
 
 
 class SealedBlocks(SealedFile):
@@ -161,7 +163,7 @@ def open_blocks(storage: Storage, where: Path, entry: FileEntry) -> SealedFile:
 def write_runs(
     storage: Storage, layout: DecisionLayout[Any], tier: Any, codes: NDArray[np.uint8],
     margins: bool, stop: Callable[[], bool] = lambda: False,
-) -> FileReceipt:  # fmt: skip
+) -> Written:  # fmt: skip
     """Write the runs of a tier to a temporary place, flushed. Raises as `write_blocks`."""
     started, dense = time.perf_counter(), layout.layout
     name, constant = file_names(layout, tier)[1], dense.tier_fields(tier)
@@ -191,8 +193,8 @@ def write_runs(
     finally:
         if writer is not None:
             writer.close()
-    length, footer, checks = flush_and_seal(path)
-    return FileReceipt(path, 0, 1, length, footer, checks, 0.0, time.perf_counter() - started)
+    entry = new_entry(name, dense.tier_number(tier), (0, 1), (0, 0), 0.0)
+    return sealed(entry, path, flush_and_seal(path), started)
 
 
 def _run_table(

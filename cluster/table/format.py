@@ -31,7 +31,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -65,21 +65,12 @@ ROW_GROUP = 32_768
 """Rows in a row group, about; a lookup decodes one: 0.5 ms."""
 
 
-@dataclass(frozen=True)
-class FileReceipt:
-    """The receipt of a file that a worker wrote to `path`, a temporary place; the rest as the
-    ledger keeps it (`ledger.FileEntry`)."""
+class Written(NamedTuple):
+    """A file that a worker wrote to a temporary place: its line in the ledger, but for what it took
+    to solve, and the place."""
 
+    entry: FileEntry
     path: Path
-    rows: int
-    row_group_rows: int
-    bytes: int
-    footer: int
-    checks: str
-    error: float
-    seconds: float
-    at: str = ""
-    """Where it was put (`put_file`)."""
 
 
 def tier_stem(layout: Layout[Any], tier: Any) -> str:
@@ -144,7 +135,7 @@ def key_range(tier_number: int, rows: int, start: int = 0) -> tuple[int, int]:
 def write_tier(
     storage: Storage, layout: Layout[Any], tier: Any, file: TierFile, payoffs: Floats,
     decisions: Decisions, error: float,
-) -> FileReceipt:  # fmt: skip
+) -> Written:  # fmt: skip
     """Write a file of a tier to a temporary place, flush it and read it back; `payoffs` and
     `decisions` of its part as the kernel left them, the payoffs within `error` of the exact ones.
 
@@ -165,8 +156,9 @@ def write_tier(
     others = [name for name in layout.game.columns if name not in constant][:2]
     error += rounding(layout)
     metadata = file_metadata(layout.game, ".".join(f"{k}-{v}" for k, v in constant.items()), error)
-    size, pruned = (file.stop - file.start, row_group_rows(layout, tier)), [*constant, *others]
-    return write_file(storage, file.name, size, metadata, columns, error, names, pruned)
+    size, number = (file.stop - file.start, row_group_rows(layout, tier)), layout.tier_number(tier)
+    entry = new_entry(file.name, number, size, file.keys(number), error)
+    return write_file(storage, entry, metadata, columns, names, [*constant, *others])
 
 
 def tier_columns(
@@ -183,25 +175,22 @@ def tier_columns(
 
 
 def write_file(
-    storage: Storage, name: str, size: tuple[int, int], metadata: dict[str, str],
-    columns: Callable[[int, int], dict[str, Any]], error: float,
-    split: list[str], pruned: list[str],
-) -> FileReceipt:  # fmt: skip
-    """Write the file, on the disk, read back, sealed; the system forgets it. size: rows, and how
-    many a group. metadata: its own. split: columns of floats that are byte-stream-split; pruned:
-    those with statistics."""
-    rows, group = size
+    storage: Storage, entry: FileEntry, metadata: dict[str, str],
+    columns: Callable[[int, int], dict[str, Any]], split: list[str], pruned: list[str],
+) -> Written:  # fmt: skip
+    """Write the file of a `new_entry`, on the disk, read back, sealed; the system forgets it.
+    metadata: its own. split: columns of floats that are byte-stream-split; pruned: those with
+    statistics."""
+    rows, group = entry.rows, entry.row_group_rows
     started = time.perf_counter()
-    path = storage.temporary(name)
+    path = storage.temporary(entry.name)
     writer = Writer(path, metadata, split, pruned, _column)
     try:
         for start in range(0, max(rows, 1), group):
             writer.write(columns(start, min(start + group, rows)))
     finally:
         writer.close()
-    length, footer, checks = flush_and_seal(path, writer.starts)
-    seconds = time.perf_counter() - started
-    return FileReceipt(path, rows, group, length, footer, checks, error, seconds)
+    return sealed(entry, path, flush_and_seal(path, writer.starts), started)
 
 
 def file_metadata(game: Game, tier: str, error: float) -> dict[str, str]:
@@ -214,32 +203,40 @@ def file_metadata(game: Game, tier: str, error: float) -> dict[str, str]:
     }
 
 
-def put_file(storage: Storage, name: str, file: FileReceipt) -> FileReceipt:
-    """Put a file that was written in its place; `at` says where it is. None is ever overwritten:
-    one of the same bytes is taken for it, beside one of others it gets a name of its own."""
-    if storage.put_if_absent(name, file.path):
-        return replace(file, at=name)
-    own_hash = hashlib.sha256(file.checks.encode()).hexdigest()[:12]
-    stem, _, ending = name.rpartition(".")
+def new_entry(
+    name: str, tier: int, size: tuple[int, int], keys: tuple[int, int], error: float,
+    resolved_error: float = np.inf, **of_stages: Any,
+) -> FileEntry:  # fmt: skip
+    """A file that is to be written, as the ledger will name it. size: rows, and how many a group;
+    keys: the first and the last; resolved_error: of the entry, its error if not given; of_stages:
+    its `stages` and `boxes`."""
+    precision = resolved_error if resolved_error < error else 0.0
+    return FileEntry(
+        name, name.partition("/")[0], tier, *size, *keys, 0, 0, "", float(error), {},
+        solver_version(), precision=precision, **of_stages,
+    )  # fmt: skip
+
+
+def sealed(entry: FileEntry, path: Path, seal: tuple[int, int, str], started: float) -> Written:
+    """The same once it is written, with what `seal_file` says of it. started: by the clock."""
+    length, footer, checks = seal
+    seconds = {"write": round(time.perf_counter() - started, 3)}
+    new = replace(entry, bytes=length, footer=footer, checks=checks, seconds=seconds)
+    return Written(new, path)
+
+
+def put_file(storage: Storage, at: str, file: Written) -> FileEntry:
+    """Put a file that was written in its place; its line, which says where it is. None is ever
+    overwritten: one of the same bytes is taken for it, beside one of others it gets a name of its
+    own."""
+    if storage.put_if_absent(at, file.path):
+        return file.entry.placed(at)
+    own_hash = hashlib.sha256(file.entry.checks.encode()).hexdigest()[:12]
+    stem, _, ending = at.rpartition(".")
     at = f"{stem}.{own_hash}.{ending}"
     if not storage.put_if_absent(at, file.path):
         raise CorruptTableError(f"{at}: is not as luckbase wrote it; remove it, then again")
-    return replace(file, at=at)
-
-
-def file_entry(
-    name: str, part: str, tier: int, keys: tuple[int, int], file: FileReceipt, seconds: float = 0.0,
-    resolved_error: float = np.inf, **of_stages: Any,
-) -> FileEntry:  # fmt: skip
-    """A file as the ledger names it; keys: the first and the last; seconds: spent solving it;
-    resolved_error: of the entry, its error if not given; of_stages: its `stages` and `boxes`."""
-    return FileEntry(
-        name, part, tier, file.rows, file.row_group_rows, *keys, file.bytes, file.footer,
-        file.checks, float(file.error),
-        {"solve": round(seconds, 3), "write": round(file.seconds, 3)}, solver_version(),
-        precision=resolved_error if resolved_error < file.error else 0.0,
-        at="" if file.at == name else file.at, **of_stages,
-    )  # fmt: skip
+    return file.entry.placed(at)
 
 
 # --- sealed, and read ---

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.table.format import (
     ROW_GROUP,
-    FileReceipt,
     SealedFile,
+    Written,
     file_metadata,
     names_column,
+    new_entry,
     nullable,
     number_rows,
     numbers_of,
@@ -278,9 +279,11 @@ def solved_rows(graph: Graph, start: int = 0) -> PayoffTable:
 
 
 def write_states(
-    storage: Storage, name: str, game: Game, table: PayoffTable, error: float
-) -> FileReceipt:
-    """Write the file of a search (module docstring), as `write_tier` does."""
+    storage: Storage, name: str, game: Game, table: PayoffTable, error: float,
+    resolved_error: float = np.inf, **of_stages: Any,
+) -> Written:  # fmt: skip
+    """Write the file of a search (module docstring), as `write_tier` does; by ascending key.
+    resolved_error, of_stages: as `new_entry` has them."""
     names = payoff_columns(game)
     # Codes into the labels of the best actions, -1 where nobody decides or both do.
     chosen = np.where(table.actor == 0, -1, np.maximum(table.best, -1))
@@ -302,5 +305,7 @@ def write_states(
         }  # fmt: skip
 
     metadata, split = file_metadata(game, "", error), [*names, "margin"]
+    ends = (int(table.keys[0]), int(table.keys[-1])) if len(table) else (0, 0)
     size = len(table), ROW_GROUP
-    return write_file(storage, name, size, metadata, columns, error, split, ["key"])
+    entry = new_entry(name, 0, size, ends, error, resolved_error, **of_stages)
+    return write_file(storage, entry, metadata, columns, split, ["key"])

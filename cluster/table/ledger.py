@@ -178,6 +178,14 @@ class FileEntry:
         """The bound on the error of a payoff where all decisions are resolved."""
         return self.precision or self.error
 
+    def placed(self, at: str) -> FileEntry:
+        """The same where it lies there."""
+        return replace(self, at="" if at == self.name else at)
+
+    def solved_in(self, seconds: float) -> FileEntry:
+        """The same with the seconds that solving it took."""
+        return replace(self, seconds={"solve": round(seconds, 3), **self.seconds})
+
 
 @dataclass(frozen=True)
 class ShardEntry:

@@ -23,7 +23,7 @@ import numpy as np
 
 from luckbase.cluster.table import FORMAT, OnRows, nobody
 from luckbase.cluster.table.answer import Answer
-from luckbase.cluster.table.format import FileReceipt, file_entry, tier_files, write_tier
+from luckbase.cluster.table.format import Written, tier_files, write_tier
 from luckbase.cluster.table.ledger import (
     SEARCH,
     TIERS,
@@ -304,16 +304,16 @@ MAX_STATES = 20_000_000
 
 def _in_memory(
     game: Game, kind: type[Part], name: str, source: str,
-    write: Callable[[Memory], Iterator[tuple[str, int, tuple[int, int], FileReceipt]]],
+    write: Callable[[Memory], Iterator[Written]],
 ) -> Table:  # fmt: skip
-    """A table of one part: write(storage) makes its files, and says each one's name, tier, keys."""
+    """A table of one part: write(storage) makes its files."""
     storage = Memory()
     head = Head(FORMAT, game.board.game, game.board.name, "", {}, game.rules_version)
     ledger = Ledger(head)
-    for file, tier, keys, receipt in write(storage):
-        storage.put(file, receipt.path)
+    for entry, path in write(storage):
+        storage.put(entry.name, path)
         storage.close()
-        ledger.add(file_entry(file, name, tier, keys, receipt))
+        ledger.add(entry)
     return Table(game, [kind(storage, MEMORY, ledger, name, game)], MEMORY, source)
 
 
@@ -327,16 +327,15 @@ def tiers_in_memory(layout: Layout[Any]) -> Table:
 
     tiers = InMemory(layout, best=True)
 
-    def write(storage: Memory) -> Iterator[tuple[str, int, tuple[int, int], FileReceipt]]:
+    def write(storage: Memory) -> Iterator[Written]:
         for tier in list(tiers.payoffs):
             payoffs, best = tiers.payoffs.pop(tier), tiers.best.pop(tier)
-            parts, number, error = layout.parts(tier), layout.tier_number(tier), tiers.errors[tier]
+            parts, error = layout.parts(tier), tiers.errors[tier]
             for file in tier_files(layout, tier):
                 first, last = parts[file.part]
                 rows = payoffs if len(parts) == 1 else payoffs[first:last]
                 decisions = Decisions(best[first:last])
-                receipt = write_tier(storage, layout, tier, file, rows, decisions, error)
-                yield file.name, number, file.keys(number), receipt
+                yield write_tier(storage, layout, tier, file, rows, decisions, error)
 
     return _in_memory(layout.game, TierPart, TIERS, "all tiers, solved just now", write)
 
@@ -355,9 +354,7 @@ def search_in_memory(game: Game, roots: Ints, max_states: int = MAX_STATES) -> T
     rows = rows.only(np.argsort(rows.keys))
     error = game.float64_error + game.cut_error + float(rows.gap.sum()) / 2
 
-    def write(storage: Memory) -> Iterator[tuple[str, int, tuple[int, int], FileReceipt]]:
-        name, keys = f"{SEARCH}/all.parquet", rows.keys
-        ends = (int(keys[0]), int(keys[-1])) if len(keys) else (0, 0)
-        yield name, 0, ends, write_states(storage, name, game, rows, error)
+    def write(storage: Memory) -> Iterator[Written]:
+        yield write_states(storage, f"{SEARCH}/all.parquet", game, rows, error)
 
     return _in_memory(game, KeyPart, SEARCH, "a search of all that lies below", write)

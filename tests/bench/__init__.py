@@ -310,7 +310,7 @@ def _whole_file(layout: Layout[Any], tier: Any, payoffs: Floats, folder: Path) -
     def write() -> None:
         whole = TierFile("whole.parquet", 0, 0, count)
         file = write_tier(Folder(folder), layout, tier, whole, payoffs, decisions, 0.0)
-        sizes.append(file.bytes)
+        sizes.append(file.entry.bytes)
         file.path.unlink()
 
     seconds = best_of(3, write)

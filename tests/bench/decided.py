@@ -95,8 +95,8 @@ def _encodings(board: Path, results: Path) -> tuple[str, int, dict[str, int]]:
         "a byte a state, zstd 6, one stream": len(zstd[6].compress(codes)),
         "Parquet, a row a state, zstd 6": _parquet(rows, compression="zstd", compression_level=6),
         "Parquet, a row a run, pyarrow's defaults": _parquet(pq.read_table(runs.path)),
-        "Parquet, a row a run, zstd 6 *": runs.bytes,
-        "blocks, zstd 6 *": write_blocks(storage, layout, tier, codes).bytes,
+        "Parquet, a row a run, zstd 6 *": runs.entry.bytes,
+        "blocks, zstd 6 *": write_blocks(storage, layout, tier, codes).entry.bytes,
     }
     shutil.rmtree(results / "encoded")
     fields = ", ".join(f"{name} {value}" for name, value in dense.tier_fields(tier).items())

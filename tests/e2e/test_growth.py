@@ -189,7 +189,7 @@ def test_two_attempts_at_one_shard_leave_the_same_bytes(at_once: Path, tmp_path:
         assert [content for _, content in results] == [None, None]
         receipts = [receipt for receipt, _ in results]
         (name,) = plan.files[3]
-        assert [one.files[name].at for one in receipts] == [name] * 2
+        assert [one.files[name].place for one in receipts] == [name] * 2
         assert not list(table.rglob("*.part"))
         assert (table / name).read_bytes() == (at_once / name).read_bytes()
 

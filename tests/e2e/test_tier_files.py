@@ -119,8 +119,8 @@ def test_threads_write_the_files_of_a_tier_at_once(
     assert receipt.sent and len(content) == len(plan.files[shard])
     there = receipt.arrived(Folder(tmp_path / "here"), content)
     for name, file in there.files.items():
-        assert file.at != name
-        assert (tmp_path / "here" / file.at).read_bytes() == (in_files / name).read_bytes()
+        assert file.place != name
+        assert (tmp_path / "here" / file.place).read_bytes() == (in_files / name).read_bytes()
     broken = {place: b"!" + raw[1:] for place, raw in content.items()}
     with pytest.raises(WorkerError, match="changed on the way"):
         receipt.arrived(Folder(tmp_path / "there"), broken)

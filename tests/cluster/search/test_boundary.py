@@ -253,7 +253,7 @@ def test_a_machine_that_does_not_see_it_says_so_and_the_driver_finds_that(
     assert nodes.unseeing == ["a"] and handed == [task]
     for _ in range(2):  # nobody sees it
         found = RayWorkers._resubmit(run, task, Declined("b", "b"))  # type: ignore[arg-type]
-        assert found.sha256 == seen.sha256 and left == {seen.stage_file: ""}
+        assert found.entry.sha256 == seen.entry.sha256 and left == {seen.stage_file: ""}
     assert nodes.unseeing == [] and len(handed) == 1
     assert len(notes) == 2 and "node a (-) does not see the table" in notes[0]
     nodes._polled = float("-inf")

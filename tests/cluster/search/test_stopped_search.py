@@ -22,9 +22,8 @@ from luckbase.cluster.run import ray as ray_workers
 from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search import solve as searching
-from luckbase.cluster.search.shards import LevelShard
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.search.tasks import SweepReceipt
+from luckbase.cluster.search.tasks import FindReceipt, SweepReceipt
 from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.folder import stage_file_name
 from luckbase.cluster.table.ledger import Done, Ledger
@@ -84,9 +83,9 @@ class Watched:
         self.solved: list[str] = []
         keep, commit = StageSearch._keep, StageSearch.commit
 
-        def kept(search: StageSearch, shard: LevelShard, *how: object) -> None:
-            self.found.append(search._name(shard))
-            keep(search, shard, *how)  # type: ignore[arg-type]
+        def kept(search: StageSearch, receipt: FindReceipt, *how: object) -> None:
+            self.found.append(receipt.entry.name)
+            keep(search, receipt, *how)  # type: ignore[arg-type]
 
         def committed(search: StageSearch, receipt: SweepReceipt) -> None:
             if receipt.files:

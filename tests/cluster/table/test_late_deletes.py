@@ -4,6 +4,7 @@ file that counts is gone."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,9 +15,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from luckbase.cluster.table import entries as table_entries
 from luckbase.cluster.table.entries import ORPHAN_SECONDS, Entries
-from luckbase.cluster.table.format import FileReceipt, file_entry, put_file
+from luckbase.cluster.table.format import Written, new_entry, put_file
 from luckbase.cluster.table.index import parts_of, read_index, take_index_away, write_index
-from luckbase.cluster.table.ledger import TIERS, Ledger, marked, new_head
+from luckbase.cluster.table.ledger import Ledger, marked, new_head
 from luckbase.cluster.table.storage import Memory, Storage, Stored
 from luckbase.solver import load_board, load_game
 from tests.cluster.table.test_entries import DONE, FATES, WHO, Driver, Still, serial
@@ -106,10 +107,11 @@ class Writers(RuleBasedStateMachine):
             ledger = driver.ledger
             if ledger is not None and name not in ledger.files and name not in ledger.damage:
                 path = cast(Path, text.encode())
-                file = FileReceipt(path, 1, 1, 1, 1, text, 0.0, 0.0)
+                entry = new_entry(name, 0, (1, 1), (0, 0), 0.0)
+                file = Written(replace(entry, bytes=1, footer=1, checks=text), path)
                 assert ledger.entries is not None
-                file = put_file(storage, marked(name, ledger.entries.mark), file)
-                table_entries.commit(ledger, file_entry(name, TIERS, 0, (0, 0), file))
+                entry = put_file(storage, marked(name, ledger.entries.mark), file)
+                table_entries.commit(ledger, entry.solved_in(0.0))
 
         self._does(who, fates, work)
 
