@@ -224,8 +224,8 @@ def _say_search(solved: SolvedSearch) -> None:
         say(f"  grown        kept {kept}, new {new}")
     _say_time(solved)
     if solved.solve_seconds:
-        rate = solved.solved / solved.solve_seconds / 1e6
-        per = solved.edges / max(solved.solved, 1)
+        rate = solved.states / solved.solve_seconds / 1e6
+        per = solved.edges / max(solved.states, 1)
         say(f"  speed        {rate:.2f} M states/s a worker in the search, {per:.1f} edges a state")
     if solved.levels:
         say(

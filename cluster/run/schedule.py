@@ -125,9 +125,8 @@ class Schedule:
                     stack.append(child)
             seen.add(children)
         self.waiting = todo
-        self.running: set[int] = set()
-        self.cores: dict[int, int] = {}
-        """How many workers each that runs has."""
+        self.running: dict[int, int] = {}
+        """How many workers each has."""
         self.busy = self.in_use = 0
         """Workers, and bytes, of all that run."""
         # Parts of a tier read the same children, and are one group: thousands of parts that read
@@ -175,8 +174,7 @@ class Schedule:
 
     def solved(self, shard: int) -> list[Instruction]:
         """A worker has finished `shard`; its files are written, not yet in place."""
-        self.running.remove(shard)
-        self.busy -= self.cores.pop(shard)
+        self.busy -= self.running.pop(shard)
         self.in_use -= self.shards[shard].memory
         ready = shard in self.kept
         keep = bool(self.readers[shard]) or ready
@@ -220,8 +218,7 @@ class Schedule:
                 too_large.append(index)
                 break
             self.waiting.remove(index)
-            self.running.add(index)
-            self.cores[index] = cores
+            self.running[index] = cores
             self.busy += cores
             self.in_use += shard.memory
             out.append(Solve(index, index in self.to_commit, bool(self.readers[index]), cores))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -36,9 +36,11 @@ from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, SolvedTiers
 from luckbase.cluster.run.schedule import Commit, Drop, Schedule, Shard, Solve
 from luckbase.cluster.run.worker import (
+    Out,
     PayoffPlace,
     Receipt,
     Sent,
+    Steps,
     Stop,
     TableLocation,
     Task,
@@ -368,7 +370,7 @@ class FullTable(Work[SolvedTiers]):
         # All of the part where its files get another column, else what is wanted.
         anew, planned = self.margin and not ledger.margin, self.plan.names
         names = [e.name for part in (self.part, *self.others) for e in ledger.of_part(part)]
-        drop_files(storage_at(table), ledger, [n for n in names if anew or n in planned])
+        drop_files(ledger, [n for n in names if anew or n in planned])
 
     def compile(self) -> None:
         started = time.perf_counter()
@@ -409,7 +411,7 @@ class FullTable(Work[SolvedTiers]):
             and cut.get(entry.name) != (entry.first_row, entry.first_row + entry.rows)
         ]  # fmt: skip
         if others:
-            drop_files(storage_at(table), ledger, others)
+            drop_files(ledger, others)
 
 
 def committed(layout: Layout[Any], plan: Plan, ledger: Ledger) -> set[int]:
@@ -571,10 +573,8 @@ class SolveTier(TierJob):
     """The committed files of its rows where they hold the kernel's own numbers: these are read
     back, and nothing is solved."""
 
-    def run(
-        self, payoffs: Sequence[Any], sent: Sent, out: Floats | None, stop: Stop
-    ) -> Iterator[Any]:
-        """Solve the shard, or read it back; yields as `Job.run`."""
+    def run(self, payoffs: Sequence[Any], sent: Sent, out: Out, stop: Stop) -> Steps:
+        """Solve the shard, or read it back."""
         layout, started = load_game(self.board).need(Layout), time.perf_counter()
         tiers = layout.tiers()
         if self.part == FACE:

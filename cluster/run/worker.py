@@ -46,6 +46,11 @@ PUT_AT_ONCE = 4
 Stop = Callable[[], bool]
 Sent = Mapping[str, bytes]
 """The files of the table that were sent with a task, by name."""
+Out = Floats | None
+"""Where a job's own payoffs are to stand, if that is said."""
+Steps = Iterator[Any]
+"""What a job yields: its own payoffs, None where they are not to be kept, and once its files are
+written a receipt, with their bytes by place where those are to be sent."""
 
 
 class PayoffsLostError(WorkerError):
@@ -173,14 +178,9 @@ class Job(Protocol):
     def compile(self) -> None:
         """Compile, or load, what it needs."""
 
-    def run(
-        self, payoffs: Sequence[Any], sent: Sent, out: Floats | None, stop: Stop
-    ) -> Iterator[Any]:
-        """Do it; yields its own payoffs, None where they are not to be kept, and once its files are
-        written a receipt, with their bytes by place where those are to be sent.
-
-        payoffs: of what it reads, an array or `Pieces` of each. out: where its own are to stand.
-        Raises Stopped soon after `stop()` turns true; before it yields anything, NotSeenError."""
+    def run(self, payoffs: Sequence[Any], sent: Sent, out: Out, stop: Stop) -> Steps:
+        """Do it. payoffs: of what it reads, an array or `Pieces` of each. Raises Stopped soon after
+        `stop()` turns true; before it yields anything, NotSeenError."""
 
 
 @dataclass(frozen=True)

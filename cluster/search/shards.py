@@ -14,7 +14,7 @@ from array import array
 from bisect import bisect
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -345,25 +345,9 @@ class Order:
             self._next.append(list(waiting))
             self._chain.append(left.likely + behind)
         for i in waiting:
-            after = (*self.shards[i].after, *range(first, len(self.shards)))
-            self.shards[i] = replace(self.shards[i], after=after)
             self._missing[i] += len(remaining) - 1
         for i in range(first, len(self.shards)):
             for before in self.shards[i].after:
                 self._next[before].append(i)
             if not self._missing[i]:
                 heapq.heappush(self._ready, (-self._chain[i], i))
-
-    def in_order(self) -> list[LevelShard]:
-        """All shards, each after those that it waited for: what was left to it, for who left it."""
-        at = sorted(range(len(self.shards)), key=lambda i: self.shards[i].path)
-        place = {i: k for k, i in enumerate(at)}
-        of = {self.shards[i].path: place[i] for i in at}
-        ordered = []
-        for i in at:
-            shard = self.shards[i]
-            after = {place[k] for k in shard.after}
-            if len(shard.path) > 1:
-                after.add(of[shard.path[:-1]])
-            ordered.append(replace(shard, after=tuple(sorted(after))))
-        return ordered

@@ -31,7 +31,6 @@ from luckbase.cluster.table.keyed import (
     PayoffTable,
     concatenated,
     search_name,
-    search_part,
     solved_rows,
     write_states,
 )
@@ -77,13 +76,13 @@ def solve_below(
 
 
 def goal_of(game: Game, keys: Keys, options: Options) -> tuple[Roots, str]:
-    """What is wanted, and the part of the table that it belongs to."""
-    used = None if options.using is None else place_of(options.using)
-    target = Roots(
-        [game.describe(state) for state in unpack_all(game.strides, keys)],
-        using=None if used is None else using_table(game, used),
-    )
-    return target, search_part(None if used is None else Goal("", {}, target, 1, "", {}).ask)
+    """What is wanted, and the part of the table that it belongs to: one for all searches that are
+    exact, one of its own for another."""
+    target = Roots([game.describe(state) for state in unpack_all(game.strides, keys)])
+    if options.using is None:
+        return target, SEARCH
+    target = replace(target, using=using_table(game, place_of(options.using)))
+    return target, f"{SEARCH}-{Goal('', {}, target, 1, '', {}).ask[:12]}"
 
 
 def using_table(game: Game, table: Path) -> Using:
@@ -127,7 +126,7 @@ class _Search(Work[SolvedSearch]):
         self.undone = dict(ledger.done)
         goal = Goal(self.part, {}, self.roots, 1, "", {})
         names = [e.name for e in ledger.of_part(self.part) if made_by(e.name, goal.ask)]
-        drop_files(storage_at(table), ledger, names, goal)
+        drop_files(ledger, names, self.part)
 
     def compile(self) -> None:
         warm_up(self.game)
@@ -259,9 +258,7 @@ class _Search(Work[SolvedSearch]):
             del self.ledger.levels[self.goal.ask]
         places += [self.ledger.files.pop(name).place for name in names]
         if is_outdated or names:
-            compact(self.ledger)
-        for place in places:
-            self.storage.delete(place)
+            compact(self.ledger, places)
         self.stored = self._key_part()
         self.result = replace(self.result, kept=self.stored.rows)
 
@@ -317,7 +314,7 @@ class _Search(Work[SolvedSearch]):
                 graph.solve(self.starts())
         solved = solved_rows(graph, start)
         self.result = replace(
-            self.result, states=len(solved), solved=len(solved), edges=graph.edges, shards=1,
+            self.result, states=len(solved), edges=graph.edges, shards=1,
             bytes_a_state=graph.bytes_a_state, solve_seconds=time.perf_counter() - self.started,
         )  # fmt: skip
         if self.part != SEARCH:  # else what was given stands in the part's other files
@@ -375,9 +372,7 @@ class _Search(Work[SolvedSearch]):
     def _forget_stages(self) -> None:
         places = {*self._forget_shards(), *self.storage.list(SHARDS)}  # some are being written
         del self.ledger.levels[self.goal.ask]
-        compact(self.ledger)
-        for place in places:
-            self.storage.delete(place)
+        compact(self.ledger, places)
 
     def _forget_shards(self) -> list[str]:
         """Take the search's shards out of the ledger; where their files lie: a store has no stage
@@ -429,6 +424,4 @@ class _Search(Work[SolvedSearch]):
         left = {name for name in self.storage.list(f"{self.part}/") if made_by(name, ask)} - named
         commit(self.ledger, Done(ask, len(entries), rows))
         places = [*self._forget_shards(), *left]  # from here on nobody goes on from them
-        compact(self.ledger)
-        for place in places:
-            self.storage.delete(place)
+        compact(self.ledger, places)

@@ -64,13 +64,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.search.explore import estimate
 from luckbase.solver.search.find_stages import CACHED, RisingError
 from luckbase.solver.search.keys import NO_KEYS, Keys, unpack_all
-from luckbase.solver.search.stages import (
-    NONE_KNOWN,
-    Box,
-    IsKnown,
-    KeyedPayoffs,
-    Stages,
-)
+from luckbase.solver.search.stages import Box, IsKnown, KeyedPayoffs, Stages
 from luckbase.solver.sentences import many
 
 ASK_BYTES, STORED_BYTES = 24, 100
@@ -150,7 +144,7 @@ class StageSearch(Run[SolvedSearch]):
             self.workers.delete()
         stages = {stage for one in self.found for stage in one.stages}
         return self.done(
-            states=self.solved, solved=self.solved, shards=len(self.found), edges=self._edges(),
+            states=self.solved, shards=len(self.found), edges=self._edges(),
             stages=len(stages), levels=len(self.levels),
             damaged=(*self.before.damaged, *self.lost),
         )  # fmt: skip
@@ -179,14 +173,16 @@ class StageSearch(Run[SolvedSearch]):
         self.asks, above = Demand(self.stages, self.context.roots, self.context.is_known), Growth()
         while (level := self.asks.highest()) is not None:
             self.at_level = level
-            shards = self._find(level, Order(self.asks.shards(level, above, self._cut)))
+            order = Order(self.asks.shards(level, above, self._cut))
+            self._find(level, order)
+            shards = sorted(order.shards, key=lambda shard: shard.path)
             entries = [self.ledger.shards[self._name(shard)] for shard in shards]
             above = level_shards.growth_of(
                 shards, [entry.rows for entry in entries], self.asks.keys(level)
             )
             self.asks.done(level)
             self.found += entries
-            self.levels.append(shards)
+            self.levels.append(order.shards)
             self._check_limit()
 
     def _forget_lost(self) -> bool:
@@ -214,10 +210,8 @@ class StageSearch(Run[SolvedSearch]):
         for entry in entries:
             del self.ledger.shards[entry.name]
             self.met, self.shards_met = self.met - entry.rows, self.shards_met - 1
-        if entries:
-            compact(self.ledger)  # else what it says may count at the next reading
-        for entry in entries:  # what is found again may get another name (`Entries.mark`)
-            self.storage.delete(entry.ask_place)
+        if entries:  # else what it says may count at the next reading
+            compact(self.ledger, [entry.ask_place for entry in entries])  # another name may come
 
     def _check_limit(self) -> None:
         count, limit = sum(entry.rows for entry in self.found), self.options.max_states
@@ -230,7 +224,7 @@ class StageSearch(Run[SolvedSearch]):
     def _cut(self, samples: Sequence[StageSample]) -> list[Cut]:
         """Estimate and cut stages: workers do, unless only this process can see which states are
         known."""
-        if self.context.is_known is not NONE_KNOWN:
+        if self.context.known_sha:
             return self.asks.cut(samples)
         todo, cuts = list(enumerate(samples)), dict[int, Cut]()
         at_once = max(1, min(self.workers.slots, self.memory // folder.LEAST_BYTES))
@@ -248,8 +242,8 @@ class StageSearch(Run[SolvedSearch]):
                 self.solve_seconds += receipt.solve_seconds
         return [cuts[i] for i in range(len(samples))]
 
-    def _find(self, level: int, order: Order) -> list[LevelShard]:
-        """Find the shards of a level, those that the ledger does not have; returns all."""
+    def _find(self, level: int, order: Order) -> None:
+        """Find the shards of a level, those that the ledger does not have."""
         running: dict[int, tuple[int, list[Request]]] = {}  # bytes, and what it was handed
         in_use = 0
 
@@ -297,7 +291,6 @@ class StageSearch(Run[SolvedSearch]):
                     self.keeping.flush()
                     self._show_found()
         self._show_found()
-        return order.in_order()
 
     def _task_to_find(self, place: int, shard: LevelShard, asks: Sequence[Request]) -> Task:
         keys = [self.roots_of[stage] for stage in shard.stages if stage in self.roots_of]

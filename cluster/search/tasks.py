@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -23,9 +23,11 @@ import numpy as np
 
 from luckbase.cluster.run.worker import (
     NotSeenError,
+    Out,
     PayoffsLostError,
     Receipt,
     Sent,
+    Steps,
     Stop,
     TableLocation,
     writable,
@@ -92,10 +94,8 @@ class CutStage(_StageJob):
     sample: StageSample
     roots: Keys
 
-    def run(
-        self, payoffs: Sequence[Any], sent: Sent, out: Floats | None, stop: Stop
-    ) -> Iterator[Any]:
-        """Cut it; yields as `worker.Job.run`."""
+    def run(self, payoffs: Sequence[Any], sent: Sent, out: Out, stop: Stop) -> Steps:
+        """Cut it."""
         from luckbase.cluster.search.shards import cut_stage
 
         started = time.perf_counter()
@@ -136,10 +136,8 @@ class Find(_StageJob):
     stored: tuple[FileEntry, ...]
     used: UsedTable | None
 
-    def run(
-        self, payoffs: Sequence[Any], sent: Sent, out: Floats | None, stop: Stop
-    ) -> Iterator[Any]:
-        """Find the states and write the stage file; yields as `worker.Job.run`."""
+    def run(self, payoffs: Sequence[Any], sent: Sent, out: Out, stop: Stop) -> Steps:
+        """Find the states and write the stage file."""
         started = time.perf_counter()
         stages, numbers, box = stages_of(self.board, self.level), self.shard.stages, self.shard.box
         names = {entry.place: None for entry in self.stored}
@@ -245,10 +243,8 @@ class Sweep(_StageJob):
     commit: bool
     stored: FileEntry | None = None
 
-    def run(
-        self, payoffs: Sequence[Any], sent: Sent, out: Floats | None, stop: Stop
-    ) -> Iterator[Any]:
-        """Solve the states and write their file; yields as `worker.Job.run`."""
+    def run(self, payoffs: Sequence[Any], sent: Sent, out: Out, stop: Stop) -> Steps:
+        """Solve the states and write their file."""
         started = time.perf_counter()
         name = self.piece.entry.place
         stored = [] if self.stored is None else [self.stored.place]

@@ -35,7 +35,7 @@ import hashlib
 import os
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
@@ -51,7 +51,6 @@ from luckbase.cluster.table.ledger import (
     SHARDS,
     TIERS,
     FileEntry,
-    Goal,
     Head,
     Ledger,
     Line,
@@ -377,10 +376,13 @@ def commit(ledger: Ledger, *lines: Line) -> None:
         ledger.add(line)
 
 
-def compact(ledger: Ledger) -> None:
+def compact(ledger: Ledger, gone: Iterable[str] = ()) -> None:
     """Write all lines of `ledger` as one entry, and delete those before it: what it does not say
-    any more is gone. Nothing is written where nothing would change."""
+    any more is gone, and so are files, in these places, that it names no more. Nothing is written
+    where nothing would change."""
     entries_of(ledger).compact(ledger.as_text())
+    for place in gone:
+        entries_of(ledger).storage.delete(place)
 
 
 def entries_of(ledger: Ledger) -> Entries:
@@ -500,22 +502,16 @@ def why_wrong(
     return None
 
 
-def drop_files(
-    storage: Storage, ledger: Ledger, names: list[str], goal: Goal | None = None
-) -> None:
+def drop_files(ledger: Ledger, names: Iterable[str], *parts: str) -> None:
     """Take files out of the table: the ledger first, then their bytes. No goal of a part that
-    loses a file counts as done, nor `goal`. `ledger` is modified in place."""
+    loses a file counts as done, nor one of `parts`. `ledger` is modified in place."""
     entries = [ledger.files.pop(name) for name in names]
-    parts, places = {entry.part for entry in entries}, [entry.place for entry in entries]
-    if goal is not None:
-        parts.add(goal.part)
-    asks = {goal.ask for goal in ledger.goals if goal.part in parts}
+    lost = {*parts, *(entry.part for entry in entries)}
+    asks = {goal.ask for goal in ledger.goals if goal.part in lost}
     for ask in asks:
         ledger.done.pop(ask, None)
     ledger.shards = {name: s for name, s in ledger.shards.items() if s.ask not in asks}
-    compact(ledger)
-    for place in places:
-        storage.delete(place)
+    compact(ledger, [entry.place for entry in entries])
 
 
 def sweep(storage: Storage, where: Path, ledger: Ledger) -> list[str]:

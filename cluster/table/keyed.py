@@ -28,7 +28,7 @@ from luckbase.cluster.table.format import (
     payoff_columns,
     write_file,
 )
-from luckbase.cluster.table.ledger import SEARCH, FileEntry, made_by
+from luckbase.cluster.table.ledger import FileEntry, made_by
 from luckbase.cluster.table.parts import GroupRows, Part, Rows, by_group
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.game.arrays import Floats, Ints
@@ -224,11 +224,6 @@ def search_name(part: str, ask: str, existing: Collection[str]) -> str:
     numbers = ("", *(f".{k}" for k in range(1, len(existing) + 2)))
     names = (f"{part}/{ask[:12]}{number}.parquet" for number in numbers)
     return next(name for name in names if name not in existing)
-
-
-def search_part(ask: str | None) -> str:
-    """The part of a search: one for all those that are exact, one of its own for another."""
-    return SEARCH if ask is None else f"{SEARCH}-{ask[:12]}"
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar, get_args
-from urllib.parse import parse_qsl
 from zlib import crc32
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationInfo
@@ -184,8 +183,7 @@ WORD_LENGTH = 400
 def read_pairs(request: Request) -> dict[str, str]:
     """The parameters of an address, each once. Raises OptionError."""
     found: dict[str, str] = {}
-    query = request.scope["query_string"].decode("latin-1")
-    for name, value in parse_qsl(query, keep_blank_values=True):
+    for name, value in request.query_params.multi_items():
         if name in found:
             raise OptionError(f"{shorten(name, 30)}: is given twice")
         if len(value) > WORD_LENGTH:

@@ -141,7 +141,7 @@ def _times(
     """What the tasks of a run took, and those that it went on from."""
     of = {one.name: one.seconds for one in run.found}
     finds = [
-        [FindTime(of[run._name(one)], one.likely, one.after) for one in shards]
+        [FindTime(of[run._name(one)], one.likely, one.after) for one in in_order(shards)]
         for shards in run.levels
     ]
     return TaskTimes(
@@ -149,6 +149,25 @@ def _times(
         [piece.states for piece in run.pieces], 8 * (1 + run.game.players),
         keep, commit, noted, cuts,
     )  # fmt: skip
+
+
+def in_order(shards: Sequence[LevelShard]) -> list[LevelShard]:
+    """The shards of a level as it was found, each after those that it waited for: what was left to
+    it, for who left it, and whoever waits, for all that was left on the way."""
+    at = sorted(range(len(shards)), key=lambda i: shards[i].path)
+    left: dict[tuple[int, ...], list[int]] = {shard.path: [] for shard in shards}
+    for place, i in enumerate(at):
+        path = shards[i].path
+        for n in range(1, len(path) + 1):
+            left[path[:n]].append(place)
+    ordered = []
+    for i in at:
+        shard = shards[i]
+        after = {place for k in shard.after for place in left[shards[k].path]}
+        if len(shard.path) > 1:
+            after.add(left[shard.path[:-1]][0])
+        ordered.append(replace(shard, after=tuple(sorted(after))))
+    return ordered
 
 
 def _sweep_seconds(run: Any, piece: Piece) -> tuple[float, float]:

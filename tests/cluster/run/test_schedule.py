@@ -18,13 +18,13 @@ from luckbase.cluster.run.schedule import (
 
 
 def check_invariants(schedule: Schedule) -> None:
-    assert not schedule.waiting & schedule.running
+    assert not schedule.waiting & schedule.running.keys()
     met = {i for i in schedule.waiting if all(c in schedule.kept for c in schedule.children[i])}
     assert set(schedule.ready) == met
     in_use = sum(schedule.shards[i].memory for i in schedule.running)
     assert in_use <= schedule.memory or len(schedule.running) == 1
     assert schedule.committed.isdisjoint(schedule.to_commit)
-    assert schedule.to_commit <= schedule.waiting | schedule.running
+    assert schedule.to_commit <= schedule.waiting | schedule.running.keys()
     for index in schedule.running:
         assert all(child in schedule.kept for child in schedule.children[index])
     for index in schedule.kept:
@@ -86,9 +86,9 @@ def test_every_shard_is_committed_once_after_its_children_within_the_bounds(  # 
                 assert step.commit == (step.shard not in committed)
                 running.add(step.shard)
                 solves.append(step.shard)
-        busy = [schedule.cores[i] for i in running if shards[i].cores]
+        busy = [schedule.running[i] for i in running if shards[i].cores]
         assert sum(busy) <= most or len(busy) == 1
-        assert all(schedule.cores[i] <= shards[i].cores for i in running)
+        assert all(schedule.running[i] <= shards[i].cores for i in running)
         assert sum(shards[i].memory for i in running) <= memory or len(running) == 1
         check_invariants(schedule)
 

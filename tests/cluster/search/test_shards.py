@@ -14,6 +14,7 @@ from luckbase.cluster.search.shards import Demand, Growth, LevelShard, Order, gr
 from luckbase.cluster.table.storage import Memory
 from luckbase.solver.search.keys import NO_KEYS, Keys
 from luckbase.solver.search.stages import WHOLE, Stages, among
+from tests.bench.search_replay import in_order
 from tests.solver.search.laid_out import Laid, Shape, shapes
 from tests.solver.search.stages_below import found_of, tiny
 
@@ -244,7 +245,7 @@ def test_what_is_left_to_others_comes_after_who_left_it_and_before_who_waited(
     for path, before in waited.items():
         for one in set().union(*(all_of(one) for one in before)) if before else set():
             assert came.index(one) < came.index(path)
-    found = order.in_order()
+    found = in_order(order.shards)
     paths = [one.path for one in found]
     assert paths == sorted(came)
     for i, one in enumerate(found):

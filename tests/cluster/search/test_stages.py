@@ -43,7 +43,7 @@ from luckbase.solver.policy.evaluate import evaluate_profile
 from luckbase.solver.search import explore, find_stages
 from luckbase.solver.search.explore import Estimate
 from luckbase.solver.search.find_stages import LevelSearch, RisingError
-from luckbase.solver.search.stages import WHOLE
+from luckbase.solver.search.stages import WHOLE, Box
 from tests.bench.search_replay import recording
 from tests.cluster.search.searches import (
     OTHER,
@@ -278,8 +278,8 @@ def test_a_search_that_takes_long_says_about_how_many_states_there_are(
     found = by(tmp_path / "long", on_progress=said.append)
     late = [one for one in said if one.finding][1:]
     # So few are counted; those that are over are met as well.
-    assert found.solved < max(one.rows for one in late)
-    assert [one.about for one in late] == [max(found.solved, one.rows) for one in late]
+    assert found.states < max(one.rows for one in late)
+    assert [one.about for one in late] == [max(found.states, one.rows) for one in late]
     assert late[0].as_json()["states_about"] == late[0].about
 
 
@@ -443,13 +443,14 @@ def test_a_shard_asks_for_what_lies_elsewhere_and_says_who_asked_for_what_it_fou
     def looked_at(job: Find, *given: Any) -> Iterator[Any]:
         *before, (receipt, _) = run(job, *given)
         stages, source = stages_of(job.board, job.level), Folder(Path(str(job.location.table)))
+        spans = [Box(*ends) for ends in receipt.entry.spans]
         own = [ask.keys for ask in receipt.asks if ask.stage in job.shard.stages]
         for runs in requested_runs(source, own, stages):
-            assert (stages.boxes_of(runs.all_keys(), receipt.spans) < 0).all()
+            assert (stages.boxes_of(runs.all_keys(), spans) < 0).all()
         asked = [runs.all_keys() for runs in requested_runs(source, job.asks, stages)]
-        here = [bool((stages.boxes_of(keys, receipt.spans) >= 0).any()) for keys in asked]
+        here = [bool((stages.boxes_of(keys, spans) >= 0).any()) for keys in asked]
         assert receipt.used_asks == np.flatnonzero(here).tolist()
-        found.append((len(own), len(here) - sum(here), len(receipt.remaining)))
+        found.append((len(own), len(here) - sum(here), len(receipt.entry.rest)))
         yield from [*before, (receipt, None)]
 
     monkeypatch.setattr(Find, "run", looked_at)
@@ -474,9 +475,9 @@ def test_workers_look_at_stages_where_the_driver_alone_knows_nothing_more(
 
     monkeypatch.setattr(CutStage, "run", noted)
 
-    def noted_too(ledger: Any) -> None:
+    def noted_too(ledger: Any, *gone: Any) -> None:
         compacted.append(sys._getframe(1).f_code.co_name)
-        entries.compact(ledger)
+        entries.compact(ledger, *gone)
 
     monkeypatch.setattr(by_stages, "compact", noted_too)
     made = by(tmp_path / "workers", workers=2)

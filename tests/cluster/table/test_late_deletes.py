@@ -55,11 +55,11 @@ class Dated(bytes):
     put_at: float
 
 
-def unfenced(storage: Storage, ledger: Ledger, names: list[str]) -> None:
+def unfenced(ledger: Ledger, names: list[str]) -> None:
     """`drop_files` with the bytes gone before the ledger says so."""
     for name in names:
-        storage.delete(ledger.files[name].place)
-    table_entries.drop_files(storage, ledger, names)
+        table_entries.entries_of(ledger).storage.delete(ledger.files[name].place)
+    table_entries.drop_files(ledger, names)
 
 
 class Writers(RuleBasedStateMachine):
@@ -119,7 +119,7 @@ class Writers(RuleBasedStateMachine):
     def take_out(self, who: int, fates: list[str], name: str) -> None:
         def work(driver: Writer, storage: Storage) -> None:
             if driver.ledger is not None and name in driver.ledger.files:
-                self.drop(storage, driver.ledger, [name])
+                self.drop(driver.ledger, [name])
                 driver.ledger.damage.append(name)
 
         self._does(who, fates, work)
