@@ -496,6 +496,20 @@ def test_the_table_of_a_box_is_as_long_as_it_needs_and_grows_by_twice() -> None:
         search._nodes((1 << 28) + 1, 0)  # numbers of 31 bits, eight a run
 
 
+def test_a_run_of_requested_states_is_entered_whole_and_never_beyond_the_room() -> None:
+    laid = Laid(Shape(sizes=(1, 1, 2, 2)))
+    nothing = NO_KEYS, np.empty((0, laid.game.players))
+    search = find_stages.BoxSearch(Stages(laid.game, laid.shape.true_level), 0, Box(), nothing)
+    room, low = len(search.nodes.own), search.place.run_low
+    whole = np.arange(room // 4, dtype=np.uint64)[:, None] << np.uint64(6)
+    keys = (whole | np.arange(8, dtype=np.uint64) << low).ravel()
+    keys = np.append(keys[0], keys[8:])  # one, then eight by eight: the last that fit are seven
+    search.requested = [search.stages.runs_of(keys)]
+    search._enter()
+    assert room < len(keys) == search.at[kernels.OWN] <= len(search.nodes.own)
+    assert np.sort(search._own_keys()).tolist() == np.sort(keys).tolist()
+
+
 FIELDS = [Field("a", bits=4), Field("b", 2, bits=3), Field("c", bits=2)]
 
 
