@@ -311,6 +311,11 @@ def write_lines(lines: Iterable[str], out: str) -> None:
     """Write lines as `write_rows` does rows; the first is made before anything is written."""
     rest = iter(lines)
     pages = iter(lambda: [f"{line}\n" for line in islice(rest, CHUNK)], [])
+    if out == "-":
+        for page in pages:  # as text: what stands for standard output may take nothing else
+            sys.stdout.write("".join(page))
+        sys.stdout.flush()
+        return
     first = next(pages, [])
     with whole_file(out) as file:
         for page in chain([first], pages):

@@ -9,8 +9,7 @@ with its own peers.
 * ``probe``: one state and a million of them, against pyarrow's own dataset filter.
 * ``batch``: every action of random states, one by one, in a batch, and of the rows of an export.
 * ``search``: states with known payoffs (docs/sources.md#numbers-of-this-project) from the
-  root, with no table, one worker; then one of them with 1 and 2 workers and several depths:
-  overlap and time.
+  root, with no table, one worker; then two larger ones by stages, with 1 and 2 workers.
 * ``remote``: requests, bytes and times of questions to a table in a store that is 30 ms away, and
   how long 10,000 files there list and open.
 * ``ledger``: 10,000 commits, opening, and looking at the sizes of 10,000 files.

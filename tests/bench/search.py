@@ -91,13 +91,13 @@ def _stages(board: Path, results: Path, what: Any, ways: Any) -> None:
         alone = alone or found.seconds
         rows.append(
             (
-                name, str(found.shards), f"{found.overlap:.2f}", duration(found.seconds),
+                name, str(found.shards), duration(found.seconds),
                 f"{alone / found.seconds:.2f}", size(found.peak_memory),
                 f"{found.seconds / found.states * 1e9:.0f}", f"{used / found.states * 1e9:.0f}",
             )
         )  # fmt: skip
     heads = (
-        "", "shards", "overlap", "time", "times as fast", "memory", "ns a state",
+        "", "shards", "time", "times as fast", "memory", "ns a state",
         "processor time of this process",
     )  # fmt: skip
     said = f"{title}, ${unit}: {count(found.states)} states, files written"
