@@ -173,10 +173,12 @@ class Find(_StageJob):
                 sha256, size = hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
             seconds = time.perf_counter() - started
             entry = ShardEntry(
-                self.name, self.search, sum(boxes), size, sha256, round(seconds, 3), self.given,
-                numbers[0] >> 32, list(numbers), boxes, hashlib.sha256(content).hexdigest(), edges,
-                ends_of(box), [[each.low, each.high] for each in spans],
-                [[each.low, each.high] for each in search.remaining], mark=self.location.mark,
+                name=self.name, ask=self.search, rows=sum(boxes), bytes=size, sha256=sha256,
+                seconds=round(seconds, 3), given=self.given, level=numbers[0] >> 32,
+                stages=list(numbers), boxes=boxes, edges=edges,
+                ask_sha256=hashlib.sha256(content).hexdigest(), box=ends_of(box),
+                spans=[[each.low, each.high] for each in spans],
+                rest=[[each.low, each.high] for each in search.remaining], mark=self.location.mark,
             )  # fmt: skip
             self.location.keep(entry.place, path)
         if self.location.shared:

@@ -446,6 +446,8 @@ class Fields(Sequence[Field]):
         ends = [(low, min(high, largest)) for low, high in (field.bounds for field in owner)]
         self.bounds: Ints = np.ascontiguousarray(np.array(ends, np.int64).reshape(-1, 2).T)
         """int64 (2, columns): the least and the greatest of each number of a state."""
+        self.sets = np.array([field.is_set for field in owner], bool)
+        """bool (columns,): whether each number of a state is a set."""
         stops = np.cumsum([8 * field.length for field in fields]).tolist()
         cached = [lru_cache(1 << 14)(partial(_typed, field)) for field in fields]
         self.typed = [*zip(cached, [0, *stops[:-1]], stops, strict=True)]

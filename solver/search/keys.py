@@ -341,8 +341,7 @@ class Words:
 def words(fields: Fields, functions: Sequence[Function]) -> Words:
     """Functions of the fields as words. Raises OptionError where they do not fit in 64 bits, or
     name no column."""
-    columns, greatest = fields.columns, fields.most.tolist()
-    sets = np.concatenate([[field.is_set] * field.length for field in fields]).astype(bool)
+    columns, greatest, sets = fields.columns, fields.most.tolist(), fields.sets
     table, low, guards = _table(fields, sets), 0, 0
     lanes = []
     for function in reversed(functions):

@@ -119,8 +119,7 @@ class Stages:
             return 0, 0, 0, False
         bits, column = max(columns)
         low = sum(room[column + 1 :])
-        sets = np.concatenate([[field.is_set] * field.length for field in self.game.fields])
-        return ((1 << bits) - 1) << low, low, bits, bool(sets[column])
+        return ((1 << bits) - 1) << low, low, bits, bool(self.game.fields.sets[column])
 
     def of(self, keys: Keys) -> NDArray[np.uint64]:
         """The numbers (n,) of the stages of keys (n,)."""
