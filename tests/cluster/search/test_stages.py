@@ -3,6 +3,7 @@ or none; and what is asked of a table of many files."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import tempfile
@@ -19,13 +20,14 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.cluster.run import driver
 from luckbase.cluster.run.progress import Progress, Solved
-from luckbase.cluster.run.worker import TableLocation
+from luckbase.cluster.run.worker import TableLocation, Task, Threads
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search import stages as by_stages
+from luckbase.cluster.search import tasks
 from luckbase.cluster.search.files import requested_runs
 from luckbase.cluster.search.shards import LevelShard
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.search.tasks import CutStage, Find, stages_of
+from luckbase.cluster.search.tasks import CutStage, Find, FindReceipt, stages_of
 from luckbase.cluster.table import entries
 from luckbase.cluster.table import folder as table_folder
 from luckbase.cluster.table.diff import compare
@@ -420,11 +422,17 @@ def test_a_stage_in_many_boxes_is_solved_in_pieces_with_a_file_each(
     whole = rows_of(search(tmp_path / "whole", root).table)
     monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "max_states", 12)
     monkeypatch.setattr(table_folder, "PIECE_STATES", 40)
-    solved = by(tmp_path / "pieces", root, workers=2)
+    with monkeypatch.context() as patch:  # a second between two looks at the clock
+        patch.setattr(tasks, "time", SimpleNamespace(perf_counter=itertools.count().__next__))
+        solved = by(tmp_path / "pieces", root, workers=1)
     assert rows_of(solved.table) == whole
     entries = read_ledger(Folder(solved.table), solved.table).files.values()
     assert solved.shards < len(entries)
     assert any(len(entry.boxes) > 1 for entry in entries)
+    assert all({*entry.seconds} == {"solve", "write"} for entry in entries)
+    found = {entry.name.rsplit(".", 2)[0] for entry in entries}  # a second each, by its pieces
+    spent = sum(entry.seconds["solve"] for entry in entries)
+    assert spent == pytest.approx(len(found) + len(entries), abs=0.001 * len(entries))
     with cluster.open_table(solved.table) as table:
         assert check_files(table) == [] and check_residuals(table, None).faults == 0
     with pytest.raises(Stopped), stopped_after(len(entries)):
@@ -459,6 +467,30 @@ def test_a_shard_asks_for_what_lies_elsewhere_and_says_who_asked_for_what_it_fou
     by(tmp_path, tiny().parse({"scores": "0,1000,500", "earned": "0,1,1"})[None], workers=1)
     assert all(max(counts) > 0 for counts in zip(*found, strict=True))
     assert any(others and remaining for _, others, remaining in found)
+
+
+def test_so_many_shards_are_found_at_once_as_there_is_memory_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the memory of one that is found is the next one's."""
+    running, at_once, submit, wait = set[int](), list[int](), Threads.submit, Threads.wait_one
+
+    def submitted(workers: Threads, task: Task) -> None:
+        if isinstance(task.job, Find):
+            running.add(task.shard)
+            at_once.append(len(running))
+        submit(workers, task)
+
+    def waited(workers: Threads, seconds: float) -> Any:
+        receipt = wait(workers, seconds)
+        if isinstance(receipt, FindReceipt):
+            running.remove(receipt.shard)
+        return receipt
+
+    monkeypatch.setattr(Threads, "submit", submitted)
+    monkeypatch.setattr(Threads, "wait_one", waited)
+    solved = by(tmp_path, workers=3, memory=2 * table_folder.LEAST_BYTES)
+    assert max(at_once) == 2 and at_once.count(2) > solved.levels
 
 
 def test_workers_look_at_stages_where_the_driver_alone_knows_nothing_more(
