@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+import luckbase
 from luckbase import cluster, solver
-from luckbase.cluster.run import tiers, worker
+from luckbase.cluster.run import decisions, tiers, worker
 from luckbase.cluster.run.driver import solve_table
 from luckbase.cluster.run.options import Options
-from luckbase.cluster.run.progress import Progress
+from luckbase.cluster.run.progress import Progress, Solved
 from luckbase.cluster.run.tiers import FACE, make_plan
 from luckbase.cluster.table import format as table_format
 from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.format import tier_files
-from luckbase.cluster.table.ledger import DECISIONS, TIERS
+from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import tiers_in_memory
 from luckbase.cluster.table.verify import verify
@@ -63,6 +65,14 @@ def in_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         cut(patch, ROWS)
         return cluster.solve(board(), results=tmp_path_factory.mktemp("cut"), workers=1).table
+
+
+@pytest.fixture
+def seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second lies between two looks at the clock."""
+    for module in (tiers, decisions):
+        clock = SimpleNamespace(perf_counter=count().__next__)
+        monkeypatch.setattr(module, "time", clock)
 
 
 def rows_of(table: Path) -> list[dict[str, object]]:
@@ -124,6 +134,18 @@ def test_threads_write_the_files_of_a_tier_at_once(
     broken = {place: b"!" + raw[1:] for place, raw in content.items()}
     with pytest.raises(WorkerError, match="changed on the way"):
         receipt.arrived(Folder(tmp_path / "there"), broken)
+
+
+def test_what_a_tier_took_is_shared_by_its_files(
+    small: None, seconds: None, tmp_path: Path
+) -> None:
+    solved = cluster.solve(board(), results=tmp_path, workers=1)
+    assert all({*e.seconds} == {"solve", "write"} for e in solved.ledger.files.values())
+    assert _spent(solved) == pytest.approx(solved.solve_seconds, abs=0.1)
+
+
+def _spent(solved: Solved) -> float:
+    return sum(entry.seconds["solve"] for entry in solved.ledger.files.values())
 
 
 def test_one_file_that_is_lost_is_the_only_one_written_again(
@@ -206,10 +228,15 @@ def test_verify_names_a_file_that_the_ledger_has_lost(in_files: Path, small: Non
     assert f"{in_files / name}: is not in the ledger, which says complete" in verdict.faults
 
 
-def test_decisions_keep_payoffs_in_several_files(small: None, tmp_path: Path) -> None:
-    solved = cluster.solve(
+def test_decisions_keep_payoffs_in_several_files(
+    small: None, seconds: None, tmp_path: Path
+) -> None:
+    solved = luckbase.solve(
         board(1), results=tmp_path, workers=1, store="decisions", payoffs_of="spins=1"
     )
+    spent = {(e.part, e.seconds["solve"] > 0) for e in solved.ledger.files.values()}
+    assert spent == {(DECISIONS, True), (RUNS, False), (TIERS, False)}, "that of a tier, once"
+    assert _spent(solved) == pytest.approx(solved.solve_seconds, abs=0.1)
     names = [entry.name for entry in solved.ledger.of_part(TIERS)]
     assert len(names) > len(solved.ledger.of_part(DECISIONS)) / 2
     assert any(".001." in name for name in names)
