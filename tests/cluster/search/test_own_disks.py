@@ -125,6 +125,8 @@ def test_one_that_is_killed_goes_on_from_the_disk_or_finds_again_what_is_needed(
         f"of {len(again)} shard{'s' * (len(again) > 1)}"
     ]
     assert same(solved, staged) and not solved.damaged
+    ours = [name for name in put if name.endswith((".asks", ".parquet"))]
+    assert ours and all(".fence-" in name for name in ours), "the killed one may yet delete"
 
 
 def test_what_is_lost_on_the_way_up_is_found_again_and_no_more(
