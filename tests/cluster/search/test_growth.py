@@ -192,6 +192,8 @@ def test_each_stage_has_its_files_and_those_of_a_box_the_rows_that_lie_there(
     keys, payoffs = read_rows(folder, part.where, part.entries, stages.game)
     of, places = stages.of(keys), stages.inside.values(stages.inside.of(keys))
     assert len(keys) == sum(entry.rows for entry in part.entries)
+    assert {bool(entry.boxes) for entry in part.entries} == {True, False}, "none: all of a stage"
+    assert not any([WHOLE.low, WHOLE.high] in entry.boxes for entry in part.entries)
     fewer = 0
     for number in np.unique(of).tolist():
         mine = of == np.uint64(number)

@@ -8,7 +8,7 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,7 +25,7 @@ from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search import stages as by_stages
 from luckbase.cluster.search import tasks
 from luckbase.cluster.search.files import requested_runs
-from luckbase.cluster.search.shards import LevelShard
+from luckbase.cluster.search.shards import Asker, LevelShard
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.search.tasks import CutStage, Find, FindReceipt, stages_of
 from luckbase.cluster.table import entries
@@ -37,6 +37,7 @@ from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.game import Board
 from luckbase.solver import check
+from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Level, SearchHints
 from luckbase.solver.game.game import Game, Stopped
@@ -467,6 +468,20 @@ def test_a_shard_asks_for_what_lies_elsewhere_and_says_who_asked_for_what_it_fou
     by(tmp_path, tiny().parse({"scores": "0,1000,500", "earned": "0,1,1"})[None], workers=1)
     assert all(max(counts) > 0 for counts in zip(*found, strict=True))
     assert any(others and remaining for _, others, remaining in found)
+
+
+def test_a_shard_that_is_not_handed_all_that_it_needs_is_not_solved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one whose need nobody has noted."""
+    keep = StageSearch._keep
+
+    def forgetful(run: StageSearch, receipt: FindReceipt, askers: Sequence[Asker]) -> None:
+        keep(run, receipt, askers[1:])
+
+    monkeypatch.setattr(StageSearch, "_keep", forgetful)
+    with pytest.raises(CorruptTableError, match="payoffs that it needs are missing"):
+        by(tmp_path, workers=1)
 
 
 def test_so_many_shards_are_found_at_once_as_there_is_memory_for(
