@@ -100,6 +100,11 @@ def test_what_several_ask_for_counts_once(monkeypatch: pytest.MonkeyPatch) -> No
     asks = [ask_of(own.stages, stage, runs_of(keys), 1) for stage, keys in of_level]
     own.add((level, (0,)), asks)
     assert own.keys(level) == half.keys(level) < once.keys(level)
+    # At least what one asks for, whoever comes last, where the sample has too few of them.
+    monkeypatch.setattr(stage_file, "SPARSE_BITS", 0)
+    lists = everything, everything[::2]
+    counts = {asked_of(laid, order)[0].keys(level) for order in (lists, lists[::-1])}
+    assert counts == {sum(len(keys) for _, keys in of_level)}
 
 
 def test_a_level_tells_how_it_grew(monkeypatch: pytest.MonkeyPatch) -> None:
