@@ -141,6 +141,7 @@ def test_what_a_tier_took_is_shared_by_its_files(
 ) -> None:
     solved = cluster.solve(board(), results=tmp_path, workers=1)
     assert all({*e.seconds} == {"solve", "write"} for e in solved.ledger.files.values())
+    assert not any(e.at for e in solved.ledger.files.values()), "each lies under its name"
     assert _spent(solved) == pytest.approx(solved.solve_seconds, abs=0.1)
 
 
