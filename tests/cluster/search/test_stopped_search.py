@@ -118,6 +118,27 @@ def test_a_search_killed_on_its_way_down_goes_on_from_what_it_found(
     assert not list(table.glob("shards/*"))
 
 
+def test_force_finds_all_of_a_stopped_search_anew(
+    staged: Solved, small: None, watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep = StageSearch._keep
+
+    def stops(search: StageSearch, *what: Any) -> None:
+        keep(search, *what)
+        if len(watched.found) == 5:
+            raise Stopped
+
+    with monkeypatch.context() as patch, pytest.raises(Stopped):
+        patch.setattr(StageSearch, "_keep", stops)
+        by(tmp_path, workers=1)
+    (table,) = tmp_path.glob("*/*/*")
+    left = read_ledger(Folder(table), table)
+    assert left.shards and not left.files
+    watched.found.clear()
+    solved = by(tmp_path, workers=1, force=True)
+    assert len(watched.found) == solved.shards and files_of(solved.table) == files_of(staged.table)
+
+
 @pytest.mark.parametrize("workers", [3])
 def test_a_search_killed_on_its_way_up_goes_on_from_what_it_solved(
     staged: Solved, small: None, watched: Watched, tmp_path: Path, workers: int
