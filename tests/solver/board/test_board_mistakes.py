@@ -9,7 +9,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from luckbase.solver import errors
-from luckbase.solver.board.file import MAX_BYTES, board_from_canonical, differences, read_board
+from luckbase.solver.board.file import (
+    MAX_BYTES,
+    board_from_canonical,
+    differences,
+    read_board,
+    show_path,
+)
 from luckbase.solver.board.model import Board, board_hash, canonical
 from luckbase.solver.errors import BoardError, OptionError, RequestError
 from luckbase.solver.games.press_your_luck.board import outcome_distribution
@@ -208,6 +214,21 @@ def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
         with pytest.raises(BoardError, match=said) as caught:
             read_board(tmp_path / name)
         assert_one_sentence(caught.value)
+
+
+@pytest.mark.parametrize("uri", ["s3://bucket/boards/1.toml", "https://example.com/1.toml"])
+def test_a_uri_is_no_board_file_and_is_said_as_it_was_typed(uri: str) -> None:
+    with pytest.raises(BoardError) as caught:
+        read_board(Path(uri))
+    assert str(caught.value) == f"{uri}: no such file; expected a board file on this machine"
+
+
+def test_a_folder_that_looks_like_a_uri_is_named_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s3:/bucket").mkdir(parents=True)
+    assert show_path(Path("s3:/bucket")) == "s3:/bucket"
 
 
 def test_a_file_may_be_as_large_as_it_says(tmp_path: Path) -> None:
