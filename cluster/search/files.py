@@ -27,7 +27,8 @@ from luckbase.cluster.table.storage import PARALLEL, Storage, in_threads
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.search import stage_kernels
 from luckbase.solver.search.keys import NO_KEYS, Keys
-from luckbase.solver.search.stage_kernels import Order, Patterns, Runs
+from luckbase.solver.search.runs import Runs
+from luckbase.solver.search.stage_kernels import Order, Patterns
 from luckbase.solver.search.stages import Box, KnownPayoffs, Stage, Stages, first_edges
 
 NO_NUMBERS = np.empty(0, np.int32)

@@ -49,7 +49,7 @@ from luckbase.solver.search.bellman import KNOWN, OVER, final_payoffs
 from luckbase.solver.search.expand import some_state
 from luckbase.solver.search.find_stages import LevelSearch, expand_level
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all
-from luckbase.solver.search.stage_kernels import Runs, merged_runs
+from luckbase.solver.search.runs import Runs, merged_runs
 from luckbase.solver.search.stages import WHOLE, Box, KeyedPayoffs, StageEstimator, Stages
 from luckbase.solver.search.sweep import Sweeping
 

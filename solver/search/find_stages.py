@@ -21,7 +21,8 @@ from luckbase.solver.search import keys as hashing
 from luckbase.solver.search import stage_kernels as kernels
 from luckbase.solver.search.expand import expand, expanding, refused, room_of
 from luckbase.solver.search.keys import NO_KEYS, Keys, unpack_all
-from luckbase.solver.search.stage_kernels import Nodes, Order, Patterns, Records, Runs, Walk
+from luckbase.solver.search.runs import RUN, Nodes, Runs, count_runs, number_runs, ranks_of
+from luckbase.solver.search.stage_kernels import Order, Patterns, Records, Walk
 from luckbase.solver.search.stages import (
     BUDGET,
     EVERY,
@@ -196,7 +197,7 @@ class BoxSearch:
         for runs in self.requested:
             entered = 0
             while entered < len(runs.keys):
-                self._grow_nodes(1, kernels.RUN)
+                self._grow_nodes(1, RUN)
                 entered = kernels.enter(self.place, self.nodes, self.at, runs, entered)
         self.requested = []
 
@@ -263,12 +264,12 @@ class BoxSearch:
         RisingError for an edge that leads to a box before its own."""
         states, runs = int(self.at[kernels.STATES]), self.nodes.runs[: self.at[kernels.RUNS]]
         run_bits, expanded = self.place.run_bits, self.records.numbers[:states]
-        which = np.full(kernels.count_runs(runs), -1, np.int32)
-        which[kernels.ranks_of(runs, run_bits, expanded)] = 0
+        which = np.full(count_runs(runs), -1, np.int32)
+        which[ranks_of(runs, run_bits, expanded)] = 0
         own = self.nodes.own[: self.at[kernels.OWN]]
-        own = np.concatenate([expanded, own[which[kernels.ranks_of(runs, run_bits, own)] < 0]])
+        own = np.concatenate([expanded, own[which[ranks_of(runs, run_bits, own)] < 0]])
         own_boxes = self.stages.boxes_of(kernels.keys_of(self.place, runs, own), boxes)
-        which[kernels.ranks_of(runs, run_bits, own)] = own_boxes
+        which[ranks_of(runs, run_bits, own)] = own_boxes
         patterns = self.records.patterns[:states]
         first = first_edges(self.patterns.first[: self.at[kernels.PATTERNS] + 1], patterns)
         before = kernels.Expanded(runs, own, which, patterns, first, self.records.children)
@@ -337,13 +338,13 @@ class BoxSearch:
         runs, run_bits = self.nodes.runs[: self.at[kernels.RUNS]], self.place.run_bits
         at = self._ordered(np.flatnonzero(runs[:, 2]))
         own = Runs(runs[at, 0], runs[at, 2], self.stages.run_low)
-        numbers = np.empty(kernels.count_runs(runs), np.int32)
-        kernels.number_runs(own, NO_KEYS, runs, at, numbers, 0)
+        numbers = np.empty(count_runs(runs), np.int32)
+        number_runs(own, NO_KEYS, runs, at, numbers, 0)
         requests = self._requests(runs, numbers, n)
         patterns = self._trimmed(
             int(self.at[kernels.PATTERNS]), int(self.at[kernels.PATTERN_EDGES])
         )
-        rows = numbers[kernels.ranks_of(runs, run_bits, self.records.numbers[:n])]
+        rows = numbers[ranks_of(runs, run_bits, self.records.numbers[:n])]
         pattern_of, children = np.empty(n, np.int32), np.empty(edges, np.int32)
         pattern_of[rows] = self.records.patterns[:n]
         first, starts = first_edges(patterns.first, pattern_of), np.empty(2 * n, np.int32)
@@ -385,7 +386,7 @@ class BoxSearch:
             part = at[start:end]
             keys, reached, inside, _ = runs[part].T.copy()
             other = Runs(keys, reached & ~inside, self.stages.run_low)
-            stop = kernels.number_runs(other, NO_KEYS, runs, part, numbers, here)
+            stop = number_runs(other, NO_KEYS, runs, part, numbers, here)
             requests.append((int(stage[start]), other, np.arange(here, stop, dtype=np.int32)))
             here = stop
         return requests

@@ -5,28 +5,25 @@ Each is one pass over arrays that are borrowed (`solver.search.expand.borrowed`)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import bits_in, borrowed, fetch, njit, tuple_type, types
+from luckbase.solver.compiled import bits_in, borrowed, fetch, lowest_bit, njit, tuple_type, types
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.rules import NUMBERS_TYPE, SIMULTANEOUS, TERMINAL, TRANSITION
 from luckbase.solver.search.bellman import JOINTLY
 from luckbase.solver.search.expand import ROOM_TYPE, borrowed_room, expand_one, inlined
-from luckbase.solver.search.keys import (
-    NO_KEYS,
-    Keys,
-    find_from,
-    hash_of,
-    may_be,
-    order_of,
-    pack,
-    rises,
-    unpack,
-    word_of,
+from luckbase.solver.search.keys import hash_of, may_be, pack, rises, unpack, word_of
+from luckbase.solver.search.runs import (
+    NODES_TYPE,
+    RUN,
+    RUNS_TYPE,
+    Nodes,
+    bit_of,
+    rank_of,
+    run_at,
 )
 
 FINISHED, GROW, PAUSE, REFUSED, RISES = range(5)
@@ -39,8 +36,6 @@ LEAF = -3
 """Instead of who acts: nobody, the game is over."""
 BOUNDARY = -1
 """Instead of a pattern: the state's payoffs are known."""
-RUN = 64
-"""States of a run, at most."""
 AHEAD = 8
 """So many states before it is processed, a state's rows are fetched: memory takes that long."""
 _i, _u, _i1, _f1 = types.int64, types.uint64, types.int64[::1], types.float64[::1]
@@ -72,54 +67,6 @@ class Place(NamedTuple):
     cut: int
 
 
-class Runs(NamedTuple):
-    """Keys in runs of up to 64, all that lie side by side but for lower bits: a tenth as many.
-
-    keys: uint64 (n,), ascending, 0 in the bits of the run, which begin at bit `low`. members:
-    uint64 (n,), bit i where the key is one of them that has i there.
-    """
-
-    keys: Keys
-    members: Keys
-    low: int
-
-    def only(self, members: Keys) -> Runs:
-        """The same runs with these of their members (n,), as far as any is left."""
-        left = members != 0
-        return Runs(self.keys[left], members[left], self.low)
-
-    def all_keys(self) -> Keys:
-        """The keys, ascending."""
-        keys: Keys = keys_in(self)
-        return keys
-
-
-def merged_runs(lists: Sequence[Runs]) -> Runs:
-    """The runs of some lists, at least one, each once."""
-    keys, members = (np.concatenate([runs[i] for runs in lists]) for i in (0, 1))
-    at = order_of(keys)
-    keys = keys[at]
-    first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
-    members = np.bitwise_or.reduceat(members[at], first) if len(first) else NO_KEYS
-    return Runs(keys[first], members, lists[0].low)
-
-
-class Nodes(NamedTuple):
-    """The states reached, in runs of up to 64 whose keys differ in `Place.run` alone: a tenth
-    as many, which stay in the processor's cache, as neighbours are met together. The number of a
-    state is run << run_bits | what these bits of its key say.
-
-    slots: as `solver.search.keys`, of runs. runs: uint64 (room, 4): the key whose bits of the run
-    are 0; which of its states were reached; which of these are of the stage; which were expanded,
-    and later how many states the runs before it have (`count_runs`). own: int32 (room,), the
-    numbers of the stage's states, in the order in which they were reached.
-    """
-
-    slots: NDArray[np.int32]
-    runs: NDArray[np.uint64]
-    own: NDArray[np.int32]
-
-
 class Records(NamedTuple):
     """The states expanded, in the order in which they were: numbers, patterns: int32 (states,);
     children: int32 (edges,), the numbers of their children."""
@@ -149,8 +96,6 @@ class Patterns(NamedTuple):
 
 
 _place = tuple_type(Place, _u, _u, _i, _u2, _u2, _u, _u, _u, _u, _u, _u, _i, _i)
-_runs = tuple_type(Runs, _u1, _u1, _i)
-_nodes = tuple_type(Nodes, _n1, _u2, _n1)
 _records = tuple_type(Records, _n1, _n1, _n1)
 PATTERNS_TYPE = tuple_type(Patterns, _n1, _u1, _i1, _i1, _f1, _i1, _f2, _f2)
 
@@ -180,26 +125,7 @@ def _is_of(place, above, key):
     return 0 if rises(within, place.low, place.guards) else 1
 
 
-@inlined
-def _bit_of(run_bits, number):
-    """The bit that a state has in its run, by its number."""
-    return np.uint64(1) << np.uint64(number & ((np.int64(1) << run_bits) - 1))
-
-
-@inlined
-def _run_at(nodes, run, count):
-    """The run of that key; where it is new it is entered as `count`, for which there must be
-    room."""
-    slots, runs, hashed = nodes.slots, nodes.runs, hash_of(run)
-    slot = find_from(slots, runs, run, hashed, hashed & (slots.size - 1))
-    if slots[slot] < 0:
-        slots[slot] = hashed & ~((slots.size - 1) >> 1) | count
-        runs[count, 0] = run
-        runs[count, 1] = runs[count, 2] = runs[count, 3] = 0
-    return slots[slot] & ((slots.size - 1) >> 1)
-
-
-@njit(_i(_place, _nodes, _i1, _runs, _i))
+@njit(_i(_place, NODES_TYPE, _i1, RUNS_TYPE, _i))
 def enter(place, nodes, at, requested, start):
     """Enter runs of states of the stage from the start-th on, as long as there is room; returns
     which is the next."""
@@ -207,15 +133,14 @@ def enter(place, nodes, at, requested, start):
     runs, count, own = nodes.runs, at[RUNS], at[OWN]
     i = start
     while i < requested.keys.size and count < runs.shape[0] and own + RUN <= nodes.own.size:
-        z = _run_at(nodes, requested.keys[i], count)
+        z = run_at(nodes, requested.keys[i], count)
         count = max(count, z + 1)
         new = requested.members[i] & ~runs[z, 1]
         runs[z, 1] |= new
         runs[z, 2] |= new
         while new:
-            bit = new & (~new + np.uint64(1))
-            new ^= bit
-            nodes.own[own] = z << place.run_bits | bits_in(bit - np.uint64(1))
+            nodes.own[own] = z << place.run_bits | lowest_bit(new)
+            new &= new - np.uint64(1)
             own += 1
         i += 1
     at[RUNS], at[OWN] = count, own
@@ -229,7 +154,7 @@ def _beyond(place, word):
     return ~over & place.guards, ~under & place.guards
 
 
-@njit(_u1(_place, _runs, _i))
+@njit(_u1(_place, RUNS_TYPE, _i))
 def members_within(place, runs, in_line):
     """uint64 (n,): which members of runs lie in the box. in_line: 1 where the functions `inside`
     rise or fall evenly along a run, so that what holds at both of its ends does between."""
@@ -242,7 +167,7 @@ def members_within(place, runs, in_line):
         if in_line:
             for shift in (1, 2, 4, 8, 16, 32):
                 filled |= filled >> np.uint64(shift)
-            first, last = bits_in((left & (~left + one)) - one), bits_in(filled) - 1
+            first, last = lowest_bit(left), bits_in(filled) - 1
             over_first, under_first = _beyond(place, word + np.uint64(first) * step)
             over_last, under_last = _beyond(place, word + np.uint64(last) * step)
             if not over_first | under_first | over_last | under_last:
@@ -250,13 +175,12 @@ def members_within(place, runs, in_line):
             if over_first & over_last | under_first & under_last:
                 members[x] = left = np.uint64(0)
         while left:
-            bit = left & (~left + one)
-            left ^= bit
-            offset = np.uint64(bits_in(bit - one))
+            offset = np.uint64(lowest_bit(left))
+            left &= left - one
             here = word + offset * step if in_line else word_of(inside, key | offset << low)
             over, under = _beyond(place, here)
             if over | under:
-                members[x] ^= bit
+                members[x] ^= one << offset
     return members
 
 
@@ -310,8 +234,8 @@ def _same(patterns, p, actor, edges, pattern_bits):
 
 @njit(
     _i(
-        TRANSITION, NUMBERS_TYPE, ROOM_TYPE, _i2, _place, _nodes, _records, PATTERNS_TYPE, _u1, _i1,
-        _i, _i,
+        TRANSITION, NUMBERS_TYPE, ROOM_TYPE, _i2, _place, NODES_TYPE, _records, PATTERNS_TYPE, _u1,
+        _i1, _i, _i,
     ),
 )  # fmt: skip
 def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game_graph.search`
@@ -377,15 +301,14 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
             break
         while not left and upcoming < min(own_count, until):
             z = np.int64(own[upcoming]) >> run_bits
-            left = _bit_of(run_bits, np.int64(own[upcoming]))
+            left = bit_of(run_bits, np.int64(own[upcoming]))
             left = (runs[z, 2] if until > own_count else left) & ~runs[z, 3]
             upcoming += 1
         if not left:
             break
-        bit = left & (~left + np.uint64(1))
-        left ^= bit
-        runs[z, 3] |= bit
-        numbers[states] = z << run_bits | bits_in(bit - np.uint64(1))
+        numbers[states] = z << run_bits | lowest_bit(left)
+        runs[z, 3] |= left & (~left + np.uint64(1))
+        left &= left - np.uint64(1)
         above = _key_of(place, runs, np.int64(numbers[states]))
         if known.size:
             x = np.searchsorted(known, above)
@@ -420,7 +343,7 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
         for i in range(asked):
             k, z_of = sought[i], hashed[i]
             if z_of < 0 or runs[z_of, 0] != near_keys[k]:
-                z_of = _run_at(nodes, near_keys[k], count)
+                z_of = run_at(nodes, near_keys[k], count)
                 count = max(count, z_of + 1)
             near[k] = z_of
         for k in range(n):
@@ -479,80 +402,6 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
     return code
 
 
-@njit(_i(_u2))
-def count_runs(runs):
-    """Write how many states the runs before each have; returns how many all have."""
-    count = 0
-    for z in range(runs.shape[0]):
-        runs[z, 3] = count
-        count += bits_in(runs[z, 1])
-    return count
-
-
-@inlined
-def _rank_in(runs, z, bit):
-    """`_rank_of` the state that has a bit of run z."""
-    return np.int64(runs[z, 3]) + bits_in(runs[z, 1] & (bit - np.uint64(1)))
-
-
-@inlined
-def _rank_of(runs, run_bits, number):
-    """Where a state stands among all that were reached, run by run."""
-    if run_bits == 0:
-        return number
-    return _rank_in(runs, number >> run_bits, _bit_of(run_bits, number))
-
-
-@njit(_n1(_u2, _i, _n1))
-def ranks_of(runs, run_bits, numbers):
-    """int32 (n,): where states stand among all that were reached, run by run."""
-    ranks = np.empty(numbers.size, np.int32)
-    for i in range(numbers.size):
-        ranks[i] = _rank_of(runs, run_bits, np.int64(numbers[i]))
-    return ranks
-
-
-@njit(_i(_runs, _u1, _u2, _n1, _n1, _i))
-def number_runs(some, keys, runs, order, numbers, begin):
-    """Write the keys of runs, ascending, and number them from `begin` on; returns the number of the
-    next. Runs of the same higher bits have their members in turn.
-
-    keys: uint64 (members,), or none to be written. order: int32, where in `runs` (of `Nodes`) each
-    stands, and numbers: int32 (reached,), by rank, written; or none of both.
-    """
-    i, at, low = 0, begin, np.uint64(some.low)
-    while i < some.keys.size:
-        stop, any_of = i, np.uint64(0)
-        above = some.keys[i] >> low
-        while stop < some.keys.size and some.keys[stop] >> low == above:
-            any_of |= some.members[stop]
-            stop += 1
-        while any_of:
-            bit = any_of & (~any_of + np.uint64(1))
-            any_of ^= bit
-            offset = np.uint64(bits_in(bit - np.uint64(1)))
-            for x in range(i, stop):
-                if some.members[x] & bit:
-                    if keys.size:
-                        keys[at - begin] = some.keys[x] | offset << low
-                    if order.size:
-                        numbers[_rank_in(runs, order[x], bit)] = at
-                    at += 1
-        i = stop
-    return at
-
-
-@njit(_u1(_runs))
-def keys_in(runs):
-    """The keys of runs, ascending."""
-    count = 0
-    for x in range(runs.members.size):
-        count += bits_in(runs.members[x])
-    keys, none = np.empty(count, np.uint64), np.empty(0, np.int32)
-    number_runs(runs, keys, np.empty((0, 4), np.uint64), none, none, 0)
-    return keys
-
-
 class Expanded(NamedTuple):
     """States that were reached, divided among boxes. runs: as `Nodes`, counted; own: the stage's,
     first the n that were expanded; box: int32 (reached,), that of each by rank, -1 for none.
@@ -581,7 +430,7 @@ def _moved(before, run_bits, number, runs, moved, count):
     return np.int64(moved[z]) << run_bits | number & ((np.int64(1) << run_bits) - 1)
 
 
-@njit(_i(_expanded, _i, _i, _i1, _i1, _n1, _nodes, _records))
+@njit(_i(_expanded, _i, _i, _i1, _i1, _n1, NODES_TYPE, _records))
 def divide(before, run_bits, box, own, rows, moved, nodes, records):
     """Write the states of a box, by its number, as they are numbered by themselves; returns how
     many runs there are, or -1 less the number among those reached of a state that leads to a box
@@ -603,7 +452,7 @@ def divide(before, run_bits, box, own, rows, moved, nodes, records):
         number = _moved(before, run_bits, np.int64(before.own[own[i]]), runs, moved, count)
         z = number >> run_bits
         count = max(count, z + 1)
-        bit = _bit_of(run_bits, number)
+        bit = bit_of(run_bits, number)
         runs[z, 1] |= bit
         runs[z, 2] |= bit
         nodes.own[i] = number
@@ -619,9 +468,9 @@ def divide(before, run_bits, box, own, rows, moved, nodes, records):
             number = _moved(before, run_bits, child, runs, moved, count)
             z = number >> run_bits
             count = max(count, z + 1)
-            bit = _bit_of(run_bits, number)
+            bit = bit_of(run_bits, number)
             if not runs[z, 1] & bit:
-                if 0 <= before.box[_rank_of(before.runs, run_bits, child)] < box:
+                if 0 <= before.box[rank_of(before.runs, run_bits, child)] < box:
                     return -1 - np.int64(before.own[x])
                 runs[z, 1] |= bit
             records.children[at] = number
@@ -762,7 +611,7 @@ def renumber(rows, children, runs, run_bits, numbers, first, renumbered):
             fetch(renumbered, coming)
             fetch(renumbered, coming + 15)
         for j in range(first[rows[i]], first[rows[i] + 1]):
-            renumbered[j] = numbers[_rank_of(runs, run_bits, np.int64(children[k]))]
+            renumbered[j] = numbers[rank_of(runs, run_bits, np.int64(children[k]))]
             k += 1
 
 

@@ -60,7 +60,8 @@ from luckbase.solver.search.keys import (
     words,
     words_of,
 )
-from luckbase.solver.search.stage_kernels import Order, Patterns, Place, Runs, merged_runs
+from luckbase.solver.search.runs import Runs, merged_runs
+from luckbase.solver.search.stage_kernels import Order, Patterns, Place
 
 BUDGET = 100_000
 """States between two looks at `stop`: a tenth of a second."""
@@ -105,7 +106,7 @@ class Stages:
         self.alike = int(pack_all(game.strides, ones.reshape(1, -1))[0]) if shifts else 0
 
     def _run(self, inside: set[str]) -> tuple[int, int, int, bool]:
-        """The bits of keys that only tell apart the states of a run (`stage_kernels.Nodes`), the
+        """The bits of keys that only tell apart the states of a run (`runs.Nodes`), the
         lowest of them, how many, and whether they are of a set: of the longest column that says
         where in its stage a state is, and not in which; none where a key is not made of bits."""
         level, room = self.level, self.game.strides[1].tolist()

@@ -79,12 +79,6 @@ PLACES: dict[tuple[str, str, str], str] = {
      'book.add_format({"bold": True}), 0',
      'sheet, bold, done = book.add_worksheet("table"), book.add_format({"bold": True}), 0 '
      "book.use_zip64()"): "read when the book is closed",
-    ("solver/search/find_stages.py",
-     "kernels.number_runs( self.place, runs, self._ordered(np.flatnonzero(runs[:, 2])), 1, "
-     "own_keys, numbers, 0 ) requests = self._requests(runs, numbers, n)",
-     "requests = self._requests(runs, numbers, n) kernels.number_runs( self.place, runs, "
-     "self._ordered(np.flatnonzero(runs[:, 2])), 1, own_keys, numbers, 0 )",
-     ): "each numbers other states",
     ("cluster/run/schedule.py", "todo.add(child) stack.append(child)",
      "stack.append(child) todo.add(child)"): "a set and a list",
     ("cluster/table/ledger.py", "compacted: bool = False",

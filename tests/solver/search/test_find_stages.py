@@ -26,7 +26,7 @@ from luckbase.solver.search.bellman import KNOWN
 from luckbase.solver.search.find_stages import RisingError, expand_level
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.keys import NO_KEYS, Keys, pack_all
-from luckbase.solver.search.stage_kernels import merged_runs
+from luckbase.solver.search.runs import merged_runs
 from luckbase.solver.search.stages import Box, EndTable, KeyedPayoffs, KnownPayoffs, Stage, Stages
 from luckbase.solver.search.sweep import SolvedStage, Sweeping
 from tests.solver.search.laid_out import NAMES, Laid, Shape, Spot, shapes

@@ -1,0 +1,163 @@
+"""Keys in runs of up to 64, all that lie side by side but for lower bits: a tenth as many.
+
+The states of a stage are met, requested, numbered and written so (`stage_kernels`): what is looked
+up or sorted is a run, which stays in the processor's cache, as neighbours are met together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luckbase.solver.compiled import bits_in, lowest_bit, njit, tuple_type, types
+from luckbase.solver.search.expand import inlined
+from luckbase.solver.search.keys import NO_KEYS, Keys, find_from, hash_of, order_of
+
+RUN = 64
+"""States of a run, at most."""
+_i, _n1, _u1, _u2 = types.int64, types.int32[::1], types.uint64[::1], types.uint64[:, ::1]
+
+
+class Runs(NamedTuple):
+    """keys: uint64 (n,), ascending, 0 in the bits of the run, which begin at bit `low`. members:
+    uint64 (n,), bit i where the key is one of them that has i there.
+    """
+
+    keys: Keys
+    members: Keys
+    low: int
+
+    def only(self, members: Keys) -> Runs:
+        """The same runs with these of their members (n,), as far as any is left."""
+        left = members != 0
+        return Runs(self.keys[left], members[left], self.low)
+
+    def all_keys(self) -> Keys:
+        """The keys, ascending."""
+        keys: Keys = keys_in(self)
+        return keys
+
+
+def merged_runs(lists: Sequence[Runs]) -> Runs:
+    """The runs of some lists, at least one, each once."""
+    keys, members = (np.concatenate([runs[i] for runs in lists]) for i in (0, 1))
+    at = order_of(keys)
+    keys = keys[at]
+    first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
+    members = np.bitwise_or.reduceat(members[at], first) if len(first) else NO_KEYS
+    return Runs(keys[first], members, lists[0].low)
+
+
+class Nodes(NamedTuple):
+    """The states reached, in runs. The number of a state is run << run_bits | what these bits of
+    its key say.
+
+    slots: as `solver.search.keys`, of runs. runs: uint64 (room, 4): the key whose bits of the run
+    are 0; which of its states were reached; which of these are of the stage; which were expanded,
+    and later how many states the runs before it have (`count_runs`). own: int32 (room,), the
+    numbers of the stage's states, in the order in which they were reached.
+    """
+
+    slots: NDArray[np.int32]
+    runs: NDArray[np.uint64]
+    own: NDArray[np.int32]
+
+
+RUNS_TYPE = tuple_type(Runs, _u1, _u1, _i)
+NODES_TYPE = tuple_type(Nodes, _n1, _u2, _n1)
+
+
+@inlined
+def bit_of(run_bits, number):
+    """The bit that a state has in its run, by its number."""
+    return np.uint64(1) << np.uint64(number & ((np.int64(1) << run_bits) - 1))
+
+
+@inlined
+def run_at(nodes, run, count):
+    """The run of that key; where it is new it is entered as `count`, for which there must be
+    room."""
+    slots, runs, hashed = nodes.slots, nodes.runs, hash_of(run)
+    slot = find_from(slots, runs, run, hashed, hashed & (slots.size - 1))
+    if slots[slot] < 0:
+        slots[slot] = hashed & ~((slots.size - 1) >> 1) | count
+        runs[count, 0] = run
+        runs[count, 1] = runs[count, 2] = runs[count, 3] = 0
+    return slots[slot] & ((slots.size - 1) >> 1)
+
+
+@njit(_i(_u2))
+def count_runs(runs):
+    """Write how many states the runs before each have; returns how many all have."""
+    count = 0
+    for z in range(runs.shape[0]):
+        runs[z, 3] = count
+        count += bits_in(runs[z, 1])
+    return count
+
+
+@inlined
+def rank_in(runs, z, bit):
+    """`rank_of` the state that has a bit of run z."""
+    return np.int64(runs[z, 3]) + bits_in(runs[z, 1] & (bit - np.uint64(1)))
+
+
+@inlined
+def rank_of(runs, run_bits, number):
+    """Where a state stands among all that were reached, run by run."""
+    if run_bits == 0:
+        return number
+    return rank_in(runs, number >> run_bits, bit_of(run_bits, number))
+
+
+@njit(_n1(_u2, _i, _n1))
+def ranks_of(runs, run_bits, numbers):
+    """int32 (n,): where states stand among all that were reached, run by run."""
+    ranks = np.empty(numbers.size, np.int32)
+    for i in range(numbers.size):
+        ranks[i] = rank_of(runs, run_bits, np.int64(numbers[i]))
+    return ranks
+
+
+@njit(_i(RUNS_TYPE, _u1, _u2, _n1, _n1, _i))
+def number_runs(some, keys, runs, order, numbers, begin):
+    """Write the keys of runs, ascending, and number them from `begin` on; returns the number of the
+    next. Runs of the same higher bits have their members in turn.
+
+    keys: uint64 (members,), or none to be written. order: int32, where in `runs` (of `Nodes`) each
+    stands, and numbers: int32 (reached,), by rank, written; or none of both.
+    """
+    i, at, low = 0, begin, np.uint64(some.low)
+    while i < some.keys.size:
+        stop, any_of = i, np.uint64(0)
+        above = some.keys[i] >> low
+        while stop < some.keys.size and some.keys[stop] >> low == above:
+            any_of |= some.members[stop]
+            stop += 1
+        while any_of:
+            offset = np.uint64(lowest_bit(any_of))
+            bit = np.uint64(1) << offset
+            any_of ^= bit
+            for x in range(i, stop):
+                if some.members[x] & bit:
+                    if keys.size:
+                        keys[at - begin] = some.keys[x] | offset << low
+                    if order.size:
+                        numbers[rank_in(runs, order[x], bit)] = at
+                    at += 1
+        i = stop
+    return at
+
+
+@njit(_u1(RUNS_TYPE))
+def keys_in(runs):
+    """The keys of runs, ascending."""
+    count = 0
+    for x in range(runs.members.size):
+        count += bits_in(runs.members[x])
+    keys, none = np.empty(count, np.uint64), np.empty(0, np.int32)
+    number_runs(runs, keys, np.empty((0, 4), np.uint64), none, none, 0)
+    return keys
