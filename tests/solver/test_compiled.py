@@ -16,7 +16,15 @@ import luckbase
 from luckbase.cluster.table.find import open_table
 from luckbase.cluster.table.moves import moves
 from luckbase.cluster.table.why import why
-from luckbase.solver.compiled import Function, in_python, jitable, njit, types
+from luckbase.solver.compiled import (
+    Function,
+    bits_in,
+    in_python,
+    jitable,
+    lowest_bit,
+    njit,
+    types,
+)
 from tests.places import BOARDS, ROOT
 
 LAID_OUT = ["press-your-luck", "skunk", "pig", "goofspiel"]
@@ -71,6 +79,19 @@ def more(x: int) -> int:
 @njit(types.int64(types.FunctionType(types.int64(types.int64)), types.int64), cache=False)
 def twice(function: Callable[[int], int], x: int) -> int:
     return function(more(function(x)))
+
+
+@njit(types.int64(types.uint64), cache=False)
+def bits_and_lowest(bits: np.uint64) -> int:
+    return 100 * bits_in(bits) + lowest_bit(bits)
+
+
+def test_bits_are_counted_and_found_in_python_as_they_are_compiled() -> None:
+    for bits in (1, 6, 1 << 63, (1 << 64) - 1, 5 << 40):
+        expected = 100 * bin(bits).count("1") + len(bin(bits)) - 1 - bin(bits).rindex("1")
+        number = np.uint64(bits)
+        plain = [function.plain(number) for function in (bits_in, lowest_bit)]  # type: ignore[attr-defined]
+        assert bits_and_lowest(number) == 100 * plain[0] + plain[1] == expected
 
 
 def test_it_is_a_function_of_numbas_where_others_call_it() -> None:
