@@ -330,7 +330,10 @@ def check_room(
 
 
 def solve(board: Board, **options: Unpack[SolveOptions]) -> SolvedTiers:
-    """Solve what is missing of the board's full table. Raises as `driver.solve_table`."""
+    """Solve what is missing of the board's full table of payoffs. Raises as `driver.solve_table`,
+    and OptionError where decisions are to be stored: `luckbase.solve` does that."""
+    if options.get("store") == "decisions":
+        raise OptionError("store: here payoffs are stored; luckbase.solve stores decisions")
     return solve_table(FullTable(load_game(board).need(Layout), Options(**options)))
 
 

@@ -21,6 +21,7 @@ import pytest
 from numpy.typing import NDArray
 
 import luckbase
+from luckbase import cluster
 from luckbase.cluster.inputs import search_below
 from luckbase.cluster.play.advise import in_words
 from luckbase.cluster.run import decisions
@@ -586,6 +587,8 @@ def test_words_that_are_wrong_are_refused() -> None:
     goofspiel = luckbase.load_board(BOARDS / "goofspiel" / "tiny.toml")
     with pytest.raises(OptionError, match="a mixture of bids and no one action"):
         luckbase.solve(goofspiel, store="decisions")
+    with pytest.raises(OptionError, match=r"store: here payoffs are stored; luckbase\.solve"):
+        cluster.solve(coarse(), store="decisions")
 
 
 def by_the_page(blocks: bytes, footer_bytes: int, spins: int, n: int) -> dict[tuple[int, ...], str]:
