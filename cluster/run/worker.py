@@ -107,8 +107,9 @@ class TableLocation:
             path.unlink(missing_ok=True)
 
     def keep(self, name: str, path: Path) -> None:
-        """Put a stage file, whose name ends in what is in it, where this machine keeps them."""
-        Folder(self.scratch).put(name, path)
+        """Put a stage file where this machine keeps them: not flushed, for whoever goes on after a
+        power cut checks what is in it, and finds again what is lost."""
+        os.replace(path, self.scratch / name)
 
     def read(self, name: str) -> bytes | None:
         """A stage file that this machine has; None where it has not."""
