@@ -22,9 +22,8 @@ _i, _n1, _u1, _u2 = types.int64, types.int32[::1], types.uint64[::1], types.uint
 
 
 class Runs(NamedTuple):
-    """keys: uint64 (n,), ascending, 0 in the bits of the run, which begin at bit `low`. members:
-    uint64 (n,), bit i where the key is one of them that has i there.
-    """
+    """Keys in n runs. keys: uint64 (n,), ascending, 0 in the bits of the run, which begin at bit
+    `low`. members: uint64 (n,), bit i where the key is one of them that has i there."""
 
     keys: Keys
     members: Keys
