@@ -214,20 +214,6 @@ def bits_in(bits: Any) -> int:
     return int(bits).bit_count()
 
 
-def _placed(_: Any, bits: Any) -> Any:
-    """Of `lowest_bit`, the type of what it returns, and the code."""
-    ir: Any = import_module("llvmlite.ir")
-    return types.int64.made(bits), lambda _context, builder, _signature, args: builder.cttz(
-        args[0], ir.Constant(ir.IntType(1), 0)
-    )
-
-
-@partial(intrinsic, typed=_placed)
-def lowest_bit(bits: Any) -> int:
-    """The place of the lowest bit that is set of a number, one of 64 that is not 0."""
-    return (int(bits) & -int(bits)).bit_length() - 1
-
-
 @contextmanager
 def in_python(few: bool = True, beside: bool = False) -> Iterator[None]:
     """While this lasts, and there are `few` states, nothing is compiled, unless numba is there

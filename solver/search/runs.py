@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import bits_in, lowest_bit, njit, tuple_type, types
+from luckbase.solver.compiled import bits_in, njit, tuple_type, types
 from luckbase.solver.search.expand import inlined
 from luckbase.solver.search.keys import NO_KEYS, Keys, find_from, hash_of, order_of
 
@@ -67,6 +67,12 @@ class Nodes(NamedTuple):
 
 RUNS_TYPE = tuple_type(Runs, _u1, _u1, _i)
 NODES_TYPE = tuple_type(Nodes, _n1, _u2, _n1)
+
+
+@inlined
+def lowest_bit(bits):
+    """The place of the lowest bit that is set of a number that is not 0; one instruction."""
+    return bits_in((bits - np.uint64(1)) & ~bits)
 
 
 @inlined

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import bits_in, borrowed, fetch, lowest_bit, njit, tuple_type, types
+from luckbase.solver.compiled import bits_in, borrowed, fetch, njit, tuple_type, types
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.rules import NUMBERS_TYPE, SIMULTANEOUS, TERMINAL, TRANSITION
 from luckbase.solver.search.bellman import JOINTLY
@@ -22,6 +22,7 @@ from luckbase.solver.search.runs import (
     RUNS_TYPE,
     Nodes,
     bit_of,
+    lowest_bit,
     rank_of,
     run_at,
 )

@@ -11,20 +11,15 @@ from pathlib import Path
 
 import numba as nb
 import numpy as np
+import pytest
 
 import luckbase
 from luckbase.cluster.table.find import open_table
 from luckbase.cluster.table.moves import moves
 from luckbase.cluster.table.why import why
-from luckbase.solver.compiled import (
-    Function,
-    bits_in,
-    in_python,
-    jitable,
-    lowest_bit,
-    njit,
-    types,
-)
+from luckbase.solver.compiled import Function, bits_in, in_python, jitable, njit, types
+from luckbase.solver.search import runs
+from luckbase.solver.search.runs import lowest_bit
 from tests.places import BOARDS, ROOT
 
 LAID_OUT = ["press-your-luck", "skunk", "pig", "goofspiel"]
@@ -86,7 +81,11 @@ def bits_and_lowest(bits: np.uint64) -> int:
     return 100 * bits_in(bits) + lowest_bit(bits)
 
 
-def test_bits_are_counted_and_found_in_python_as_they_are_compiled() -> None:
+def test_bits_are_counted_and_found_in_python_as_they_are_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert bits_and_lowest(np.uint64(12)) == 202  # compiled, before its parts are Python's
+    monkeypatch.setattr(runs, "bits_in", bits_in.plain)  # type: ignore[attr-defined]
     for bits in (1, 6, 1 << 63, (1 << 64) - 1, 5 << 40):
         expected = 100 * bin(bits).count("1") + len(bin(bits)) - 1 - bin(bits).rindex("1")
         number = np.uint64(bits)
