@@ -388,6 +388,6 @@ def _is_board(path: Path) -> bool:
 def show_path(path: Path) -> str:
     """The path as a sentence names it, on one line; a URI with both of its slashes."""
     text = name_of(path)
-    if not os.path.exists(path):
+    if ":/" in text and not os.path.exists(path):
         text = re.sub("^([a-z0-9]{2,}):/(?=[^/])", r"\1://", text)
     return text if text.isprintable() else shorten(ascii(text), 200)
