@@ -1,20 +1,21 @@
 """The requests to a level, and the shards that it is searched in.
 
-Small stages are put together, neighbours, to shards of about `SHARD_STATES`; a larger one is cut
-along a grid into boxes of about as many (`solver.search.stages`), estimated from a sample of the
-requested keys. A box can be searched once those are that may lead to it: the other way none does.
-Which shards there are depends on the requests alone, not on the workers.
+Small stages are put together, neighbours, to shards of about `SHARD_STATES`; one that may be large
+is estimated from a sample of the requested keys, and cut along a grid into boxes of about as many
+(`solver.search.stages`). A box can be searched once those are that may lead to it: the other way
+none does. Which shards there are depends on the requests alone, not on the workers.
 """
 
 from __future__ import annotations
 
 import heapq
 import json
+import math
 from array import array
 from bisect import bisect
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -30,7 +31,7 @@ from luckbase.solver.search.keys import NO_KEYS, Keys, merged
 from luckbase.solver.search.stages import NONE_KNOWN, WHOLE, Box, IsKnown, StageEstimator, Stages
 
 SHARD_STATES = 100_000
-"""States of a shard, about: a fifth of a second. Half as many take a quarter more of it a state."""
+"""States of a shard, about: a tenth of a second. Half as many take a seventh more of it a state."""
 FIND_BYTES = 160
 """Bytes a state of the box that is being found."""
 MAX_BOXES = 4096
@@ -43,7 +44,7 @@ MAX_GROWTH = 4.0
 DEEPEST = 8
 """So many times a box that was left to others may leave boxes to others; then all of it is found by
 one task, for names must end somewhere."""
-CUTTING = 7
+CUTTING = 8
 """Counts the ways of cutting, and of writing a stage file, that there have been."""
 Path = tuple[int, ...]
 """The number of a shard in its level; of a box that it left to others, and their number, and so on.
@@ -66,7 +67,7 @@ def cutting() -> str:
         CUTTING, SHARD_STATES, MAX_BOXES, LEFT_AFTER, BURST, MAX_GROWTH, DEEPEST,
         files.SPARSE_BITS, stages.RANGES, stages.MAX_CELLS, stages.MAX_ROOTS,
         find_stages.CACHED, find_stages.PIECES, find_stages.SAMPLE, find_stages.FEW,
-        find_stages.EARLY, folder.PIECE_STATES,
+        find_stages.EARLY, folder.PIECE_STATES, stages.SHARE,
     ]  # fmt: skip
     return digest(json.dumps(said))
 
@@ -81,7 +82,8 @@ def number_of(path: Path) -> str:
 class LevelShard:
     """A shard of a level: some of its stages, or a box of them. expected: its states, about. after:
     the places, in a list of shards, of those that must be found before. burst: how many states
-    there are should it burst as one of the level above did."""
+    there are should it burst as one of the level above did. requested: how many keys are requested
+    of its stages, about; 0 for a box that was left to it."""
 
     path: Path
     stages: tuple[int, ...]
@@ -89,6 +91,7 @@ class LevelShard:
     expected: int
     after: tuple[int, ...] = ()
     burst: int = 0
+    requested: int = 0
 
     @property
     def likely(self) -> int:
@@ -99,24 +102,25 @@ class LevelShard:
 @dataclass(frozen=True)
 class Growth:
     """How much a level grew, to estimate the next one by. growth: states for each requested one, at
-    most `MAX_GROWTH`: below a single root there are millions. burst: how many times as many as
-    expected a shard had at most, and largest: how many that were."""
+    most `MAX_GROWTH`. most: the same of the stages that grew most, unlimited below roots, where
+    there may be millions; largest: how many states any had."""
 
     growth: float = 1.0
-    burst: float = 1.0
+    most: float = math.inf
     largest: int = 0
 
 
-def growth_of(shards: Sequence[LevelShard], states: Sequence[int], demand: int) -> Growth:
-    """The growth of a level from the states of its shards, in order; demand: the keys requested of
-    it. What one left to others counts as its own."""
-    first: dict[int, int] = {}
+def growth_of(shards: Sequence[LevelShard], states: Sequence[int]) -> Growth:
+    """The growth of a level from the states of its shards, ordered by path."""
+    found: dict[tuple[int, ...], int] = {}
+    requested: dict[tuple[int, ...], int] = {}
     for shard, n in zip(shards, states, strict=True):
-        first[shard.path[0]] = first.get(shard.path[0], 0) + n
-    fewest = max(1, SHARD_STATES // 8)  # where none was expected a few are no burst
-    whole = [shard for shard in shards if len(shard.path) == 1]
-    bursts = [first[shard.path[0]] / max(fewest, shard.expected) for shard in whole]
-    return Growth(min(MAX_GROWTH, sum(states) / demand), max(bursts), max(first.values()))
+        found[shard.stages] = found.get(shard.stages, 0) + n
+        requested.setdefault(shard.stages, shard.requested)
+    fewest = max(1, SHARD_STATES // 32)  # a few more than a few are no burst
+    most = max(n / max(fewest, requested[stages]) for stages, n in found.items())
+    growth = sum(states) / sum(requested.values())
+    return Growth(min(MAX_GROWTH, growth), most, max(found.values()))
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,6 @@ class StageSample:
 
     stage: int
     sample: Keys
-    each: int
     widths: Ints
     keys: int
     states: int
@@ -139,7 +142,8 @@ Cutting = Callable[[Sequence[StageSample]], Sequence[Cut]]
 
 def cut_stage(estimator: StageEstimator, sample: StageSample) -> Cut:
     """The estimated size of a stage, and the boxes that it is cut into."""
-    cells = estimator.estimate(sample.stage, sample.sample, sample.each, sample.widths)
+    weight = max(1, sample.keys // len(sample.sample))
+    cells = estimator.estimate(sample.stage, sample.sample, weight, sample.widths)
     size = max(cells.total, sample.keys)
     return size, stages.grid(estimator.stages, cells, min(MAX_BOXES, -(-size // sample.states)))
 
@@ -154,9 +158,10 @@ class Demand:
         numbers, counts = np.unique(of_roots, return_counts=True)
         self._total = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
         self._max_count = dict(self._total)
-        at = files.sampled(roots, files.SPARSE_BITS)
-        sample, of_sample = roots[at], of_roots[at]
-        self._roots = {stage: sample[of_sample == stage] for stage in np.unique(of_sample).tolist()}
+        self._roots = {
+            stage: files.sample_of(roots[of_roots == stage], files.SPARSE_BITS)
+            for stage in self._total
+        }
         self.estimator = StageEstimator(stages, roots, known)
         self._asks: defaultdict[int, list[Request]] = defaultdict(list)
         """Of each stage, in their order,"""
@@ -214,37 +219,43 @@ class Demand:
         shards: list[LevelShard] = []
         together: list[int] = []
         states = burst = 0
-        large = self._large_stages(level)
+        large = self._large_stages(level, above.most)
         cuts = dict(zip([sample.stage for sample in large], (cut or self.cut)(large), strict=True))
         for stage in self._stages(level):
-            size, boxes = cuts.get(stage, (round(self._keys(stage) * above.growth), []))
-            at_most = min(above.largest, round(size * above.burst))
+            keys = self._keys(stage)
+            size, boxes = cuts.get(stage, (round(keys * above.growth), []))
+            at_most = size if stage in cuts else round(min(above.largest, keys * above.most))
             if together and max(states + size, (burst + at_most) // BURST) > SHARD_STATES:
-                shards.append(_together(len(shards), together, states, burst))
+                shards.append(self._together(len(shards), together, states, burst))
                 together, states, burst = [], 0, 0
             if len(boxes) > 1:
-                shards += boxes_in_order(self.stages, (stage,), boxes, len(shards))
+                parts = boxes_in_order(self.stages, (stage,), boxes, len(shards))
+                shards += [replace(part, requested=keys) for part in parts]
             else:
                 together, states, burst = [*together, stage], states + size, burst + at_most
         if together:
-            shards.append(_together(len(shards), together, states, burst))
+            shards.append(self._together(len(shards), together, states, burst))
         return shards
+
+    def _together(self, place: int, stages: Sequence[int], states: int, burst: int) -> LevelShard:
+        requested = sum(map(self._keys, stages))
+        return LevelShard((place,), tuple(stages), WHOLE, states, (), burst, requested)
 
     def cut(self, samples: Sequence[StageSample]) -> list[Cut]:
         """`cut_stage` of each, here."""
         return [cut_stage(self.estimator, sample) for sample in samples]
 
-    def _large_stages(self, level: int) -> list[StageSample]:
-        """Those stages of a level that may be large."""
-        sampled = [stage for stage in self._stages(level) if len(self._sample(stage))]
-        if not sampled or not self.stages.level.inside:
+    def _large_stages(self, level: int, most: float) -> list[StageSample]:
+        """Those stages of a level that may be large, if some grow as much as `most`."""
+        if not self.stages.level.inside:
             return []
-        widths = self.estimator.widths(np.concatenate([self._sample(stage) for stage in sampled]))
-        weight = 1 << files.SPARSE_BITS
+        samples = {stage: self._sample(stage) for stage in self._stages(level)}
+        widths = self.estimator.widths(np.concatenate([*samples.values()]))
         return [
-            StageSample(stage, self._sample(stage), weight, widths, self._keys(stage), SHARD_STATES)
-            for stage in sampled if self._keys(stage) * MAX_GROWTH > SHARD_STATES
-        ]  # fmt: skip
+            StageSample(stage, sample, widths, self._keys(stage), SHARD_STATES)
+            for stage, sample in samples.items()
+            if self._keys(stage) * max(MAX_GROWTH, most) > SHARD_STATES
+        ]
 
     def of(self, shard: LevelShard) -> list[Request]:
         """The requests that may concern a shard, from the highest level on."""
@@ -262,10 +273,6 @@ class Demand:
 def stop_after(shard: LevelShard) -> int:
     """States after which a shard leaves what is left of it to others; 0 for never."""
     return LEFT_AFTER * SHARD_STATES * (len(shard.path) < DEEPEST)
-
-
-def _together(place: int, stages: Sequence[int], states: int, burst: int) -> LevelShard:
-    return LevelShard((place,), tuple(stages), WHOLE, states, burst=burst)
 
 
 def boxes_in_order(

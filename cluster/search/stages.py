@@ -177,9 +177,7 @@ class StageSearch(Run[SolvedSearch]):
             self._find(level, order)
             shards = sorted(order.shards, key=lambda shard: shard.path)
             entries = [self.ledger.shards[self._name(shard)] for shard in shards]
-            above = level_shards.growth_of(
-                shards, [entry.rows for entry in entries], self.asks.keys(level)
-            )
+            above = level_shards.growth_of(shards, [entry.rows for entry in entries])
             self.asks.done(level)
             self.found += entries
             self.levels.append(order.shards)

@@ -318,8 +318,10 @@ IsKnown = Callable[[Keys], NDArray[np.bool_]]
 """(n,) whether each key (n,) is of a known state."""
 RANGES = 6
 """Ranges into which the requested values are put."""
-MAX_CELLS = 1 << 13
-"""Cells of a stage that are sampled, about."""
+MAX_CELLS = 1 << 14
+"""Cells of a stage that are sampled, about; where there are more their ranges become wider."""
+SHARE = 0.6
+"""How many of a cell's places are states, if few states are requested of a stage, and elsewhere."""
 MAX_ROOTS = 3
 """Where the roots have more values of a function, none of these is a cell of its own."""
 MAX_ROOM = float(1 << 40)
@@ -387,24 +389,32 @@ class StageEstimator:
     def estimate(self, stage: int, sample: Keys, weight: int, widths: Ints) -> StageCells:
         """The cells of a stage. sample: requested keys of it (n,), n > 0, each of which stands for
         `weight` states; widths: of the ranges."""
+        reached = self._reached(stage, sample, widths)
+        while sum(map(len, reached)) >= MAX_CELLS and (widths <= self.stages.inside.most).any():
+            widths = 2 * widths
+            reached = self._reached(stage, sample, widths)
+        low, high = self._ranges(np.concatenate(reached), widths)
+        room = np.minimum((high - low).astype(np.float64).prod(axis=1), MAX_ROOM)
+        requested = len(reached[0])
+        full = weight * len(sample) / float(room[:requested].sum())
+        share = np.full(len(room), SHARE if full > 1 else math.sqrt(math.sqrt(full)))
+        share[:requested] = full
+        return StageCells(low, high, room * share)
+
+    def _reached(self, stage: int, sample: Keys, widths: Ints) -> list[Keys]:
+        """A state of each cell, those of the sample first, then those met one edge further on;
+        from `MAX_CELLS` on no further."""
         cells, first = np.unique(self._cells(sample, widths), return_index=True)
-        front, count = sample[first], len(cells)
+        front = sample[first]
         reached = [front]
-        while len(front) and count < MAX_CELLS:
+        while len(front) and len(cells) < MAX_CELLS:
             children = self._children(stage, front)
             numbers, at = np.unique(self._cells(children, widths), return_index=True)
             new = ~among(cells)(numbers)
             front = children[at[new]]
             cells = np.sort(np.concatenate([cells, numbers[new]]))
             reached.append(front)
-            count += len(front)
-        low, high = self._ranges(np.concatenate(reached), widths)
-        room = np.minimum((high - low).astype(np.float64).prod(axis=1), MAX_ROOM)
-        requested = len(reached[0])
-        full = weight * len(sample) / float(room[:requested].sum())
-        share = np.full(len(room), full if full > 1 else math.sqrt(math.sqrt(full)))
-        share[:requested] = full
-        return StageCells(low, high, room * share)
+        return reached
 
     def _children(self, stage: int, keys: Keys) -> Keys:
         """The children (m,) of states that are of their stage."""

@@ -26,10 +26,10 @@ from tests.places import ROOT
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
 START = {"scores": "0,1000,500", "earned": "1,1,1"}
 WIDE = {"scores": "0,1000,500", "earned": "1,1,2", "whammies": "3,3,2"}
-"""Four levels and the end below it, 23 stages, in 23 small shards."""
+"""Four levels and the end below it, 23 stages, in 26 small shards."""
 OTHER = {"scores": "0,500,500", "earned": "0,1,1", "passed": "1,0,0", "whammies": "3,3,2"}
 """Some of what lies below it lies below WIDE too."""
-SMALL = 400
+SMALL = 200
 """States of a shard, about, for there to be many of them."""
 
 

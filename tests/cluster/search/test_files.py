@@ -18,7 +18,7 @@ from luckbase.cluster.search.files import (
     in_file,
     read_asks,
     requested_runs,
-    sampled,
+    sample_of,
     unpacked,
     write_asks,
     write_stages,
@@ -114,7 +114,7 @@ def test_asks_give_back_their_keys_and_the_box_that_they_lie_in(
         same(runs.all_keys(), some)
         assert (
             one.box == ask.box
-            and unpacked(one.sample, one.sampled).tolist() == some[sampled(some, 2)].tolist()
+            and unpacked(one.sample, one.sampled).tolist() == sample_of(some, 2).tolist()
         )
         assert (stages.boxes_of(some, [one.box]) == 0).all()
         least = stages.inside.values(stages.inside.of(some)).min(axis=0)
@@ -135,9 +135,20 @@ def test_asks_give_back_their_keys_and_the_box_that_they_lie_in(
 
 def test_whoever_asks_for_a_key_has_it_in_the_sample_or_nobody_has() -> None:
     keys = np.random.default_rng(1).integers(0, 1 << 63, 100_000).astype(np.uint64)
-    drawn = sampled(keys, 8)
-    assert 300 < drawn.sum() < 500
-    assert (sampled(keys[::3], 8) == drawn[::3]).all()
+    drawn = sample_of(keys, 8)
+    assert 300 < len(drawn) < 500
+    same(sample_of(keys[::3], 8), keys[::3][np.isin(keys[::3], drawn)])
+
+
+def test_who_asks_for_few_keys_has_eight_in_the_sample_or_all() -> None:
+    keys = np.unique(np.random.default_rng(2).integers(0, 1 << 63, 300).astype(np.uint64))
+    eight = sample_of(keys, 30)
+    assert len(eight) == 8
+    rest = keys[~np.isin(keys, eight[:3])]
+    assert np.isin(eight[3:], sample_of(rest, 30)).all()  # the same ones whoever has them
+    same(sample_of(keys[:8], 30), keys[:8])
+    same(sample_of(keys[:3], 30), keys[:3])
+    assert len(sample_of(keys[:0], 30)) == 0
 
 
 def test_a_file_of_another_version_is_said_to_be_one(tmp_path: Path) -> None:

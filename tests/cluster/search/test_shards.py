@@ -12,6 +12,7 @@ from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.files import Ask, RequestedKeys, ask_of, requested_runs
 from luckbase.cluster.search.shards import Demand, Growth, LevelShard, Order, growth_of
 from luckbase.cluster.table.storage import Memory
+from luckbase.solver.game.capabilities import Level
 from luckbase.solver.search.keys import NO_KEYS, Keys
 from luckbase.solver.search.stages import WHOLE, Stages, among
 from tests.bench.search_replay import in_order
@@ -110,21 +111,22 @@ def test_what_several_ask_for_counts_once(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_level_tells_how_it_grew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(level_shards, "SHARD_STATES", 8)
     shards = [
-        LevelShard((0,), (1,), WHOLE, 10),
-        LevelShard((1,), (2,), WHOLE, 0),
-        LevelShard((2,), (3,), WHOLE, 50),
+        LevelShard((0,), (1, 4), WHOLE, 10, requested=5),
+        LevelShard((1,), (2,), WHOLE, 0, requested=1),
+        LevelShard((2,), (3,), WHOLE, 50, requested=44),
+        LevelShard((2, 0), (3,), WHOLE, 50),
     ]
-    assert growth_of(shards, [20, 5, 75], 50) == Growth(2.0, 5.0, 75)
-    assert growth_of(shards, [20, 5000, 75], 50).growth == level_shards.MAX_GROWTH
-    monkeypatch.setattr(level_shards, "SHARD_STATES", 80)  # a few where none was expected
-    assert growth_of(shards, [20, 5, 75], 50).burst == 2.0
+    assert growth_of(shards, [20, 5, 50, 25]) == Growth(2.0, 5.0, 75)
+    assert growth_of(shards, [20, 5000, 50, 25]).growth == level_shards.MAX_GROWTH
+    monkeypatch.setattr(level_shards, "SHARD_STATES", 256)  # a few more than a few
+    assert growth_of(shards, [20, 5, 50, 25]).most == 2.5
 
 
 def test_stages_that_may_burst_are_not_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(level_shards, "SHARD_STATES", 100)
     laid = Laid(Shape())
-    stages = Stages(laid.game, laid.shape.true_level)
-    asked = Demand(stages, NO_KEYS)
+    level = laid.shape.true_level
+    asked = Demand(Stages(laid.game, Level(level.falls)), NO_KEYS)  # nothing to cut them along
     ten = RequestedKeys(10, 10, b"")
     asked.add((8, (0,)), [Ask((7 << 32) + i, WHOLE, 0, b"", ten) for i in range(12)])
     assert [len(one.stages) for one in asked.shards(7, Growth())] == [10, 2]
@@ -169,7 +171,8 @@ def test_a_stage_of_which_little_is_asked_is_cut_by_how_it_lies(
     monkeypatch.setattr(level_shards, "MAX_BOXES", 2)
     assert len(asked.shards(stage >> 32, Growth())) == 2
     monkeypatch.setattr(level_shards, "MAX_GROWTH", 0.5)  # it cannot be large
-    assert len(asked.shards(stage >> 32, Growth())) == 1
+    assert len(asked.shards(stage >> 32, Growth(1.0, 0.5))) == 1
+    assert len(asked.shards(stage >> 32, Growth(1.0, 8.0))) == 2  # some above grew more
 
 
 def test_roots_are_looked_at_and_not_below_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:

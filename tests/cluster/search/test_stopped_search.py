@@ -22,6 +22,7 @@ from luckbase.cluster.run import ray as ray_workers
 from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search import solve as searching
+from luckbase.cluster.search.shards import Demand, Growth
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.search.tasks import FindReceipt, SweepReceipt
 from luckbase.cluster.table.entries import read_ledger
@@ -162,9 +163,9 @@ def test_boxes_that_a_shard_leaves_to_others_are_found_by_these_also_after_a_sto
 ) -> None:
     """Nobody foresees that a shard bursts, so all of a stage is one shard at first."""
     root = tiny().parse({**WIDE, "earned": "1,1,1", "whammies": "3,2,2"})[None]
-    cut_small(monkeypatch)
-    monkeypatch.setattr(level_shards, "MAX_GROWTH", 0.01)
-    monkeypatch.setattr(level_shards, "BURST", 1000)
+    cut_small(monkeypatch, 400)
+    monkeypatch.setattr(Demand, "_large_stages", lambda *_: [])
+    monkeypatch.setattr(level_shards, "growth_of", lambda *_: Growth(0.01, 0.0, 0))
     monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "max_states", 40)  # type: ignore[arg-type]
     once = by(tmp_path / "once", root, workers=1)
     left = [name for name in watched.found if "." in name]
@@ -194,15 +195,16 @@ def test_boxes_are_left_to_others_so_many_times_and_no_more(
     """Names end somewhere; what is left is found by one shard."""
     cut_small(monkeypatch, 4)
     root = tiny().parse({"scores": "2000,1000,2500", "earned": "0,1,1"})[None]
-    for name, value in (("MAX_GROWTH", 0.01), ("BURST", 1000), ("DEEPEST", 2)):
-        monkeypatch.setattr(level_shards, name, value)
+    monkeypatch.setattr(Demand, "_large_stages", lambda *_: [])
+    monkeypatch.setattr(level_shards, "growth_of", lambda *_: Growth(0.01, 0.0, 0))
+    monkeypatch.setattr(level_shards, "DEEPEST", 2)
     monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "max_states", 4)  # type: ignore[arg-type]
     rows = rows_of(by(tmp_path / "stages", root, workers=1).table)
     assert rows == rows_of(search(tmp_path / "whole", root).table)
     assert {name.count(".") for name in watched.found} == {0, 1}
 
 
-@pytest.mark.parametrize("states", [SMALL, 200])
+@pytest.mark.parametrize("states", [SMALL, 100])
 def test_a_search_that_is_cut_another_way_does_not_go_on_from_what_is_there(
     states: int, staged: Solved, tmp_path: Path, halfway: Callable[[str], Path],
     watched: Watched, monkeypatch: pytest.MonkeyPatch, whole: Solved,

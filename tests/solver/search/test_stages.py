@@ -115,19 +115,34 @@ def looked_at(down: int = 1) -> tuple[Stages, Keys, int, Keys]:
     return stages, root, stage, asked[stage]
 
 
-def test_looking_ends_where_there_are_many_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_there_are_many_cells_they_are_wider(monkeypatch: pytest.MonkeyPatch) -> None:
     stages, root, stage, asked = looked_at()
     looks, narrow = StageEstimator(stages, root), np.ones(3, np.int64)
-    whole = looks.estimate(stage, asked, 1, narrow)
-    monkeypatch.setattr(module, "MAX_CELLS", len(whole.states) // 4)
-    assert len(looks.estimate(stage, asked, 1, narrow).states) < len(whole.states)
-    sizes = []
-    monkeypatch.setattr(module, "MAX_CELLS", 0)
-    sizes.append(len(looks.estimate(stage, asked, 1, narrow).states))  # the requested alone
-    for more in (0, 1):
-        monkeypatch.setattr(module, "MAX_CELLS", sizes[0] + more)
-        sizes.append(len(looks.estimate(stage, asked, 1, narrow).states))
-    assert sizes[0] == sizes[1] < sizes[2]
+    sizes = [len(looks.estimate(stage, asked, 1, narrow << i).states) for i in range(3)]
+    assert sizes[0] > sizes[1] > sizes[2]
+    for cells, doubled in ((sizes[0] + 1, 0), (sizes[0], 1), (sizes[1], 2)):
+        monkeypatch.setattr(module, "MAX_CELLS", cells)
+        assert len(looks.estimate(stage, asked, 1, narrow).states) == sizes[doubled]
+    monkeypatch.setattr(module, "MAX_CELLS", 0)  # the requested alone, in the widest there are
+    most = int(stages.inside.most.max())
+    fewest = looks.estimate(stage, asked, 1, narrow)
+    assert len(fewest.states) < sizes[2] and (fewest.high - fewest.low).max() > most // 2
+
+
+def test_where_few_are_requested_most_places_are_states() -> None:
+    """A cell was met elsewhere by one state; it has not as many as those that few stand for."""
+    stages, root = tiny({"scores": "0,1000,500", "earned": "2,1,2"})
+    looks = StageEstimator(stages, root)
+    asked, found = found_of(stages, root, 2)
+    widths = looks.widths(np.concatenate(list(asked.values())))
+    compared = 0
+    for stage, keys in asked.items():
+        few, states = keys[:: 1 + len(keys) // 4], len(found.get(stage, NO_KEYS))
+        if states > 10 * len(keys):
+            total = looks.estimate(stage, few, len(keys) // len(few), widths).total
+            assert states / 3 < total < 3 * states
+            compared += 1
+    assert compared
 
 
 def test_below_what_is_known_nothing_is_looked_at() -> None:
