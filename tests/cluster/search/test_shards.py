@@ -13,6 +13,7 @@ from luckbase.cluster.search.files import Ask, RequestedKeys, ask_of, requested_
 from luckbase.cluster.search.shards import Demand, Growth, LevelShard, Order, growth_of
 from luckbase.cluster.table.storage import Memory
 from luckbase.solver.game.capabilities import Level
+from luckbase.solver.search.find_stages import expand_level
 from luckbase.solver.search.keys import NO_KEYS, Keys
 from luckbase.solver.search.stages import WHOLE, Stages, among
 from tests.bench.search_replay import in_order
@@ -52,6 +53,8 @@ def test_every_key_that_is_asked_for_is_of_one_shard_which_is_told_of_it(
             shards = asked.shards(level, Growth(growth))
             mine = [one for one in every if one >> 32 == level]
             assert sorted({s for one in shards for s in one.stages}) == sorted(mine)
+            requested = {one.stages: one.requested for one in shards}
+            assert sum(requested.values()) == asked.keys(level)
             for stage in mine:
                 wanted = np.unique(np.concatenate(every[stage]))
                 of = [one for one in shards if stage in one.stages]
@@ -183,6 +186,30 @@ def test_roots_are_looked_at_and_not_below_what_is_known(monkeypatch: pytest.Mon
     assert len(shards) > 3 and sum(one.expected for one in shards) > 2 * len(roots)
     ends = Demand(stages, roots, among(np.sort(roots))).shards(stage >> 32, Growth())
     assert sum(one.expected for one in ends) < 1.5 * len(roots)
+
+
+def test_a_stage_of_one_root_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There may be millions below it."""
+    stages, root = tiny({"scores": "0,1000,500", "earned": "2,1,2"})
+    stage = int(stages.of(root)[0])
+    states = sum(len(box.keys) for box in expand_level(stages, stage >> 32, [root]))
+    monkeypatch.setattr(level_shards, "SHARD_STATES", states // 6)
+    shards = Demand(stages, root).shards(stage >> 32, Growth())
+    assert len(shards) > 3 and states / 3 < sum(one.expected for one in shards) < 3 * states
+
+
+def test_small_stages_that_were_looked_at_are_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever others grew to."""
+    stages, root = tiny({"scores": "0,1000,500", "earned": "2,1,2"})
+    wanted, found = found_of(stages, root, 2)
+    asked = Demand(stages, NO_KEYS)
+    for i, (stage, keys) in enumerate(wanted.items()):
+        asked.add((1 << 20, (i,)), [ask_of(stages, stage, stages.runs_of(keys), 1)])
+    level = max(wanted) >> 32
+    states = sum(len(found.get(stage, NO_KEYS)) for stage in wanted if stage >> 32 == level)
+    monkeypatch.setattr(level_shards, "SHARD_STATES", 3 * states)
+    (shard,) = asked.shards(level, Growth(1.0, 1000.0, 1 << 40))
+    assert len(shard.stages) > 3 and states / 3 < shard.expected < 3 * states
 
 
 def test_a_shard_of_too_many_states_leaves_some_but_not_without_end() -> None:
