@@ -209,13 +209,22 @@ def packed_keys(*lists: Keys) -> bytes:
 
 
 def sample_of(keys: Keys, bits: int) -> Keys:
-    """Those of some keys (n,) that are in the sample, one in 2 to the `bits`, by what they are
-    alone; where these are fewer than `LEAST_SAMPLE`, so many."""
-    mixed = (keys ^ (keys >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+    """The sample of some keys (n,): one in 2 to the `bits`, by what they are alone; where these are
+    fewer than `LEAST_SAMPLE`, so many."""
+    mixed = _mixed(keys)
     sample = keys[mixed >> np.uint64(64 - bits) == 0]
     if len(sample) < LEAST_SAMPLE:
         sample = keys[np.sort(np.argsort(mixed)[:LEAST_SAMPLE])]
     return sample
+
+
+def count_by(sample: Keys, bits: int) -> int:
+    """About how many keys there are, by a sample of theirs."""
+    return int((_mixed(sample) >> np.uint64(64 - bits) == 0).sum()) << bits
+
+
+def _mixed(keys: Keys) -> Keys:
+    return (keys ^ (keys >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
 
 
 def unpacked(packed: Any, *counts: int) -> Keys:

@@ -117,7 +117,7 @@ def growth_of(shards: Sequence[LevelShard], states: Sequence[int]) -> Growth:
     for shard, n in zip(shards, states, strict=True):
         found[shard.stages] = found.get(shard.stages, 0) + n
         requested.setdefault(shard.stages, shard.requested)
-    fewest = max(1, SHARD_STATES // 32)  # a few more than a few are no burst
+    fewest = max(1, SHARD_STATES // 128)  # a few more than a few are no burst
     most = max(n / max(fewest, requested[stages]) for stages, n in found.items())
     growth = sum(states) / sum(requested.values())
     return Growth(min(MAX_GROWTH, growth), most, max(found.values()))
@@ -195,8 +195,8 @@ class Demand:
 
     def _keys(self, stage: int) -> int:
         """The same of a stage: one that several request counts once, by the sample."""
-        sample = len(self._sample(stage)) << files.SPARSE_BITS
-        return int(min(self._total[stage], max(self._max_count[stage], sample)))
+        count = files.count_by(self._sample(stage), files.SPARSE_BITS)
+        return int(min(self._total[stage], max(self._max_count[stage], count)))
 
     def _sample(self, stage: int) -> Keys:
         """The sample of what roots and higher levels, all searched, request of a stage."""

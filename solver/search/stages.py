@@ -21,10 +21,10 @@ own: nobody has touched it yet, and it is one value, not a range of them.
 
 A cell has a share of the places that its ranges leave room for: of cells that are requested, as
 many as are requested; of others, which are met in more ways, the fourth root of that share, or
-`SHARE` where so few are requested that each key of the sample stands for more than its cell holds.
-Measured on the 118 larger stages of Press Your Luck below two roots (32 and 157 million states):
-.65 to 3.1 times what was found, nine in ten of them .7 to 1.9 times, though of 52 of them less than
-one state in a hundred is requested.
+`SHARE` where the cells that are requested have less than a 64th of the places.
+Measured on the 111 larger stages of Press Your Luck below two roots (32 and 157 million states):
+.48 to 2.2 times what was found, one .11, nine in ten of them .7 to 1.6 times, though of 46 of them
+less than one state in a hundred is requested.
 
 The cells are cut along a grid, the same bounds all over: then boxes wait for those beside them
 only. Boxes cut one by one, as evenly as it goes, wait for nearly all that come before
@@ -323,7 +323,7 @@ RANGES = 6
 MAX_CELLS = 1 << 14
 """Cells of a stage that are sampled, about; where there are more their ranges become wider."""
 SHARE = 0.6
-"""How many of a cell's places are states, if few states are requested of a stage, and elsewhere."""
+"""How many of a cell's places are states where the requested cells are few of a stage's."""
 MAX_ROOTS = 3
 """Where the roots have more values of a function, none of these is a cell of its own."""
 MAX_ROOM = float(1 << 40)
@@ -398,8 +398,9 @@ class StageEstimator:
         low, high = self._ranges(np.concatenate(reached), widths)
         room = np.minimum((high - low).astype(np.float64).prod(axis=1), MAX_ROOM)
         requested = len(reached[0])
-        full = weight * len(sample) / float(room[:requested].sum())
-        share = np.full(len(room), SHARE if full > 1 else math.sqrt(math.sqrt(full)))
+        of_requested = float(room[:requested].sum())
+        full, few = weight * len(sample) / of_requested, of_requested < float(room.sum()) / 64
+        share = np.full(len(room), SHARE if few else math.sqrt(math.sqrt(min(1, full))))
         share[:requested] = full
         return StageCells(low, high, room * share)
 

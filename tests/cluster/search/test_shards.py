@@ -104,6 +104,10 @@ def test_what_several_ask_for_counts_once(monkeypatch: pytest.MonkeyPatch) -> No
     asks = [ask_of(own.stages, stage, runs_of(keys), 1) for stage, keys in of_level]
     own.add((level, (0,)), asks)
     assert own.keys(level) == half.keys(level) < once.keys(level)
+    # A few that many ask for, which all have in their samples.
+    monkeypatch.setattr(stage_file, "SPARSE_BITS", 8)
+    few = asked_of(laid, [everything[-3:]] * 9)[0]
+    assert sum(few.keys(level) for level in {stage >> 32 for stage in few._total}) == 3
     # At least what one asks for, whoever comes last, where the sample has too few of them.
     monkeypatch.setattr(stage_file, "SPARSE_BITS", 0)
     lists = everything, everything[::2]
@@ -121,7 +125,7 @@ def test_a_level_tells_how_it_grew(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     assert growth_of(shards, [20, 5, 50, 25]) == Growth(2.0, 5.0, 75)
     assert growth_of(shards, [20, 5000, 50, 25]).growth == level_shards.MAX_GROWTH
-    monkeypatch.setattr(level_shards, "SHARD_STATES", 256)  # a few more than a few
+    monkeypatch.setattr(level_shards, "SHARD_STATES", 1024)  # a few more than a few
     assert growth_of(shards, [20, 5, 50, 25]).most == 2.5
 
 
