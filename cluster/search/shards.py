@@ -15,7 +15,7 @@ from array import array
 from bisect import bisect
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -65,7 +65,7 @@ def cutting() -> str:
     """What decides how a search is cut, and so what is in which file."""
     said = [
         CUTTING, SHARD_STATES, MAX_BOXES, LEFT_AFTER, BURST, MAX_GROWTH, DEEPEST,
-        files.SPARSE_BITS, stages.RANGES, stages.MAX_CELLS, stages.MAX_ROOTS,
+        files.SPARSE_BITS, files.LEAST_SAMPLE, stages.RANGES, stages.MAX_CELLS, stages.MAX_ROOTS,
         find_stages.CACHED, find_stages.PIECES, find_stages.SAMPLE, find_stages.FEW,
         find_stages.EARLY, folder.PIECE_STATES, stages.SHARE,
     ]  # fmt: skip
@@ -82,8 +82,7 @@ def number_of(path: Path) -> str:
 class LevelShard:
     """A shard of a level: some of its stages, or a box of them. expected: its states, about. after:
     the places, in a list of shards, of those that must be found before. burst: how many states
-    there are should it burst as one of the level above did. requested: how many keys are requested
-    of its stages, about; 0 for a box that was left to it."""
+    there are should it burst as one of the level above did."""
 
     path: Path
     stages: tuple[int, ...]
@@ -91,7 +90,6 @@ class LevelShard:
     expected: int
     after: tuple[int, ...] = ()
     burst: int = 0
-    requested: int = 0
 
     @property
     def likely(self) -> int:
@@ -110,13 +108,14 @@ class Growth:
     largest: int = 0
 
 
-def growth_of(shards: Sequence[LevelShard], states: Sequence[int]) -> Growth:
-    """The growth of a level from the states of its shards, ordered by path."""
+def growth_of(
+    shards: Sequence[LevelShard], states: Sequence[int], requested_of: Callable[[int], int]
+) -> Growth:
+    """The growth of a level from the states of its shards; requested_of: as of `Demand`."""
     found: dict[tuple[int, ...], int] = {}
-    requested: dict[tuple[int, ...], int] = {}
     for shard, n in zip(shards, states, strict=True):
         found[shard.stages] = found.get(shard.stages, 0) + n
-        requested.setdefault(shard.stages, shard.requested)
+    requested = {stages: sum(map(requested_of, stages)) for stages in found}
     fewest = max(1, SHARD_STATES // 128)  # a few more than a few are no burst
     most = max(n / max(fewest, requested[stages]) for stages, n in found.items())
     growth = sum(states) / sum(requested.values())
@@ -186,15 +185,12 @@ class Demand:
         """The highest level with requests; None at the end."""
         return max((stage >> 32 for stage in self._total), default=None)
 
-    def keys(self, level: int) -> int:
-        """About how many states of a level higher ones request."""
-        return sum(self._keys(stage) for stage in self._stages(level))
-
     def _stages(self, level: int) -> list[int]:
         return sorted(stage for stage in self._total if stage >> 32 == level)
 
-    def _keys(self, stage: int) -> int:
-        """The same of a stage: one that several request counts once, by the sample."""
+    def requested_of(self, stage: int) -> int:
+        """About how many states of a stage higher levels request: one that several do counts once,
+        by the sample."""
         count = files.count_by(self._sample(stage), files.SPARSE_BITS)
         return int(min(self._total[stage], max(self._max_count[stage], count)))
 
@@ -222,24 +218,19 @@ class Demand:
         large = self._large_stages(level, above.most)
         cuts = dict(zip([sample.stage for sample in large], (cut or self.cut)(large), strict=True))
         for stage in self._stages(level):
-            keys = self._keys(stage)
+            keys = self.requested_of(stage)
             size, boxes = cuts.get(stage, (round(keys * above.growth), []))
             at_most = size if stage in cuts else round(min(above.largest, keys * above.most))
             if together and max(states + size, (burst + at_most) // BURST) > SHARD_STATES:
-                shards.append(self._together(len(shards), together, states, burst))
+                shards.append(_together(len(shards), together, states, burst))
                 together, states, burst = [], 0, 0
             if len(boxes) > 1:
-                parts = boxes_in_order(self.stages, (stage,), boxes, len(shards))
-                shards += [replace(part, requested=keys) for part in parts]
+                shards += boxes_in_order(self.stages, (stage,), boxes, len(shards))
             else:
                 together, states, burst = [*together, stage], states + size, burst + at_most
         if together:
-            shards.append(self._together(len(shards), together, states, burst))
+            shards.append(_together(len(shards), together, states, burst))
         return shards
-
-    def _together(self, place: int, stages: Sequence[int], states: int, burst: int) -> LevelShard:
-        requested = sum(map(self._keys, stages))
-        return LevelShard((place,), tuple(stages), WHOLE, states, (), burst, requested)
 
     def cut(self, samples: Sequence[StageSample]) -> list[Cut]:
         """`cut_stage` of each, here."""
@@ -252,9 +243,9 @@ class Demand:
         samples = {stage: self._sample(stage) for stage in self._stages(level)}
         widths = self.estimator.widths(np.concatenate([*samples.values()]))
         return [
-            StageSample(stage, sample, widths, self._keys(stage), SHARD_STATES)
+            StageSample(stage, sample, widths, self.requested_of(stage), SHARD_STATES)
             for stage, sample in samples.items()
-            if self._keys(stage) * max(MAX_GROWTH, most) > SHARD_STATES
+            if self.requested_of(stage) * max(MAX_GROWTH, most) > SHARD_STATES
         ]
 
     def of(self, shard: LevelShard) -> list[Request]:
@@ -273,6 +264,10 @@ class Demand:
 def stop_after(shard: LevelShard) -> int:
     """States after which a shard leaves what is left of it to others; 0 for never."""
     return LEFT_AFTER * SHARD_STATES * (len(shard.path) < DEEPEST)
+
+
+def _together(place: int, stages: Sequence[int], states: int, burst: int) -> LevelShard:
+    return LevelShard((place,), tuple(stages), WHOLE, states, burst=burst)
 
 
 def boxes_in_order(

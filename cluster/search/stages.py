@@ -177,7 +177,8 @@ class StageSearch(Run[SolvedSearch]):
             self._find(level, order)
             shards = sorted(order.shards, key=lambda shard: shard.path)
             entries = [self.ledger.shards[self._name(shard)] for shard in shards]
-            above = level_shards.growth_of(shards, [entry.rows for entry in entries])
+            rows = [entry.rows for entry in entries]
+            above = level_shards.growth_of(shards, rows, self.asks.requested_of)
             self.asks.done(level)
             self.found += entries
             self.levels.append(order.shards)

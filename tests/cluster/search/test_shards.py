@@ -53,8 +53,6 @@ def test_every_key_that_is_asked_for_is_of_one_shard_which_is_told_of_it(
             shards = asked.shards(level, Growth(growth))
             mine = [one for one in every if one >> 32 == level]
             assert sorted({s for one in shards for s in one.stages}) == sorted(mine)
-            requested = {one.stages: one.requested for one in shards}
-            assert sum(requested.values()) == asked.keys(level)
             for stage in mine:
                 wanted = np.unique(np.concatenate(every[stage]))
                 of = [one for one in shards if stage in one.stages]
@@ -96,37 +94,42 @@ def test_what_several_ask_for_counts_once(monkeypatch: pytest.MonkeyPatch) -> No
     level = once.highest()
     assert level is not None
     thrice, _ = asked_of(laid, [everything] * 3)
-    assert once.keys(level) <= thrice.keys(level) < 2 * once.keys(level)
+
+    def keys(asked: Demand, level: int) -> int:
+        return sum(asked.requested_of(stage) for stage in asked._stages(level))
+
+    assert keys(once, level) <= keys(thrice, level) < 2 * keys(once, level)
     # Nor what a level's own shards ask of it, as after a stop: it is cut as it was.
     half, own = (asked_of(laid, [everything[::2]] * 2)[0] for _ in range(2))
     of_level = [(stage, keys) for stage, (keys,) in every.items() if stage >> 32 == level]
     runs_of = own.stages.runs_of
     asks = [ask_of(own.stages, stage, runs_of(keys), 1) for stage, keys in of_level]
     own.add((level, (0,)), asks)
-    assert own.keys(level) == half.keys(level) < once.keys(level)
+    assert keys(own, level) == keys(half, level) < keys(once, level)
     # A few that many ask for, which all have in their samples.
     monkeypatch.setattr(stage_file, "SPARSE_BITS", 8)
     few = asked_of(laid, [everything[-3:]] * 9)[0]
-    assert sum(few.keys(level) for level in {stage >> 32 for stage in few._total}) == 3
+    assert sum(map(few.requested_of, few._total)) == 3
     # At least what one asks for, whoever comes last, where the sample has too few of them.
     monkeypatch.setattr(stage_file, "SPARSE_BITS", 0)
     lists = everything, everything[::2]
-    counts = {asked_of(laid, order)[0].keys(level) for order in (lists, lists[::-1])}
+    counts = {keys(asked_of(laid, order)[0], level) for order in (lists, lists[::-1])}
     assert counts == {sum(len(keys) for _, keys in of_level)}
 
 
 def test_a_level_tells_how_it_grew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(level_shards, "SHARD_STATES", 8)
     shards = [
-        LevelShard((0,), (1, 4), WHOLE, 10, requested=5),
-        LevelShard((1,), (2,), WHOLE, 0, requested=1),
-        LevelShard((2,), (3,), WHOLE, 50, requested=44),
+        LevelShard((0,), (1, 4), WHOLE, 10),
+        LevelShard((1,), (2,), WHOLE, 0),
+        LevelShard((2,), (3,), WHOLE, 50),
         LevelShard((2, 0), (3,), WHOLE, 50),
     ]
-    assert growth_of(shards, [20, 5, 50, 25]) == Growth(2.0, 5.0, 75)
-    assert growth_of(shards, [20, 5000, 50, 25]).growth == level_shards.MAX_GROWTH
+    requested_of = {1: 3, 4: 2, 2: 1, 3: 44}.__getitem__
+    assert growth_of(shards, [20, 5, 50, 25], requested_of) == Growth(2.0, 5.0, 75)
+    assert growth_of(shards, [20, 5000, 50, 25], requested_of).growth == level_shards.MAX_GROWTH
     monkeypatch.setattr(level_shards, "SHARD_STATES", 1024)  # a few more than a few
-    assert growth_of(shards, [20, 5, 50, 25]).most == 2.5
+    assert growth_of(shards, [20, 5, 50, 25], requested_of).most == 2.5
 
 
 def test_stages_that_may_burst_are_not_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
