@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from luckbase.cluster.table.format import bytes_of, column_of, lists_of, numbers_of
 from luckbase.cluster.table.storage import PARALLEL, Storage, in_threads
 from luckbase.solver.errors import CorruptTableError
+from luckbase.solver.game.arrays import Floats
 from luckbase.solver.search import stage_kernels
 from luckbase.solver.search.keys import NO_KEYS, Keys
 from luckbase.solver.search.runs import Runs
@@ -211,16 +212,28 @@ def packed_keys(*lists: Keys) -> bytes:
 def sample_of(keys: Keys, bits: int) -> Keys:
     """The sample of some keys (n,): one in 2 to the `bits`, by what they are alone; where these are
     fewer than `LEAST_SAMPLE`, so many."""
-    mixed = _mixed(keys)
-    sample = keys[mixed >> np.uint64(64 - bits) == 0]
+    sample = keys[_sampled(keys, bits)]
     if len(sample) < LEAST_SAMPLE:
-        sample = keys[np.sort(np.argsort(mixed)[:LEAST_SAMPLE])]
+        sample = keys[np.sort(np.argsort(_mixed(keys))[:LEAST_SAMPLE])]
     return sample
 
 
 def count_by(sample: Keys, bits: int) -> int:
     """About how many keys there are, by a sample of theirs."""
-    return int((_mixed(sample) >> np.uint64(64 - bits) == 0).sum()) << bits
+    return int(_sampled(sample, bits).sum()) << bits
+
+
+def weights_of(sample: Keys, count: int, bits: int) -> Floats:
+    """How many of `count` keys each key (n,) of their sample stands for, about (n,)."""
+    sampled = _sampled(sample, bits)
+    others = (count - count_by(sample, bits)) / max(1, int((~sampled).sum()))
+    return np.where(sampled, float(1 << bits), max(1.0, others))
+
+
+def _sampled(keys: Keys, bits: int) -> NDArray[np.bool_]:
+    """Which keys (n,) are the one in 2 to the `bits` that any sample has."""
+    sampled: NDArray[np.bool_] = _mixed(keys) >> np.uint64(64 - bits) == 0
+    return sampled
 
 
 def _mixed(keys: Keys) -> Keys:

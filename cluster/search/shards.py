@@ -30,8 +30,9 @@ from luckbase.solver.search import find_stages, stages
 from luckbase.solver.search.keys import NO_KEYS, Keys, merged
 from luckbase.solver.search.stages import NONE_KNOWN, WHOLE, Box, IsKnown, StageEstimator, Stages
 
-SHARD_STATES = 100_000
-"""States of a shard, about: a tenth of a second. Half as many take a seventh more of it a state."""
+SHARD_STATES = 80_000
+"""States of a shard, about: less than a tenth of a second. Half as many take a seventh more of it a
+state."""
 FIND_BYTES = 160
 """Bytes a state of the box that is being found."""
 MAX_BOXES = 4096
@@ -44,7 +45,7 @@ MAX_GROWTH = 4.0
 DEEPEST = 8
 """So many times a box that was left to others may leave boxes to others; then all of it is found by
 one task, for names must end somewhere."""
-CUTTING = 8
+CUTTING = 9
 """Counts the ways of cutting, and of writing a stage file, that there have been."""
 Path = tuple[int, ...]
 """The number of a shard in its level; of a box that it left to others, and their number, and so on.
@@ -67,7 +68,8 @@ def cutting() -> str:
         CUTTING, SHARD_STATES, MAX_BOXES, LEFT_AFTER, BURST, MAX_GROWTH, DEEPEST,
         files.SPARSE_BITS, files.LEAST_SAMPLE, stages.RANGES, stages.MAX_CELLS, stages.MAX_ROOTS,
         find_stages.CACHED, find_stages.PIECES, find_stages.SAMPLE, find_stages.FEW,
-        find_stages.EARLY, folder.PIECE_STATES, stages.SHARE,
+        find_stages.EARLY, folder.PIECE_STATES, stages.SHARE, stages.BESIDE,
+        stages.FEW_OF_CELL,
     ]  # fmt: skip
     return digest(json.dumps(said))
 
@@ -124,11 +126,12 @@ def growth_of(
 
 @dataclass(frozen=True)
 class StageSample:
-    """A stage to be estimated, for it may be large: as `StageEstimator.estimate` has it. keys: how
-    many states are requested; states: of a shard, about."""
+    """A stage to be estimated, for it may be large: as `StageEstimator.estimate` has it. bits: as of
+    `files.sample_of`; keys: how many states are requested; states: of a shard, about."""
 
     stage: int
     sample: Keys
+    bits: int
     widths: Ints
     keys: int
     states: int
@@ -141,8 +144,8 @@ Cutting = Callable[[Sequence[StageSample]], Sequence[Cut]]
 
 def cut_stage(estimator: StageEstimator, sample: StageSample) -> Cut:
     """The estimated size of a stage, and the boxes that it is cut into."""
-    weight = max(1, sample.keys // len(sample.sample))
-    cells = estimator.estimate(sample.stage, sample.sample, weight, sample.widths)
+    weights = files.weights_of(sample.sample, sample.keys, sample.bits)
+    cells = estimator.estimate(sample.stage, sample.sample, weights, sample.widths)
     size = max(cells.total, sample.keys)
     return size, stages.grid(estimator.stages, cells, min(MAX_BOXES, -(-size // sample.states)))
 
@@ -242,10 +245,15 @@ class Demand:
             return []
         samples = {stage: self._sample(stage) for stage in self._stages(level)}
         widths = self.estimator.widths(np.concatenate([*samples.values()]))
+        states = SHARD_STATES
+        large = {
+            stage: count
+            for stage in samples
+            if (count := self.requested_of(stage)) * max(MAX_GROWTH, most) > states
+        }
         return [
-            StageSample(stage, sample, widths, self.requested_of(stage), SHARD_STATES)
-            for stage, sample in samples.items()
-            if self.requested_of(stage) * max(MAX_GROWTH, most) > SHARD_STATES
+            StageSample(stage, samples[stage], files.SPARSE_BITS, widths, count, states)
+            for stage, count in large.items()
         ]
 
     def of(self, shard: LevelShard) -> list[Request]:

@@ -320,10 +320,13 @@ IsKnown = Callable[[Keys], NDArray[np.bool_]]
 """(n,) whether each key (n,) is of a known state."""
 RANGES = 6
 """Ranges into which the requested values are put."""
-MAX_CELLS = 1 << 14
+MAX_CELLS = 1 << 13
 """Cells of a stage that are sampled, about; where there are more their ranges become wider."""
-SHARE = 0.6
-"""How many of a cell's places are states where the requested cells are few of a stage's."""
+SHARE, BESIDE = 0.45, 0.1
+"""How many of a cell's places are states where none is requested, if the requested cells are few of
+a stage's; if they are not, of those one edge from these."""
+FEW_OF_CELL = 4
+"""States of a cell from which others are met: what one leads to is not all."""
 MAX_ROOTS = 3
 """Where the roots have more values of a function, none of these is a cell of its own."""
 MAX_ROOM = float(1 << 40)
@@ -388,36 +391,46 @@ class StageEstimator:
         widths: Ints = np.maximum(1, -(-np.ptp(self._values(keys), axis=0) // RANGES))
         return widths
 
-    def estimate(self, stage: int, sample: Keys, weight: int, widths: Ints) -> StageCells:
-        """The cells of a stage. sample: requested keys of it (n,), n > 0, each of which stands for
-        `weight` states; widths: of the ranges."""
+    def estimate(self, stage: int, sample: Keys, weights: Floats, widths: Ints) -> StageCells:
+        """The cells of a stage. sample: requested keys of it (n,), n > 0; weights (n,): the states
+        that each stands for; widths: of the ranges."""
         reached = self._reached(stage, sample, widths)
         while sum(map(len, reached)) >= MAX_CELLS and (widths <= self.stages.inside.most).any():
             widths = 2 * widths
             reached = self._reached(stage, sample, widths)
         low, high = self._ranges(np.concatenate(reached), widths)
         room = np.minimum((high - low).astype(np.float64).prod(axis=1), MAX_ROOM)
-        requested = len(reached[0])
+        requested, beside = np.cumsum([*map(len, reached), 0])[:2].tolist()
         of_requested = float(room[:requested].sum())
-        full, few = weight * len(sample) / of_requested, of_requested < float(room.sum()) / 64
-        share = np.full(len(room), SHARE if few else math.sqrt(math.sqrt(min(1, full))))
-        share[:requested] = full
-        return StageCells(low, high, room * share)
+        if of_requested < float(room.sum()) / 64:
+            states = SHARE * room
+        else:
+            states = math.sqrt(math.sqrt(min(1, float(weights.sum()) / of_requested))) * room
+            states[requested:beside] = BESIDE * room[requested:beside]
+        _, cells = np.unique(self._cells(sample, widths), return_inverse=True)
+        states[:requested] = np.bincount(cells, weights)
+        return StageCells(low, high, states)
 
     def _reached(self, stage: int, sample: Keys, widths: Ints) -> list[Keys]:
-        """A state of each cell, those of the sample first, then those met one edge further on;
-        from `MAX_CELLS` on no further."""
-        cells, first = np.unique(self._cells(sample, widths), return_index=True)
-        front = sample[first]
-        reached = [front]
+        """A state of each cell, those of the sample first, by the numbers of their cells, then
+        those met one edge further on, from a few states of each; from `MAX_CELLS` on no further."""
+        first, front, cells = self._by_cell(sample, widths, NO_KEYS)
+        reached = [first]
         while len(front) and len(cells) < MAX_CELLS:
-            children = self._children(stage, front)
-            numbers, at = np.unique(self._cells(children, widths), return_index=True)
-            new = ~among(cells)(numbers)
-            front = children[at[new]]
-            cells = np.sort(np.concatenate([cells, numbers[new]]))
-            reached.append(front)
+            first, front, cells = self._by_cell(self._children(stage, front), widths, cells)
+            reached.append(first)
         return reached
+
+    def _by_cell(self, keys: Keys, widths: Ints, known: Keys) -> tuple[Keys, Keys, Keys]:
+        """Of the cells of keys (n,) that are not known ones: a key of each, up to `FEW_OF_CELL`
+        of each, evenly; and the numbers of all cells, ascending."""
+        numbers = self._cells(keys, widths)
+        fresh = np.flatnonzero(~among(known)(numbers))
+        order = fresh[np.lexsort((keys[fresh], numbers[fresh]))]
+        new, first, counts = np.unique(numbers[order], return_index=True, return_counts=True)
+        steps = np.arange(FEW_OF_CELL) * (counts - 1)[:, None] // (FEW_OF_CELL - 1)
+        few = np.unique(first[:, None] + steps)
+        return keys[order[first]], keys[order[few]], np.sort(np.concatenate([known, new]))
 
     def _children(self, stage: int, keys: Keys) -> Keys:
         """The children (m,) of states that are of their stage."""
@@ -432,13 +445,8 @@ class StageEstimator:
     def _ranges(self, keys: Keys, widths: Ints) -> tuple[Ints, Ints]:
         """The ranges (n, functions) that keys (n,) lie in: from, and to before."""
         values = self._values(keys)
-        single = np.stack(
-            [
-                (column[:, None] == at_root).any(1)
-                for column, at_root in zip(values.T, self._single, strict=True)
-            ],
-            axis=1,
-        )
+        columns = zip(values.T, self._single, strict=True)
+        single = np.stack([np.isin(column, at_root) for column, at_root in columns], axis=1)
         low = np.where(single, values, values // widths * widths)
         high = np.minimum(low + np.where(single, 1, widths), self.stages.inside.most + 1)
         return low, high

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.search import stages as module
 from luckbase.solver.search.find_stages import expand_level
 from luckbase.solver.search.keys import NO_KEYS, Keys
@@ -28,7 +29,7 @@ def test_it_says_about_how_many_states_there_are(down: int) -> None:
     for stage, keys in asked.items():
         states = len(found.get(stage, NO_KEYS))
         if states > 200:
-            total = looks.estimate(stage, keys, 1, widths).total
+            total = _estimate(looks, stage, keys, 1, widths).total
             assert states / 2 < total < 2.5 * states
             grown += states > 2 * len(keys)
     assert grown  # else it would do to count what is asked for
@@ -50,7 +51,7 @@ def test_every_state_lies_in_a_cell_and_in_one_box(
     (mine,) = np.nonzero(numbers == stage)
     some = np.ascontiguousarray(keys[mine[: 1 + seed % len(mine)]])
     looks = StageEstimator(stages, keys[-1:])
-    lies = looks.estimate(stage, some, each, np.array([width]))
+    lies = _estimate(looks, stage, some, each, np.array([width]))
     met = np.unique(np.concatenate([some, *_below(stages, stage, some)]))
     if width == 1:
         values = stages.inside.values(stages.inside.of(met))
@@ -67,6 +68,13 @@ def test_every_state_lies_in_a_cell_and_in_one_box(
     assert all(sum(low <= word <= high for low, high in ends) == 1 for word in every.tolist())
     only = [box for box, _ in boxes]
     assert not np.tril(stages.leads(only, only), -1).any()
+
+
+def _estimate(
+    looks: StageEstimator, stage: int, keys: Keys, weight: int, widths: Ints
+) -> StageCells:  # fmt: skip
+    """An estimate where each key stands for as many states."""
+    return looks.estimate(stage, keys, np.full(len(keys), float(weight)), widths)
 
 
 def _below(stages: Stages, stage: int, some: Keys) -> list[Keys]:
@@ -118,42 +126,79 @@ def looked_at(down: int = 1) -> tuple[Stages, Keys, int, Keys]:
 def test_where_there_are_many_cells_they_are_wider(monkeypatch: pytest.MonkeyPatch) -> None:
     stages, root, stage, asked = looked_at()
     looks, narrow = StageEstimator(stages, root), np.ones(3, np.int64)
-    sizes = [len(looks.estimate(stage, asked, 1, narrow << i).states) for i in range(3)]
+    sizes = [len(_estimate(looks, stage, asked, 1, narrow << i).states) for i in range(3)]
     assert sizes[0] > sizes[1] > sizes[2]
     for cells, doubled in ((sizes[0] + 1, 0), (sizes[0], 1), (sizes[1], 2)):
         monkeypatch.setattr(module, "MAX_CELLS", cells)
-        assert len(looks.estimate(stage, asked, 1, narrow).states) == sizes[doubled]
+        assert len(_estimate(looks, stage, asked, 1, narrow).states) == sizes[doubled]
     monkeypatch.setattr(module, "MAX_CELLS", 0)  # the requested alone, in the widest there are
     most = int(stages.inside.most.max())
-    fewest = looks.estimate(stage, asked, 1, narrow)
+    fewest = _estimate(looks, stage, asked, 1, narrow)
     assert len(fewest.states) < sizes[2] and (fewest.high - fewest.low).max() > most // 2
 
 
-def test_where_few_are_requested_most_places_are_states() -> None:
-    """Where many are, others are met in more ways."""
+def test_where_few_are_requested_half_of_the_places_are_states() -> None:
+    """Where many are, few of those beside them are, and others are met in more ways."""
     stages, root, stage, asked = looked_at(2)
-    looks = StageEstimator(stages, root)
+    looks, widths = StageEstimator(stages, root), np.full(3, 2)
     for keys, weight in ((asked[:1], 1), (asked[:1], 9), (asked, 1), (asked[::2], 9)):
-        lies = looks.estimate(stage, keys, weight, np.full(3, 2))
+        lies = _estimate(looks, stage, keys, weight, widths)
         places = (lies.high - lies.low).prod(axis=1)
-        n = len(np.unique(looks._cells(keys, np.full(3, 2))))
+        n, beside, *_ = map(len, looks._reached(stage, keys, widths))
+        if len(keys) == 1:
+            assert len(places) > 64 + n
+            assert lies.states[n:] == pytest.approx(module.SHARE * places[n:])
+            continue
         full = weight * len(keys) / places[:n].sum()
-        assert lies.states[:n] == pytest.approx(full * places[:n])
-        share = module.SHARE if len(keys) == 1 else min(1, full) ** 0.25
-        assert len(places) > 64 + n or len(keys) > 1
-        assert lies.states[n:] == pytest.approx(share * places[n:])
-        assert 0.5 < module.SHARE < 0.8  # as was measured
+        beside += n
+        assert lies.states[n:beside] == pytest.approx(module.BESIDE * places[n:beside])
+        assert beside < len(places)
+        assert lies.states[beside:] == pytest.approx(min(1, full) ** 0.25 * places[beside:])
+    assert 0.3 < module.SHARE < 0.6 and module.BESIDE < 0.2  # as was measured
+
+
+def test_a_requested_cell_has_as_many_states_as_its_keys_stand_for() -> None:
+    stages, root, stage, asked = looked_at(2)
+    looks, widths = StageEstimator(stages, root), np.full(3, 4)
+    weights = np.random.default_rng(1).uniform(1, 9, len(asked))
+    lies = looks.estimate(stage, asked, weights, widths)
+    first = looks._reached(stage, asked, widths)[0]
+    assert 5 < len(first) < len(asked)
+    numbers = looks._cells(asked, widths)
+    for number, states in zip(looks._cells(first, widths), lies.states, strict=False):
+        assert states == pytest.approx(weights[numbers == number].sum())
+
+
+def test_what_lies_further_on_is_met_from_a_few_states_of_each_new_cell() -> None:
+    """What one of them leads to is not all."""
+    stages, root, _, asked = looked_at(2)
+    looks, widths = StageEstimator(stages, root), np.full(3, 64)
+    numbers = looks._cells(asked, widths)
+    every, counts = np.unique(numbers, return_counts=True)
+    known = np.sort(every[::3])
+    first, few, cells = looks._by_cell(np.concatenate([asked[::-1], asked]), widths, known)
+    new = np.setdiff1d(every, known)
+    assert (looks._cells(first, widths) == new).all() and (cells == every).all()
+    for number in new:
+        mine = np.sort(asked[numbers == number])
+        drawn = few[looks._cells(few, widths) == number]
+        assert mine[0] in first and mine[[0, -1]].tolist() == drawn[[0, -1]].tolist()
+        assert len(np.unique(drawn)) == min(len(mine), module.FEW_OF_CELL)
+        assert 2 < module.FEW_OF_CELL < 8 and counts.max() > 20
+        if len(mine) > 20:
+            at = np.searchsorted(mine, drawn) / (len(mine) - 1)
+            assert at == pytest.approx(np.linspace(0, 1, module.FEW_OF_CELL), abs=0.1)
 
 
 def test_below_what_is_known_nothing_is_looked_at() -> None:
     stages, root, stage, asked = looked_at()
     widths = StageEstimator(stages, root).widths(asked)
-    whole = StageEstimator(stages, root).estimate(stage, asked, 1, widths)
-    known = StageEstimator(stages, root, among(np.sort(asked))).estimate(stage, asked, 1, widths)
+    whole = _estimate(StageEstimator(stages, root), stage, asked, 1, widths)
+    known = _estimate(StageEstimator(stages, root, among(np.sort(asked))), stage, asked, 1, widths)
     assert len(known.states) < len(whole.states)
     assert known.total == pytest.approx(len(asked), rel=0.01)
     by_table = StageEstimator(stages, root, lambda keys: np.isin(keys, asked))
-    at_ends = by_table.estimate(stage, asked, 1, widths)
+    at_ends = _estimate(by_table, stage, asked, 1, widths)
     assert at_ends.total == known.total
 
 
@@ -161,9 +206,9 @@ def test_a_value_of_the_roots_is_a_cell_of_its_own(monkeypatch: pytest.MonkeyPat
     """One of few; of many roots none is."""
     stages, root, stage, asked = looked_at(3)
     wide = np.full(3, 64)
-    single = [StageEstimator(stages, root).estimate(stage, asked, 1, wide)]
+    single = [_estimate(StageEstimator(stages, root), stage, asked, 1, wide)]
     monkeypatch.setattr(module, "MAX_ROOTS", 0)
-    single.append(StageEstimator(stages, root).estimate(stage, asked, 1, wide))
+    single.append(_estimate(StageEstimator(stages, root), stage, asked, 1, wide))
     narrow = [int((one.high - one.low == 1).any(axis=1).sum()) for one in single]
     assert narrow[0] > narrow[1] > 0  # where nothing was won yet it is one value still
 
@@ -182,5 +227,5 @@ def test_few_of_the_roots_tell_as_much_as_all(count: int, seed: int) -> None:
 def test_more_states_than_places_are_believed() -> None:
     """Of sets many states have the same number of elements."""
     stages, root, stage, asked = looked_at()
-    lies = StageEstimator(stages, root).estimate(stage, asked, 1000, np.ones(3, np.int64))
+    lies = _estimate(StageEstimator(stages, root), stage, asked, 1000, np.ones(3, np.int64))
     assert lies.total >= 999 * len(asked)
