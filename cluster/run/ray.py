@@ -63,6 +63,7 @@ from luckbase.cluster.run.worker import (
     PayoffPlace,
     PayoffsLostError,
     PayoffsReady,
+    Receipt,
     TableLocation,
     Task,
     Workers,
@@ -119,6 +120,8 @@ class RayWorkers:
         self._tasks: list[_Running] = []
         self._ready: list[_Running] = []
         """Those of them that have yielded something since they were last read."""
+        self._done_here: list[Receipt] = []
+        """Of what this process did itself, for no machine could."""
         self.bytes_here = 0
         """Of files that came to this process."""
         self._kept: dict[int, dict[int, Any]] = {}
@@ -254,6 +257,8 @@ class RayWorkers:
         return out.getvalue()
 
     def wait_one(self, seconds: float) -> Any:
+        if self._done_here:
+            return self._done_here.pop()
         until = time.monotonic() + seconds
         while self._tasks:
             if not self._ready:
@@ -297,7 +302,7 @@ class RayWorkers:
             return None
         if running.seen == 2:
             if task.keep is None:
-                return None
+                return self._get(reference) if task.early else None
             self._keep(task.keep, reference, running.node)
             return PayoffsReady(task.shard)
         if running.seen == 3:
@@ -326,9 +331,10 @@ class RayWorkers:
         else:
             self.nodes.mark_unseeing(declined.node)
             if not self.nodes.unseeing:
-                *_, (receipt, _) = running.task.job.run((), {}, None, lambda: False)
+                early, (receipt, _) = running.task.job.run((), {}, None, lambda: False)
                 self._stage_files[receipt.stage_file] = ""
-                return receipt
+                self._done_here.append(receipt)
+                return early
         self._submit(running)
         return None
 
@@ -448,7 +454,7 @@ class RayWorkers:
         for running in self._tasks:
             with suppress(Exception):
                 self._ray.cancel(running.results, force=False)
-        self._tasks, self._ready = [], []
+        self._tasks, self._ready, self._done_here = [], [], []
         self._kept, self._new, self._batches, self._at, self._pieces = {}, {}, {}, {}, {}
 
 

@@ -200,7 +200,8 @@ class PayoffPlace:
 class Task:
     """What a worker is handed. memory: bytes that it takes. reads: the payoffs that it is handed,
     by `PayoffPlace.tier`. keep: where its own are kept, if they are. stage_file: that it reads, if
-    any. cores: of its machine. seconds: that it takes, about; 0 where nobody knows."""
+    any. cores: of its machine. seconds: that it takes, about; 0 where nobody knows. early: whether
+    what it yields first is for the driver."""
 
     shard: int
     job: Job
@@ -210,6 +211,7 @@ class Task:
     stage_file: str = ""
     cores: int = 1
     seconds: float = 0.0
+    early: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,8 +285,8 @@ class Workers(Protocol):
         """Hand out a task. What it reads must be kept."""
 
     def wait_one(self, seconds: float) -> Any:
-        """`PayoffsReady`, of a shard that is kept, or a receipt; None when none came in that time.
-        Raises what the task raised."""
+        """`PayoffsReady`, of a shard that is kept, or what a task said early, once at least; or a
+        receipt; None when none came in that time. Raises what the task raised."""
 
     def drop(self, tier: int) -> None:
         """Nobody reads the payoffs of the tier with this index any more."""
@@ -316,7 +318,7 @@ class Threads:
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="luckbase")
         self._stop = threading.Event()
         self._tasks: dict[Future[Any], int] = {}
-        self._events: SimpleQueue[PayoffsReady | Future[Any]] = SimpleQueue()
+        self._events: SimpleQueue[Any] = SimpleQueue()
         self._kept: dict[int, Floats] = {}
 
     def submit(self, task: Task) -> None:
@@ -332,9 +334,9 @@ class Threads:
 
     def _work(self, task: Task, payoffs: list[Floats], out: Floats | None) -> Any:
         steps = task.job.run(payoffs, {}, out, self._stop.is_set)
-        next(steps)
-        if out is not None:
-            self._events.put(PayoffsReady(task.shard))
+        first = next(steps)
+        if task.early or out is not None:
+            self._events.put(first if task.early else PayoffsReady(task.shard))
         receipt, _ = next(steps)
         return receipt
 
@@ -343,7 +345,7 @@ class Threads:
             event = self._events.get(timeout=seconds)
         except Empty:
             return None
-        if isinstance(event, PayoffsReady):
+        if not isinstance(event, Future):
             return event
         del self._tasks[event]
         return event.result()

@@ -12,7 +12,8 @@ there if it sees it: whoever may need the keys reads them, and the driver has th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -70,13 +71,11 @@ def _array(batch: pa.RecordBatch, name: str) -> NDArray[Any]:
     return np.array(values) if not values.flags.writeable else values
 
 
-def write_stages(path: Path, stages: Iterable[Stage]) -> Iterator[Stage]:
-    """Write stages to a file as they come, each handed on once it is written."""
+@contextmanager
+def stage_writer(path: Path) -> Iterator[Callable[[Stage], None]]:
+    """Writes stages to a file, one after the other."""
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, _SCHEMA, options=_SMALL) as out:
-        for stage in stages:
-            out.write_batch(_batch(stage))
-            yield stage
-            del stage  # the next one has its memory
+        yield lambda stage: out.write_batch(_batch(stage))
 
 
 def _batch(stage: Stage) -> pa.RecordBatch:

@@ -126,8 +126,8 @@ def growth_of(
 
 @dataclass(frozen=True)
 class StageSample:
-    """A stage to be estimated, for it may be large: as `StageEstimator.estimate` has it. bits: as of
-    `files.sample_of`; keys: how many states are requested; states: of a shard, about."""
+    """A stage to be estimated, for it may be large: as `StageEstimator.estimate` has it. keys: how
+    many states are requested; bits: as of `files.sample_of`; states: of a shard, about."""
 
     stage: int
     sample: Keys

@@ -3,7 +3,8 @@
 1. **Down**, highest level first. What is asked of a level is known once all above it is found; it
    is cut into shards (`cluster.search.shards`), its large stages by workers (`tasks.CutStage`) as
    far as they know what is known; each is found by a worker (`tasks.Find`), which leaves
-   a stage file on its own disk, and what it asks of others in the table.
+   what it asks of others in the table, for whoever waits for it, and then a stage file on its own
+   disk.
 2. **Up**, children first, by the schedule of the dense tiers: a shard is solved once the shards
    that it asks are (`tasks.Sweep`), writes its file of the table, and hands on its payoffs to those
    that asked. Its stage file is deleted when nobody will need it again.
@@ -20,7 +21,7 @@ import json
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -50,6 +51,7 @@ from luckbase.cluster.search.tasks import (
     CutStage,
     Find,
     FindReceipt,
+    FoundAsks,
     Sweep,
     SweepReceipt,
 )
@@ -99,6 +101,19 @@ class SearchContext:
     precision: float
     tolerance: float
     """Of ties."""
+
+
+@dataclass
+class _Level:
+    """A level that is being found. running: the bytes of each task, and the requests that it was
+    handed. known: the shards of which it is known what they ask for."""
+
+    number: int
+    order: Order
+    running: dict[int, tuple[int, list[Request]]] = field(default_factory=dict)
+    known: set[int] = field(default_factory=set)
+    memory: int = 0
+    """Bytes of all tasks."""
 
 
 class StageSearch(Run[SolvedSearch]):
@@ -243,53 +258,62 @@ class StageSearch(Run[SolvedSearch]):
 
     def _find(self, level: int, order: Order) -> None:
         """Find the shards of a level, those that the ledger does not have."""
-        running: dict[int, tuple[int, list[Request]]] = {}  # bytes, and what it was handed
-        in_use = 0
-
-        def done(i: int, entry: ShardEntry, asks: Sequence[Ask]) -> None:
-            shard, first = order.shards[i], len(order.shards)
-            self.asks.add((level, shard.path), asks)
-            left = [(Box(*ends), level_shards.SHARD_STATES) for ends in entry.rest]
-            boxes = level_shards.boxes_in_order
-            order.done(i, boxes(self.stages, shard.stages, left, first, shard.path))
-
-        def next_one() -> tuple[Task, list[Request]] | None:
-            """The next one to find, past those that are there, and the requests to it."""
-            while (i := order.pop()) is not None:
-                entry = self._there(order.shards[i])
-                if entry is None:
-                    requests = self.asks.of(order.shards[i])
-                    return self._task_to_find(i, order.shards[i], requests), requests
-                asks = read_asks(self.storage.read(entry.ask_place))
-                done(i, entry, in_file(asks, entry.ask_place))
-            return None
-
+        state = _Level(level, order)
         with self.keeping:
-            waits = next_one()
-            while waits is not None or running:
-                while waits is not None and len(running) < self.workers.slots:
+            waits = self._next_task(state)
+            while waits is not None or state.running:
+                while waits is not None and len(state.running) < self.workers.slots:
                     task, requests = waits
-                    if running and in_use + task.memory > self.memory:
+                    if state.running and state.memory + task.memory > self.memory:
                         break
                     self.workers.submit(task)
-                    running[task.shard] = task.memory, requests
-                    in_use += task.memory
-                    waits = next_one()
-                receipt = self.workers.wait_one(
+                    state.running[task.shard] = task.memory, requests
+                    state.memory += task.memory
+                    waits = self._next_task(state)
+                event = self.workers.wait_one(
                     self.keeping.seconds if self.keeping else IDLE_SECONDS
                 )
-                if receipt is not None:
-                    i = receipt.shard
-                    memory, requests = running.pop(i)
-                    in_use -= memory
-                    done(i, receipt.entry, receipt.asks)
-                    askers = {requests[k].asker for k in receipt.used_asks}
-                    self._keep(receipt, sorted(askers))
-                    waits = next_one() if waits is None else waits
-                if receipt is None or self.keeping.full:
+                if event is not None:
+                    self._take(state, event)
+                    waits = self._next_task(state) if waits is None else waits
+                if event is None or self.keeping.full:
                     self.keeping.flush()
                     self._show_found()
         self._show_found()
+
+    def _next_task(self, level: _Level) -> tuple[Task, list[Request]] | None:
+        """To find the next shard, past those that are there, and the requests to it."""
+        while (i := level.order.pop()) is not None:
+            shard = level.order.shards[i]
+            entry = self._there(shard)
+            if entry is None:
+                requests = self.asks.of(shard)
+                return self._task_to_find(i, shard, requests), requests
+            asks = in_file(read_asks(self.storage.read(entry.ask_place)), entry.ask_place)
+            self._asked(level, i, asks, [Box(*ends) for ends in entry.rest])
+        return None
+
+    def _take(self, level: _Level, event: FoundAsks | FindReceipt) -> None:
+        """Take in what came of a shard."""
+        if isinstance(event, FindReceipt):
+            memory, requests = level.running.pop(event.shard)
+            level.memory -= memory
+            self._keep(event, sorted({requests[k].asker for k in event.used_asks}))
+        elif event.shard not in level.known:  # else its machine was lost since
+            level.known.add(event.shard)
+            if event.content:
+                self.storage.put_if_absent(event.place, event.content)
+            self._asked(level, event.shard, event.asks, event.remaining)
+
+    def _asked(
+        self, level: _Level, i: int, asks: Sequence[Ask], remaining: Sequence[Box]
+    ) -> None:  # fmt: skip
+        """It is known what a shard asks for, which others wait for."""
+        shard, first = level.order.shards[i], len(level.order.shards)
+        self.asks.add((level.number, shard.path), asks)
+        left = [(box, level_shards.SHARD_STATES) for box in remaining]
+        boxes = level_shards.boxes_in_order
+        level.order.done(i, boxes(self.stages, shard.stages, left, first, shard.path))
 
     def _task_to_find(self, place: int, shard: LevelShard, asks: Sequence[Request]) -> Task:
         keys = [self.roots_of[stage] for stage in shard.stages if stage in self.roots_of]
@@ -306,7 +330,7 @@ class StageSearch(Run[SolvedSearch]):
             used=self.context.used,
         )  # fmt: skip
         memory = self._find_bytes(shard.likely) + STORED_BYTES * sum(file.rows for file in stored)
-        return Task(place, job, memory)
+        return Task(place, job, memory, early=True)
 
     def _reach(self, shard: LevelShard, boxes: Sequence[Box]) -> Box:
         """The part of a shard's box that lies below what is asked of it, in these boxes, for no
@@ -358,13 +382,11 @@ class StageSearch(Run[SolvedSearch]):
         return order, stages[order]
 
     def _keep(self, receipt: FindReceipt, askers: Sequence[Asker]) -> None:
-        """Note what was found, and what it asks."""
+        """Note what was found."""
         numbers: dict[str, list[str]] = {}
         for level, path in askers:
             numbers.setdefault(str(level), []).append(number_of(path))
         entry = replace(receipt.entry, askers=numbers)
-        if receipt.asks_file:
-            self.storage.put_if_absent(entry.ask_place, receipt.asks_file)
         self.keeping.add(entry)
         self.there.add(entry.place)
         self.met, self.shards_met = self.met + entry.rows, self.shards_met + 1

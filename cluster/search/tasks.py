@@ -37,7 +37,7 @@ from luckbase.cluster.search.boundary import UsedTable, used_ends
 from luckbase.cluster.search.files import Ask, RequestedKeys, StageFile
 from luckbase.cluster.table.folder import Piece, ends_of
 from luckbase.cluster.table.keyed import GIVEN, SOLVED, PayoffTable, write_states
-from luckbase.cluster.table.ledger import SHARDS, FileEntry, ShardEntry
+from luckbase.cluster.table.ledger import SHARDS, FileEntry, ShardEntry, ask_place
 from luckbase.cluster.table.storage import Storage, storage_at
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import CorruptTableError
@@ -148,7 +148,6 @@ class Find(_StageJob):
             raise NotSeenError
         rows = boundary.read_rows(source, self.location.table, self.stored, stages.game)
         requested = files.requested_runs(source, self.asks, stages)
-        yield None
         lists = [stages.within(runs, box) for runs in (stages.runs_of(self.roots), *requested)]
         search = LevelSearch(
             stages, numbers[0] >> 32, [runs for runs in lists if len(runs.keys)], box=box,
@@ -158,17 +157,20 @@ class Find(_StageJob):
         demand: dict[int, list[Runs]] = {}
         edges, boxes, spans = 0, [], []
         with self.location.stage_file(f"{SHARDS}{self.name}") as path:
-            for stage in files.write_stages(path, search.boxes(stop)):
-                boxes.append(len(stage.keys))
-                spans.append(stage.box)
-                edges += stage.edges
-                for number, runs, _ in stage.requests:
-                    demand.setdefault(number, []).append(runs)
-                del stage  # the next one has its memory
-            found = spans if search.remaining else [WHOLE]
-            in_use = [any(stages.members_within(r, span).any() for span in found) for r in lists]
-            asks = self._asks(stages, demand, spans)
-            content = files.write_asks(asks)
+            with files.stage_writer(path) as write:
+                for each in search.boxes(stop):
+                    boxes.append(each.count)
+                    spans.append(each.box)
+                    edges += each.edges
+                    for number, runs, _ in each.requests:
+                        demand.setdefault(number, []).append(runs)
+                    if search.ended:  # others go on while it is ordered and written
+                        found = self._found_asks(stages, demand, spans, search.remaining, started)
+                        yield found
+                    write(each.stage())
+                    del each  # the next one has its memory
+            searched = spans if search.remaining else [WHOLE]
+            in_use = [any(stages.members_within(r, span).any() for span in searched) for r in lists]
             with path.open("rb") as file:
                 sha256, size = hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
             seconds = time.perf_counter() - started
@@ -176,20 +178,31 @@ class Find(_StageJob):
                 name=self.name, ask=self.search, rows=sum(boxes), bytes=size, sha256=sha256,
                 seconds=round(seconds, 3), given=self.given, level=numbers[0] >> 32,
                 stages=list(numbers), boxes=boxes, edges=edges,
-                ask_sha256=hashlib.sha256(content).hexdigest(), box=ends_of(box),
+                ask_sha256=found.sha256, box=ends_of(box),
                 spans=[[each.low, each.high] for each in spans],
-                rest=[[each.low, each.high] for each in search.remaining], mark=self.location.mark,
+                rest=[[each.low, each.high] for each in found.remaining], mark=self.location.mark,
             )  # fmt: skip
             self.location.keep(entry.place, path)
-        if self.location.shared:
-            storage_at(self.location.table).put_if_absent(entry.ask_place, content)
-            asks, content = files.in_file(asks, entry.ask_place), b""
         receipt = FindReceipt(
             shard=self.number, solve_seconds=seconds, stage_file=entry.place, entry=entry,
-            asks=asks, asks_file=content,
             used_asks=np.flatnonzero(in_use[1:]).tolist(),
         )  # fmt: skip
         yield receipt, None
+
+    def _found_asks(
+        self, stages: Stages, demand: dict[int, list[Runs]], spans: Sequence[Box],
+        remaining: Sequence[Box], started: float,
+    ) -> FoundAsks:  # fmt: skip
+        """What it asks of others, in its file if this machine sees the table."""
+        asks = self._asks(stages, demand, spans)
+        content = files.write_asks(asks)
+        sha256 = hashlib.sha256(content).hexdigest()
+        place = ask_place(self.name, self.location.mark, sha256)
+        if self.location.shared:
+            storage_at(self.location.table).put_if_absent(place, content)
+            asks, content = files.in_file(asks, place), b""
+        seconds = time.perf_counter() - started
+        return FoundAsks(self.number, asks, tuple(remaining), place, sha256, content, seconds)
 
     def _asks(
         self, stages: Stages, demand: dict[int, list[Runs]], spans: Sequence[Box]
@@ -206,15 +219,27 @@ class Find(_StageJob):
         return asks
 
 
+@dataclass(frozen=True)
+class FoundAsks:
+    """What a `Find` asks for, said before its stage file is written. remaining: boxes that it
+    leaves to others. place, sha256: of the file of asks; content: its bytes where it is yet to be
+    written. seconds: until this was known."""
+
+    shard: int
+    asks: list[Ask]
+    remaining: tuple[Box, ...]
+    place: str
+    sha256: str
+    content: bytes
+    seconds: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class FindReceipt(Receipt):
-    """What came of a `Find`: its line, but for who asks it; what it asks for, and the bytes of the
-    file of that where they are yet to be written; used_asks: those of its asks that concerned it.
-    """
+    """What came of a `Find`: its line, but for who asks it; used_asks: those of its asks that
+    concerned it."""
 
     entry: ShardEntry
-    asks: list[Ask]
-    asks_file: bytes
     used_asks: list[int]
 
 

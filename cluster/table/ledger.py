@@ -222,7 +222,12 @@ class ShardEntry:
     @property
     def ask_place(self) -> str:
         """Where that lies what it asks for."""
-        return stage_name(f"{SHARDS}{self.name}{self.mark}", self.ask_sha256, "asks")
+        return ask_place(self.name, self.mark, self.ask_sha256)
+
+
+def ask_place(name: str, mark: str, sha256: str) -> str:
+    """Where that lies what the shard of a name asks for."""
+    return stage_name(f"{SHARDS}{name}{mark}", sha256, "asks")
 
 
 def row_spans(entries: Iterable[FileEntry]) -> dict[int, list[tuple[int, int]]]:

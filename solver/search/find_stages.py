@@ -66,7 +66,7 @@ def expand_level(
         stages, level, [stages.runs_of(keys) for keys in requested],
         known=known, expected=expected, max_states=max_states,
     )  # fmt: skip
-    return search.boxes(stop)
+    return (box.stage() for box in search.boxes(stop))
 
 
 class LevelSearch:
@@ -77,7 +77,7 @@ class LevelSearch:
     cut it; none leads to one before it. expected: how many states there are, about: a cut is
     cheaper before a search than during it. known: states that are not expanded: their keys,
     ascending, and payoffs (m, players), or a table to look them up in. stop_after: after so many
-    states no other box is begun; 0 for no limit. remaining: the boxes that were left then.
+    states no other box is begun; 0 for no limit. ended: whether the last box has come.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class LevelSearch:
         self.stages, self.level, self.stop_after = stages, level, stop_after
         known = known or (NO_KEYS, np.empty((0, stages.game.players)))
         self.limit = max_states if stages.level.inside else 0
-        self.remaining: list[Box] = []
+        self.ended = False
         self._todo = [BoxSearch(stages, level, box, known, expected)]
         if self.limit and expected > max_states and requested:
             count = SAMPLE // len(requested) + 1
@@ -110,14 +110,14 @@ class LevelSearch:
         else:
             self._distribute(requested)
 
-    def boxes(self, stop: Callable[[], bool] = lambda: False) -> Iterator[Stage]:
-        """The boxes, one after the other; stop: polled now and then.
+    def boxes(self, stop: Callable[[], bool] = lambda: False) -> Iterator[BoxSearch]:
+        """The boxes, one after the other, each numbered; stop: polled now and then.
 
         Raises RisingError for an edge that leads where the level says that none does, GameError
         for a state whose edges break the rules; Stopped soon after `stop()` turns true.
         """
         states = 0
-        while self._todo and not (self.stop_after and states >= self.stop_after):
+        while not self.ended:
             search = self._todo.pop(0)
             if not search.run(self.limit, stop):
                 sample = search.sample()
@@ -126,14 +126,19 @@ class LevelSearch:
                     self._todo = [*search.divide(boxes), *self._todo]
                     continue
                 search.run(0, stop)
-            stage = search.stage()
+            search.number()
             self._distribute(
-                runs for number, runs, _ in stage.requests if number >> 32 == self.level
+                runs for number, runs, _ in search.requests if number >> 32 == self.level
             )
-            states += len(stage.keys)
-            yield stage
-            del stage  # the next one has its memory
-        self.remaining = [search.box for search in self._todo]
+            states += search.count
+            self.ended = not self._todo or 0 < self.stop_after <= states
+            yield search
+            del search  # the next one has its memory
+
+    @property
+    def remaining(self) -> list[Box]:
+        """The boxes that are not begun."""
+        return [search.box for search in self._todo]
 
     def _distribute(self, requested: Iterable[Runs]) -> None:
         """Add runs to the searches in whose boxes they lie, if any."""
@@ -151,8 +156,12 @@ class BoxSearch:
     """The search of one box: the arrays of `stage_kernels.expand_on`, which grow, and its requests.
 
     known_keys: of known states, ascending. Where another table has them, they are looked up as
-    states are reached, before any of these is expanded.
+    states are reached, before any of these is expanded. own, requests: as of the `Stage`, once it
+    is numbered; what others wait for is known before the states are ordered.
     """
+
+    own: Runs
+    requests: list[tuple[int, Runs, NDArray[np.int32]]]
 
     def __init__(
         self, stages: Stages, level: int, box: Box, known: KeyedPayoffs | EndTable, size: int = 0
@@ -332,15 +341,29 @@ class BoxSearch:
             kernels.enter_patterns(bigger.slots, bigger.hashes[:kinds])
             self.patterns = bigger
 
-    def stage(self) -> Stage:
-        """The states of the box, in the order of their keys, ready to be solved."""
-        n, edges = int(self.at[kernels.OWN]), int(self.at[kernels.EDGES])
-        runs, run_bits = self.nodes.runs[: self.at[kernels.RUNS]], self.place.run_bits
+    @property
+    def count(self) -> int:
+        """How many states it has."""
+        return int(self.at[kernels.OWN])
+
+    @property
+    def edges(self) -> int:
+        """How many edges were expanded."""
+        return int(self.at[kernels.EDGES])
+
+    def number(self) -> None:
+        """Number the states of the box by their keys, then those of others that it needs."""
+        runs = self.nodes.runs[: self.at[kernels.RUNS]]
         at = self._ordered(np.flatnonzero(runs[:, 2]))
-        own = Runs(runs[at, 0], runs[at, 2], self.stages.run_low)
-        numbers = np.empty(count_runs(runs), np.int32)
-        number_runs(own, NO_KEYS, runs, at, numbers, 0)
-        requests = self._requests(runs, numbers, n)
+        self.own = Runs(runs[at, 0], runs[at, 2], self.stages.run_low)
+        self._numbers = np.empty(count_runs(runs), np.int32)
+        number_runs(self.own, NO_KEYS, runs, at, self._numbers, 0)
+        self.requests = self._requests(runs, self._numbers, self.count)
+
+    def stage(self) -> Stage:
+        """The states of the box, which is numbered, ready to be solved."""
+        n, edges, own, numbers = self.count, self.edges, self.own, self._numbers
+        runs, run_bits = self.nodes.runs[: self.at[kernels.RUNS]], self.place.run_bits
         patterns = self._trimmed(
             int(self.at[kernels.PATTERNS]), int(self.at[kernels.PATTERN_EDGES])
         )
@@ -358,7 +381,7 @@ class BoxSearch:
         known = pattern_of == kernels.BOUNDARY
         boundary = self._known_payoffs(own.all_keys()[known] if known.any() else NO_KEYS)
         alike = self.stages.alike
-        return Stage(own, states, patterns, cycles, requests, edges, boundary, self.box, alike)
+        return Stage(own, states, patterns, cycles, self.requests, edges, boundary, self.box, alike)
 
     def _known_payoffs(self, keys: Keys) -> KnownPayoffs:
         """The payoffs of known states, by key."""

@@ -22,13 +22,14 @@ from unittest.mock import patch
 
 from luckbase.cluster.run.worker import Pool, Task, Threads
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.search.tasks import CutStage, Find, FindReceipt, Sweep
+from luckbase.cluster.search.tasks import CutStage, Find, FindReceipt, FoundAsks, Sweep
 
 
 class Said(NamedTuple):
-    """What a task said: its receipt, seconds until its payoffs are there and until its file is, and
-    which asks it met, by where they stand."""
+    """What a task said: what it asks for, or None, and its receipt; seconds until what others wait
+    for is there and until its file is, and which asks it met, by where they stand."""
 
+    early: Any
     receipt: Any
     solve: float
     write: float
@@ -55,15 +56,15 @@ def receipts() -> Iterator[Receipts]:
 
         def noted(job: Any, *given: Any) -> Iterator[Any]:
             began, steps = time.perf_counter(), run(job, *given)
-            yield next(steps)
+            early = next(steps)
             there = time.perf_counter()
+            yield early
             receipt, content = next(steps)
-            taken, end = there - began, time.perf_counter()
-            met = frozenset[tuple[str, int]]()
+            end, met = time.perf_counter(), frozenset[tuple[str, int]]()
             if isinstance(receipt, FindReceipt):
-                taken = end - began
                 met = frozenset((job.asks[i].file, job.asks[i].row) for i in receipt.used_asks)
-            found[name_of(job)] = Said(receipt, taken, end - began - taken, met)
+            asks = early if isinstance(early, FoundAsks) else None
+            found[name_of(job)] = Said(asks, receipt, there - began, end - there, met)
             yield receipt, content
 
         return patch.object(kind, "run", noted)
@@ -86,7 +87,8 @@ class Asleep:
     def run(self, payoffs: Any, sent: Any, out: Any, stop: Any) -> Iterator[Any]:
         """As `worker.Job.run`."""
         time.sleep(self.said.solve)
-        yield None
+        early = self.said.early
+        yield None if early is None else replace(early, shard=self.shard)
         time.sleep(self.said.write)
         receipt = replace(self.said.receipt, shard=self.shard)
         if isinstance(receipt, FindReceipt):

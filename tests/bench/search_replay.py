@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -17,8 +17,10 @@ from unittest.mock import patch
 
 from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.run.schedule import Shard
+from luckbase.cluster.run.worker import Threads
 from luckbase.cluster.search.shards import Demand, LevelShard, Order
 from luckbase.cluster.search.stages import PATIENCE, StageSearch
+from luckbase.cluster.search.tasks import FoundAsks
 from luckbase.cluster.table.entries import Commits
 from luckbase.cluster.table.folder import Piece
 from luckbase.solver.search.stages import WHOLE
@@ -28,12 +30,13 @@ COSTS = Costs()
 
 
 class FindTime(NamedTuple):
-    """A task on the way down: its seconds, the states that it was thought to find, and the numbers
-    of those of its level that come before."""
+    """A task on the way down: its seconds, the states that it was thought to find, the numbers of
+    those of its level that come before, and its seconds until what they ask for is known."""
 
     seconds: float
     expected: int
     after: Sequence[int]
+    asks: float
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,7 @@ def recording() -> Iterator[list[TaskTimes]]:
     """The times of each search by stages that ends meanwhile in this process."""
     found: list[TaskTimes] = []
     looks, cuts, waited = list[float](), list[tuple[int, float]](), list[float]()
+    asked = dict[str, float]()
     run, shards, flush = StageSearch.run, Demand.shards, Commits.flush
     cut = StageSearch._cut
     took: dict[tuple[int, str], list[float]] = {}
@@ -119,15 +123,29 @@ def recording() -> Iterator[list[TaskTimes]]:
         commit = mean(search.commits, "flush"), mean(search, "commit")
         noted = sum(map(sum, (looks, *took.values())))
         took.clear()
-        found.append(_times(search, list(looks), keep, commit, noted, list(cuts)))
+        found.append(_times(search, list(looks), keep, commit, noted, list(cuts), dict(asked)))
         return solved
 
     with (
         patch.object(Demand, "shards", timed), patch.object(StageSearch, "run", kept),
         patch.object(StageSearch, "_cut", cut_by_workers),
         patch.object(Commits, "flush", flushed), clocked("_keep"), clocked("commit"),
+        _noting_asks(asked),
     ):  # fmt: skip
         yield found
+
+
+def _noting_asks(asked: dict[str, float]) -> Any:
+    """Note the seconds until what a shard asks for was known, by the place of that."""
+    wait_one = Threads.wait_one
+
+    def waited_for(workers: Threads, seconds: float) -> Any:
+        event = wait_one(workers, seconds)
+        if isinstance(event, FoundAsks):
+            asked[event.place] = event.seconds
+        return event
+
+    return patch.object(Threads, "wait_one", waited_for)
 
 
 def _times(
@@ -137,13 +155,16 @@ def _times(
     commit: tuple[float, float],
     noted: float,
     cuts: list[tuple[int, float]],
+    asked: Mapping[str, float],
 ) -> TaskTimes:
-    """What the tasks of a run took, and those that it went on from."""
-    of = {one.name: one.seconds for one in run.found}
-    finds = [
-        [FindTime(of[run._name(one)], one.likely, one.after) for one in in_order(shards)]
-        for shards in run.levels
-    ]
+    """What the tasks of a run took, and those that it went on from. asked: as `_noting_asks`."""
+    of = {one.name: (one.seconds, asked.get(one.ask_place, one.seconds)) for one in run.found}
+
+    def time_of(shard: LevelShard) -> FindTime:
+        seconds, asks = of[run._name(shard)]
+        return FindTime(seconds, shard.likely, shard.after, min(seconds, asks))
+
+    finds = [[time_of(shard) for shard in in_order(shards)] for shards in run.levels]
     return TaskTimes(
         run.met, looks, finds, [_sweep_seconds(run, piece) for piece in run.pieces], run.reads,
         [piece.states for piece in run.pieces], 8 * (1 + run.game.players),
@@ -186,7 +207,8 @@ def replay_search(times: TaskTimes, workers: int, costs: Costs = COSTS) -> Repla
     cuts = times.cuts or [(0, 0.0)] * len(times.looks)
     for look, (count, seconds), finds in zip(times.looks, cuts, times.finds, strict=True):
         driver.takes(look)
-        stages = [FindTime(seconds / count, 0, ())] * count if count else []
+        each = seconds / count if count else 0.0
+        stages = [FindTime(each, 0, (), each)] * count
         path += look + _chain(stages) + _chain(finds)
         _find(stages, workers, driver, lines=False)
         _find(finds, workers, driver)
@@ -211,11 +233,15 @@ def _measured(costs: Costs, seconds: tuple[float, float]) -> Costs:
 
 
 def _chain(finds: Sequence[FindTime]) -> float:
-    """Seconds of the longest chain of a level's tasks."""
-    far: list[float] = []
+    """Seconds of the longest chain of a level's tasks, each of which begins when what those before
+    it ask for is known."""
+    known: list[float] = []
+    longest = 0.0
     for one in finds:
-        far.append(one.seconds + max((far[k] for k in one.after), default=0.0))
-    return max(far, default=0.0)
+        begins = max((known[k] for k in one.after), default=0.0)
+        known.append(begins + one.asks)
+        longest = max(longest, begins + one.seconds)
+    return longest
 
 
 def _find(finds: Sequence[FindTime], workers: int, driver: Driver, lines: bool = True) -> None:
@@ -224,18 +250,21 @@ def _find(finds: Sequence[FindTime], workers: int, driver: Driver, lines: bool =
     order = Order(
         [LevelShard((i,), (), WHOLE, one.expected, tuple(one.after)) for i, one in enumerate(finds)]
     )
-    events: list[tuple[float, int]] = []
+    events: list[tuple[float, int, bool]] = []  # when; the task; whether it is over
     free = workers
     while True:
         while free and (i := order.pop()) is not None:
             driver.takes(driver.costs.task)
-            heapq.heappush(events, (driver.now + finds[i].seconds, i))
+            heapq.heappush(events, (driver.now + finds[i].asks, i, False))
+            heapq.heappush(events, (driver.now + finds[i].seconds, i, True))
             free -= 1
         if not events:
             return driver.flush()
-        ended, i = heapq.heappop(events)
-        driver.until(ended)
+        now, i, over = heapq.heappop(events)
+        driver.until(now)
+        if not over:
+            order.done(i)
+            continue
         if lines:
             driver.commits()
-        order.done(i)
         free += 1

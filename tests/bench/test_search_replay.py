@@ -48,7 +48,7 @@ def test_the_times_of_a_searchs_tasks_are_recorded(
     assert slow.driver == pytest.approx(made.shards + 2.0 * len(times.sweeps))
     long = replace(
         free, keep=(1.0, 0.0), commit=(2.0, 0.0), sweeps=[(4.0, 0.0) for _ in times.sweeps],
-        finds=[[one._replace(seconds=4.0) for one in level] for level in times.finds],
+        finds=[[one._replace(seconds=4.0, asks=4.0) for one in level] for level in times.finds],
     )  # fmt: skip
     one_by_one = made.shards + 2.0 * len(times.sweeps)
     assert replay_search(long, 1, FREE).driver == pytest.approx(one_by_one)
@@ -63,14 +63,18 @@ def levels(draw: st.DrawFn) -> list[list[FindTime]]:
     for _ in range(draw(st.integers(0, 4))):
         seconds = draw(st.lists(st.sampled_from([0.5, 1.0, 4.0]), min_size=1, max_size=6))
         found.append([
-            FindTime(taken, draw(st.integers(1, 9)), [k for k in range(i) if draw(st.booleans())])
+            FindTime(taken, draw(st.integers(1, 9)), [k for k in range(i) if draw(st.booleans())],
+                     draw(st.sampled_from([0.25, taken])))
             for i, taken in enumerate(seconds)
         ])  # fmt: skip
     return found
 
 
 def longest(finds: list[FindTime], i: int) -> float:
-    return finds[i].seconds + max((longest(finds, k) for k in finds[i].after), default=0.0)
+    """Until a task is over, each begun when what those before it ask for is known."""
+    before = finds[i].after
+    waits = (longest(finds, k) - finds[k].seconds + finds[k].asks for k in before)
+    return finds[i].seconds + max(waits, default=0.0)
 
 
 @given(levels(),

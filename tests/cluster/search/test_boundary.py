@@ -247,12 +247,14 @@ def test_a_machine_that_does_not_see_it_says_so_and_the_driver_finds_that(
     task = SimpleNamespace(task=SimpleNamespace(job=job))
     left: dict[str, str] = {}
     run: Any = SimpleNamespace(
-        nodes=nodes, _submit=handed.append, _tasks=[task] * 3, _stage_files=left
+        nodes=nodes, _submit=handed.append, _tasks=[task] * 3, _stage_files=left, _done_here=[]
     )
     assert RayWorkers._resubmit(run, task, Declined("a", "a")) is None  # type: ignore[arg-type]
     assert nodes.unseeing == ["a"] and handed == [task]
     for _ in range(2):  # nobody sees it
-        found = RayWorkers._resubmit(run, task, Declined("b", "b"))  # type: ignore[arg-type]
+        early = RayWorkers._resubmit(run, task, Declined("b", "b"))  # type: ignore[arg-type]
+        found = RayWorkers.wait_one(run, 0.0)  # its requests come first
+        assert early.shard == found.shard and early.sha256 == seen.entry.ask_sha256
         assert found.entry.sha256 == seen.entry.sha256 and left == {seen.stage_file: ""}
     assert nodes.unseeing == [] and len(handed) == 1
     assert len(notes) == 2 and "node a (-) does not see the table" in notes[0]

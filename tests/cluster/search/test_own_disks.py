@@ -10,6 +10,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -152,16 +153,18 @@ def test_what_is_lost_on_the_way_up_is_found_again_and_no_more(
 def test_a_full_disk_is_named_and_the_same_goes_on(
     staged: Solved, memory: str, disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write, left = files.write_stages, [4]
+    writer, left = files.stage_writer, [4]
 
-    def full(*given: Any) -> Any:
+    @contextmanager
+    def full(path: Path) -> Any:
         left[0] -= 1
-        yield from write(*given)
+        with writer(path) as write:
+            yield write
         if left[0] < 0:
             raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(files, "write_stages", full)
+        patch.setattr(files, "stage_writer", full)
         with pytest.raises(OSError, match="No space left") as error:
             by(memory, workers=1)
     assert error.value.filename == f"{stage_files(disk)[0].parent} on {os.uname().nodename}"

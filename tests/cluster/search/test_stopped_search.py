@@ -8,7 +8,9 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,11 +22,12 @@ from luckbase import cluster
 from luckbase.cluster.run import nodes
 from luckbase.cluster.run import ray as ray_workers
 from luckbase.cluster.run.progress import Solved
+from luckbase.cluster.run.worker import Threads
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search.shards import Demand, Growth
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.search.tasks import FindReceipt, SweepReceipt
+from luckbase.cluster.search.tasks import Find, FindReceipt, FoundAsks, SweepReceipt
 from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.folder import stage_file_name
 from luckbase.cluster.table.ledger import Done, Ledger
@@ -416,6 +419,69 @@ def test_force_of_one_of_several_searches_leaves_no_hole_and_no_key_twice(
             solved = by(tmp_path / "grown", roots[i : i + 1])
         assert solved.ledger.complete
         assert rows_of(solved.table) == rows_of(whole.table)
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_who_waits_for_a_shard_goes_on_while_that_writes_its_file(
+    staged: Solved, small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stops: bool
+) -> None:
+    """Also where it is stopped before that, and the ledger has those that waited and not itself."""
+    run, keep, jobs = Find.run, StageSearch._keep, list[Find]()
+
+    def noted(job: Find, *given: Any) -> Iterator[Any]:
+        jobs.append(job)
+        yield from run(job, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Find, "run", noted)
+        by(tmp_path / "noted", workers=1)
+    of_level = {(job.shard.stages[0] >> 32, job.number): job for job in jobs}
+    waits = next(job for job in jobs if len(job.shard.after) == 1)
+    before = of_level[waits.shard.stages[0] >> 32, waits.shard.after[0]]
+    found, here = threading.Event(), list[bool]()
+
+    def slow(job: Find, *given: Any) -> Iterator[Any]:
+        steps = run(job, *given)
+        yield next(steps)
+        if job.name == before.name:
+            here.append(found.wait(30))
+            if stops:
+                raise Stopped
+        yield from steps
+
+    def kept(search: StageSearch, receipt: FindReceipt, askers: Any) -> None:
+        keep(search, receipt, askers)
+        if receipt.entry.name == waits.name:
+            found.set()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Find, "run", slow)
+        patch.setattr(StageSearch, "_keep", kept)
+        with pytest.raises(Stopped) if stops else nullcontext():
+            by(tmp_path / "search", workers=2)
+    assert here == [True]
+    (table,) = (tmp_path / "search").glob("*/*/*")
+    shards = read_ledger(Folder(table), table).shards
+    assert (waits.name in shards, before.name in shards) == (stops, False)
+    assert files_of(by(tmp_path / "search", workers=2).table) == files_of(staged.table)
+
+
+def test_what_a_shard_says_twice_counts_once(
+    staged: Solved, small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray does a task again whose machine was lost before its file was there."""
+    again, wait_one = list[FoundAsks](), Threads.wait_one
+
+    def twice(workers: Threads, seconds: float) -> Any:
+        if again:
+            return again.pop()
+        event = wait_one(workers, seconds)
+        if isinstance(event, FoundAsks):
+            again.append(event)
+        return event
+
+    monkeypatch.setattr(Threads, "wait_one", twice)
+    assert files_of(by(tmp_path, workers=2).table) == files_of(staged.table)
 
 
 def test_ray_workers_write_the_same_bytes_also_where_one_dies(
