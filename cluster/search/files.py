@@ -6,7 +6,7 @@ of children as `stage_kernels.steps_of`, which makes them small (zstd level 1).
 
 An **ask** is what a shard wants of a stage, lower or of another box of its own: keys, the same way,
 beside the box that they lie in. All that a shard asks is a file in the table, which the worker puts
-there if it sees it: whoever may need the keys reads them, and the driver has the rest alone.
+there if it sees it: whoever may need the keys of a large one reads them, the driver has the rest.
 """
 
 from __future__ import annotations
@@ -55,6 +55,10 @@ SPARSE_BITS = 8
 """One key in 256 is in the sample by which stages are cut, the same ones whoever asks for them."""
 LEAST_SAMPLE = 8
 """So many are, if there are as many: of a stage of which few are requested the sample says most."""
+
+
+FEW_BYTES = 4096
+"""Keys that are packed in no more bytes go from hand to hand: to read a file takes longer."""
 
 
 def _one_row(array: NDArray[Any], kind: Any) -> pa.Array:
@@ -264,9 +268,11 @@ def write_asks(asks: Sequence[Ask]) -> bytes:
 
 
 def in_file(asks: Sequence[Ask], name: str) -> list[Ask]:
-    """The same, by reference to the file that they were written to."""
+    """The same, large ones by reference to the file that they were written to."""
     return [
         replace(ask, keys=replace(ask.keys, packed=b"", file=name, row=row))
+        if len(ask.keys.packed) > FEW_BYTES
+        else ask
         for row, ask in enumerate(asks)
     ]
 
@@ -275,7 +281,8 @@ def requested_runs(source: Storage, asks: Sequence[RequestedKeys], stages: Stage
     """The states of asks, those by reference from their files. Raises CorruptTableError."""
     names = list(dict.fromkeys(ask.file for ask in asks if ask.file))
     read = in_threads(source.read, names, PARALLEL) if source.anywhere else map(source.read, names)
-    packed = {name: _packed(name, content) for name, content in zip(names, read, strict=True)}
+    files = dict(zip(names, map(_batch_of_asks, names, read), strict=True))
+    packed = {name: batch.column("packed") for name, batch in files.items()}
     lists = [packed[ask.file][ask.row].as_buffer() if ask.file else ask.packed for ask in asks]
     return [
         _runs(unpacked(keys, 2 * ask.runs), stages.run_low)
@@ -289,19 +296,15 @@ def _runs(rows: Keys, low: int) -> Runs:
     return Runs(keys, members, low)
 
 
-def _packed(name: str, content: bytes) -> Any:
+def _batch_of_asks(name: str, content: bytes) -> pa.RecordBatch:
     if hashlib.sha256(content).hexdigest()[:12] != name.split(".")[-2]:
         raise CorruptTableError(f"{name}: is not as luckbase wrote it")
-    return _batch_of_asks(content).column("packed")
-
-
-def _batch_of_asks(content: bytes) -> pa.RecordBatch:
     return pa.ipc.read_record_batch(pa.py_buffer(content), _ASKS)  # a third of a file's time
 
 
-def read_asks(content: bytes) -> list[Ask]:
-    """All that a shard asks."""
-    columns = [column.to_pylist() for column in _batch_of_asks(content).columns]
+def read_asks(name: str, content: bytes) -> list[Ask]:
+    """All that a shard asks, from the bytes of a file. Raises CorruptTableError."""
+    columns = [column.to_pylist() for column in _batch_of_asks(name, content).columns]
     stages, low, high, counts, runs, sampled, samples, packed = columns
     boxes, keys = map(Box, low, high), map(RequestedKeys, counts, runs, packed)
     return [Ask(*row) for row in zip(stages, boxes, sampled, samples, keys, strict=True)]

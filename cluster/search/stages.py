@@ -289,7 +289,8 @@ class StageSearch(Run[SolvedSearch]):
             if entry is None:
                 requests = self.asks.of(shard)
                 return self._task_to_find(i, shard, requests), requests
-            asks = in_file(read_asks(self.storage.read(entry.ask_place)), entry.ask_place)
+            name = entry.ask_place
+            asks = in_file(read_asks(name, self.storage.read(name)), name)
             self._asked(level, i, asks, [Box(*ends) for ends in entry.rest])
         return None
 

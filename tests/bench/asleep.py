@@ -21,19 +21,20 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from luckbase.cluster.run.worker import Pool, Task, Threads
+from luckbase.cluster.search.files import RequestedKeys
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.search.tasks import CutStage, Find, FindReceipt, FoundAsks, Sweep
 
 
 class Said(NamedTuple):
     """What a task said: what it asks for, or None, and its receipt; seconds until what others wait
-    for is there and until its file is, and which asks it met, by where they stand."""
+    for is there and until its file is, and which requests it met."""
 
     early: Any
     receipt: Any
     solve: float
     write: float
-    met: frozenset[tuple[str, int]] = frozenset()
+    met: frozenset[RequestedKeys] = frozenset()
 
 
 Receipts = dict[str, Said]
@@ -60,9 +61,9 @@ def receipts() -> Iterator[Receipts]:
             there = time.perf_counter()
             yield early
             receipt, content = next(steps)
-            end, met = time.perf_counter(), frozenset[tuple[str, int]]()
+            end, met = time.perf_counter(), frozenset[RequestedKeys]()
             if isinstance(receipt, FindReceipt):
-                met = frozenset((job.asks[i].file, job.asks[i].row) for i in receipt.used_asks)
+                met = frozenset(job.asks[i] for i in receipt.used_asks)
             asks = early if isinstance(early, FoundAsks) else None
             found[name_of(job)] = Said(asks, receipt, there - began, end - there, met)
             yield receipt, content
@@ -114,7 +115,7 @@ class Sleepers(Threads):
         job: Any = task.job
         said, keep, met = self._said[name_of(job)], task.keep, list[int]()
         if isinstance(job, Find):
-            met = [i for i, one in enumerate(job.asks) if (one.file, one.row) in said.met]
+            met = [i for i, one in enumerate(job.asks) if one in said.met]
         if keep is not None:  # nobody touches it
             keep = replace(keep, shape=(1, 1), span=(0, 1))
         super().submit(replace(task, job=Asleep(said, job.number, met), keep=keep))

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from luckbase.cluster.search import files
 from luckbase.cluster.search.files import (
     StageFile,
     ask_of,
@@ -118,7 +119,8 @@ def test_asks_give_back_their_keys_and_the_box_that_they_lie_in(
     wanted = [np.array(sorted(some), np.uint64) for some in chosen]
     asks = [ask_of(stages, i << 32, stages.runs_of(some), 2) for i, some in enumerate(wanted)]
     content = write_asks(asks)
-    found = read_asks(content)
+    name = stage_name("shards/a-1-0", hashlib.sha256(content).hexdigest(), "asks")
+    found = read_asks(name, content)
     assert [one.stage for one in found] == [i << 32 for i in range(len(wanted))]
     for one, ask, some in zip(found, asks, wanted, strict=True):
         (runs,) = requested_runs(Memory({}), [one.keys], stages)
@@ -131,9 +133,12 @@ def test_asks_give_back_their_keys_and_the_box_that_they_lie_in(
         least = stages.inside.values(stages.inside.of(some)).min(axis=0)
         assert not shape.true_level.inside or one.box.low == stages.inside.word(least)
     assert write_asks(asks) == content
-    name = stage_name("shards/a-1-0", hashlib.sha256(content).hexdigest(), "asks")
-    there, heads = Memory({name: content}), in_file(asks, name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "FEW_BYTES", 0)
+        heads = in_file(asks, name)
+    there = Memory({name: content})
     assert not any(one.keys.packed for one in heads)
+    assert in_file(asks, name) == asks  # few enough to go from hand to hand
     mixed = [one.keys for one in (*asks[:1], *heads[::-1])]  # some came themselves
     back = requested_runs(there, mixed, stages)
     for runs, some in zip(back, [*wanted[:1], *wanted[::-1]], strict=True):
@@ -142,6 +147,8 @@ def test_asks_give_back_their_keys_and_the_box_that_they_lie_in(
         there.objects[name] = content[:-9] + bytes([content[-9] ^ 1]) + content[-8:]
         with pytest.raises(CorruptTableError, match="is not as luckbase wrote it"):
             requested_runs(there, [heads[0].keys], stages)
+        with pytest.raises(CorruptTableError, match="is not as luckbase wrote it"):
+            read_asks(name, there.objects[name])
 
 
 def test_whoever_asks_for_a_key_has_it_in_the_sample_or_nobody_has() -> None:
