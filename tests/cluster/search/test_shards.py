@@ -13,6 +13,7 @@ from luckbase.cluster.search.files import Ask, RequestedKeys, ask_of, requested_
 from luckbase.cluster.search.shards import Demand, Growth, LevelShard, Order, growth_of
 from luckbase.cluster.table.storage import Memory
 from luckbase.solver.game.capabilities import Level
+from luckbase.solver.search import stages as stages_module
 from luckbase.solver.search.find_stages import expand_level
 from luckbase.solver.search.keys import NO_KEYS, Keys
 from luckbase.solver.search.stages import WHOLE, Stages, among
@@ -296,3 +297,12 @@ def test_what_is_left_to_others_comes_after_who_left_it_and_before_who_waited(
         if len(one.path) == 1:
             wanted = set().union(*(all_of(k) for k in waited[one.path])) if one.after else set()
             assert {paths[k] for k in one.after} == wanted
+
+
+@pytest.mark.parametrize("name", ["MAX_CELLS", "SHARE", "BESIDE", "FEW_OF_CELL"])
+def test_what_decides_how_stages_are_cut_is_said(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    before = level_shards.cutting()
+    monkeypatch.setattr(stages_module, name, 2 * getattr(stages_module, name))
+    assert level_shards.cutting() != before

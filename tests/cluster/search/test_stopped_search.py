@@ -35,7 +35,8 @@ from luckbase.cluster.table.storage import Folder, place_of, storage_at
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import MissingTableError
 from luckbase.solver.game.game import Stopped
-from luckbase.solver.search.find_stages import LevelSearch
+from luckbase.solver.search.find_stages import BoxSearch, LevelSearch
+from luckbase.solver.search.stages import Stage
 from tests.cluster.search.searches import (
     OTHER,
     SMALL,
@@ -440,10 +441,17 @@ def test_who_waits_for_a_shard_goes_on_while_that_writes_its_file(
     before = of_level[waits.shard.stages[0] >> 32, waits.shard.after[0]]
     found, here = threading.Event(), list[bool]()
 
+    order, ordered = BoxSearch.stage, list[int]()
+
+    def noting(box: BoxSearch) -> Stage:
+        ordered.append(threading.get_ident())
+        return order(box)
+
     def slow(job: Find, *given: Any) -> Iterator[Any]:
-        steps = run(job, *given)
+        steps, so_far = run(job, *given), ordered.count(threading.get_ident())
         yield next(steps)
         if job.name == before.name:
+            assert ordered.count(threading.get_ident()) == so_far  # its states are not in order yet
             here.append(found.wait(30))
             if stops:
                 raise Stopped
@@ -456,6 +464,7 @@ def test_who_waits_for_a_shard_goes_on_while_that_writes_its_file(
 
     with monkeypatch.context() as patch:
         patch.setattr(Find, "run", slow)
+        patch.setattr(BoxSearch, "stage", noting)
         patch.setattr(StageSearch, "_keep", kept)
         with pytest.raises(Stopped) if stops else nullcontext():
             by(tmp_path / "search", workers=2)
