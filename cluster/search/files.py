@@ -55,8 +55,6 @@ SPARSE_BITS = 8
 """One key in 256 is in the sample by which stages are cut, the same ones whoever asks for them."""
 LEAST_SAMPLE = 8
 """So many are, if there are as many: of a stage of which few are requested the sample says most."""
-
-
 FEW_BYTES = 4096
 """Keys that are packed in no more bytes go from hand to hand: to read a file takes longer."""
 
@@ -229,8 +227,10 @@ def count_by(sample: Keys, bits: int) -> int:
 def weights_of(sample: Keys, count: int, bits: int) -> Floats:
     """How many of `count` keys each key (n,) of their sample stands for, about (n,)."""
     sampled = _sampled(sample, bits)
-    others = (count - count_by(sample, bits)) / max(1, int((~sampled).sum()))
-    return np.where(sampled, float(1 << bits), max(1.0, others))
+    weights = np.where(sampled, float(1 << bits), 0.0)
+    left = (count - weights.sum()) / max(1, int((~sampled).sum()))
+    weights[~sampled] = max(1.0, left)
+    return weights
 
 
 def _sampled(keys: Keys, bits: int) -> NDArray[np.bool_]:
@@ -281,8 +281,8 @@ def requested_runs(source: Storage, asks: Sequence[RequestedKeys], stages: Stage
     """The states of asks, those by reference from their files. Raises CorruptTableError."""
     names = list(dict.fromkeys(ask.file for ask in asks if ask.file))
     read = in_threads(source.read, names, PARALLEL) if source.anywhere else map(source.read, names)
-    files = dict(zip(names, map(_batch_of_asks, names, read), strict=True))
-    packed = {name: batch.column("packed") for name, batch in files.items()}
+    batches = map(_batch_of_asks, names, read)
+    packed = {name: batch.column("packed") for name, batch in zip(names, batches, strict=True)}
     lists = [packed[ask.file][ask.row].as_buffer() if ask.file else ask.packed for ask in asks]
     return [
         _runs(unpacked(keys, 2 * ask.runs), stages.run_low)

@@ -245,15 +245,11 @@ class Demand:
             return []
         samples = {stage: self._sample(stage) for stage in self._stages(level)}
         widths = self.estimator.widths(np.concatenate([*samples.values()]))
-        states = SHARD_STATES
-        large = {
-            stage: count
-            for stage in samples
-            if (count := self.requested_of(stage)) * max(MAX_GROWTH, most) > states
-        }
+        counts = {stage: self.requested_of(stage) for stage in samples}
         return [
-            StageSample(stage, samples[stage], files.SPARSE_BITS, widths, count, states)
-            for stage, count in large.items()
+            StageSample(stage, samples[stage], files.SPARSE_BITS, widths, count, SHARD_STATES)
+            for stage, count in counts.items()
+            if count * max(MAX_GROWTH, most) > SHARD_STATES
         ]
 
     def of(self, shard: LevelShard) -> list[Request]:

@@ -15,16 +15,16 @@ The steps and their order are those of `solver.search.game_graph`, and component
 it can be cut. The keys requested of a stage say little of it: of those who have just lost all they
 have one value of a score, and below these lie all values. So a stage is sampled in **cells**:
 what the columns say that its functions `inside` do not look at (the skeleton), and a range of each
-function's values. Of each cell one state is expanded, the first that was met; its children meet
-others. A value at which a function stood at the roots, or stands where all is 0, is a cell of its
+function's values. Of each cell a few states are expanded, of the first that were met; their
+children meet others. A value at which a function stood at the roots, or stands where all is 0, is a cell of its
 own: nobody has touched it yet, and it is one value, not a range of them.
 
-A cell has a share of the places that its ranges leave room for: of cells that are requested, as
-many as are requested; of others, which are met in more ways, the fourth root of that share, or
-`SHARE` where the cells that are requested have less than a 64th of the places.
-Measured on the 111 larger stages of Press Your Luck below two roots (32 and 157 million states):
-.48 to 2.2 times what was found, one .11, nine in ten of them .7 to 1.6 times, though of 46 of them
-less than one state in a hundred is requested.
+A cell that is requested has as many states as are requested of it. Of others, which are met in more
+ways, a share of the places that their ranges leave room for are states: the fourth root of that of
+all requested cells, `BESIDE` of those one edge from these, or `SHARE` of all where the requested
+cells have less than a 64th of the places.
+Measured on 140 larger stages of Press Your Luck below two roots (32 million states, and the first
+six levels of a billion): .4 to 2.0 times what was found, nine in ten of them .65 to 1.83 times.
 
 The cells are cut along a grid, the same bounds all over: then boxes wait for those beside them
 only. Boxes cut one by one, as evenly as it goes, wait for nearly all that come before
