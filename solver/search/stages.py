@@ -16,8 +16,8 @@ it can be cut. The keys requested of a stage say little of it: of those who have
 have one value of a score, and below these lie all values. So a stage is sampled in **cells**:
 what the columns say that its functions `inside` do not look at (the skeleton), and a range of each
 function's values. Of each cell a few states are expanded, of the first that were met; their
-children meet others. A value at which a function stood at the roots, or stands where all is 0, is a cell of its
-own: nobody has touched it yet, and it is one value, not a range of them.
+children meet others. A value at which a function stood at the roots, or stands where all is 0, is a
+cell of its own: nobody has touched it yet, and it is one value, not a range of them.
 
 A cell that is requested has as many states as are requested of it. Of others, which are met in more
 ways, a share of the places that their ranges leave room for are states: the fourth root of that of
