@@ -45,7 +45,7 @@ MAX_GROWTH = 4.0
 DEEPEST = 8
 """So many times a box that was left to others may leave boxes to others; then all of it is found by
 one task, for names must end somewhere."""
-CUTTING = 9
+CUTTING = 10
 """Counts the ways of cutting, and of writing a stage file, that there have been."""
 Path = tuple[int, ...]
 """The number of a shard in its level; of a box that it left to others, and their number, and so on.
@@ -66,10 +66,10 @@ def cutting() -> str:
     """What decides how a search is cut, and so what is in which file."""
     said = [
         CUTTING, SHARD_STATES, MAX_BOXES, LEFT_AFTER, BURST, MAX_GROWTH, DEEPEST,
-        files.SPARSE_BITS, files.LEAST_SAMPLE, stages.RANGES, stages.MAX_CELLS, stages.MAX_ROOTS,
-        find_stages.CACHED, find_stages.PIECES, find_stages.SAMPLE, find_stages.FEW,
-        find_stages.EARLY, folder.PIECE_STATES, stages.SHARE, stages.BESIDE,
-        stages.FEW_OF_CELL,
+        files.SPARSE_BITS, files.LEAST_SAMPLE, stages.RANGES, stages.FIRST_RANGES,
+        stages.MAX_CELLS, stages.MIN_CELLS, stages.MAX_ROOTS, stages.SHARE, stages.BESIDE,
+        stages.FEW_OF_CELL, find_stages.CACHED, find_stages.PIECES, find_stages.SAMPLE,
+        find_stages.FEW, find_stages.EARLY, folder.PIECE_STATES,
     ]  # fmt: skip
     return digest(json.dumps(said))
 
@@ -80,8 +80,7 @@ def number_of(path: Path) -> str:
     return ".".join(map(str, path))
 
 
-@dataclass(frozen=True)
-class LevelShard:
+class LevelShard(NamedTuple):
     """A shard of a level: some of its stages, or a box of them. expected: its states, about. after:
     the places, in a list of shards, of those that must be found before. burst: how many states
     there are should it burst as one of the level above did."""

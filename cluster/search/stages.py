@@ -1,10 +1,10 @@
 """A search by stages: every state once, on as many workers as there are, larger than memory.
 
-1. **Down**, highest level first. What is asked of a level is known once all above it is found; it
-   is cut into shards (`cluster.search.shards`), its large stages by workers (`tasks.CutStage`) as
-   far as they know what is known; each is found by a worker (`tasks.Find`), which leaves
-   what it asks of others in the table, for whoever waits for it, and then a stage file on its own
-   disk.
+1. **Down**, highest level first. A level is cut into shards (`cluster.search.shards`), its large
+   stages by workers (`tasks.CutStage`) as far as they know what is known; each is found by a
+   worker (`tasks.Find`), which leaves what it asks of others in the table, for whoever waits for
+   it, and then a stage file on its own disk. The next level begins once it is known what all of
+   this one ask for; their last stage files may yet be written.
 2. **Up**, children first, by the schedule of the dense tiers: a shard is solved once the shards
    that it asks are (`tasks.Sweep`), writes its file of the table, and hands on its payoffs to those
    that asked. Its stage file is deleted when nobody will need it again.
@@ -18,11 +18,14 @@ workers.
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count
+from typing import NamedTuple
 
 import numpy as np
 
@@ -105,15 +108,23 @@ class SearchContext:
 
 @dataclass
 class _Level:
-    """A level that is being found. running: the bytes of each task, and the requests that it was
-    handed. known: the shards of which it is known what they ask for."""
+    """A level that is being found. states: of each shard of which it is known what it asks for.
+    unknown: tasks of which this is not known yet."""
 
     number: int
     order: Order
-    running: dict[int, tuple[int, list[Request]]] = field(default_factory=dict)
-    known: set[int] = field(default_factory=set)
-    memory: int = 0
-    """Bytes of all tasks."""
+    states: dict[int, int] = field(default_factory=dict)
+    unknown: int = 0
+
+
+class _Finding(NamedTuple):
+    """A task on the way down, its place among those of its level; of a `Find`, the level, and the
+    requests that it is handed."""
+
+    task: Task
+    place: int
+    level: _Level | None = None
+    requests: Sequence[Request] = ()
 
 
 class StageSearch(Run[SolvedSearch]):
@@ -139,6 +150,10 @@ class StageSearch(Run[SolvedSearch]):
         """Stage files that were found, or seen to be whole, in this run."""
         self.lost: list[str] = []
         """Sentences of those that were not."""
+        self.finding: dict[int, _Finding] = {}
+        """The tasks that run on the way down, by number."""
+        self.finding_bytes, self.tasks = 0, count()
+        """Their memory, and the numbers of those to come."""
         self.solved = self.committed = 0
         self.about: int | None = None
         self.commits = Commits(self.ledger, PATIENCE)
@@ -186,18 +201,30 @@ class StageSearch(Run[SolvedSearch]):
             for stage in np.unique(stages).tolist()
         }
         self.asks, above = Demand(self.stages, self.context.roots, self.context.is_known), Growth()
-        while (level := self.asks.highest()) is not None:
-            self.at_level = level
-            order = Order(self.asks.shards(level, above, self._cut))
-            self._find(level, order)
-            shards = sorted(order.shards, key=lambda shard: shard.path)
-            entries = [self.ledger.shards[self._name(shard)] for shard in shards]
-            rows = [entry.rows for entry in entries]
-            above = level_shards.growth_of(shards, rows, self.asks.requested_of)
-            self.asks.done(level)
-            self.found += entries
-            self.levels.append(order.shards)
-            self._check_limit()
+        states, limit = 0, self.options.max_states or math.inf
+        with self.keeping:
+            while (number := self.asks.highest()) is not None and states <= limit:
+                self.at_level = number
+                level = _Level(number, Order(self.asks.shards(number, above, self._cut)))
+                self._find(level)
+                shards = level.order.shards
+                found = [level.states[i] for i in range(len(shards))]
+                above = level_shards.growth_of(shards, found, self.asks.requested_of)
+                self.asks.done(number)
+                self.levels.append(shards)
+                states += sum(found)
+                self._show_found()
+            while self.finding:
+                self._wait()
+        self._show_found()
+        if states > limit:
+            raise SearchLimitError(
+                f"the search has found {many(states, 'state')} in "
+                f"{many(len(self.levels), 'level')} and is not finished; the limit is {limit:,}"
+            )
+        for shards in self.levels:
+            in_order = sorted(shards, key=lambda shard: shard.path)
+            self.found += [self.ledger.shards[self._name(shard)] for shard in in_order]
 
     def _forget_lost(self) -> bool:
         """Forget the shards whose stage files are needed and on no machine's disk, or changed;
@@ -227,103 +254,109 @@ class StageSearch(Run[SolvedSearch]):
         if entries:  # else what it says may count at the next reading
             compact(self.ledger, [entry.ask_place for entry in entries])  # another name may come
 
-    def _check_limit(self) -> None:
-        count, limit = sum(entry.rows for entry in self.found), self.options.max_states
-        if limit is not None and count > limit:
-            raise SearchLimitError(
-                f"the search has found {many(count, 'state')} in {many(len(self.levels), 'level')} "
-                f"and is not finished; the limit is {limit:,}"
-            )
-
     def _cut(self, samples: Sequence[StageSample]) -> list[Cut]:
         """Estimate and cut stages: workers do, unless only this process can see which states are
         known."""
         if self.context.known_sha:
             return self.asks.cut(samples)
         todo, cuts = list(enumerate(samples)), dict[int, Cut]()
-        at_once = max(1, min(self.workers.slots, self.memory // folder.LEAST_BYTES))
         while len(cuts) < len(samples):
-            while todo and len(samples) - len(todo) - len(cuts) < at_once:
+            while todo and self._room(folder.LEAST_BYTES):
                 i, sample = todo.pop()
                 job = CutStage(
-                    board=self.game.board, location=self.location, level=self.level, number=i,
-                    sample=sample, roots=self.asks.estimator.roots,
+                    board=self.game.board, location=self.location, level=self.level,
+                    number=next(self.tasks), sample=sample, roots=self.asks.estimator.roots,
                 )  # fmt: skip
-                self.workers.submit(Task(i, job, folder.LEAST_BYTES))
-            receipt = self.workers.wait_one(IDLE_SECONDS)
-            if receipt is not None:
-                cuts[receipt.shard] = receipt.cut
-                self.solve_seconds += receipt.solve_seconds
+                self._hand_out(_Finding(Task(job.number, job, folder.LEAST_BYTES), i))
+            cut = self._wait()
+            if cut is not None:
+                cuts[cut[0]] = cut[1]
         return [cuts[i] for i in range(len(samples))]
 
-    def _find(self, level: int, order: Order) -> None:
-        """Find the shards of a level, those that the ledger does not have."""
-        state = _Level(level, order)
-        with self.keeping:
-            waits = self._next_task(state)
-            while waits is not None or state.running:
-                while waits is not None and len(state.running) < self.workers.slots:
-                    task, requests = waits
-                    if state.running and state.memory + task.memory > self.memory:
-                        break
-                    self.workers.submit(task)
-                    state.running[task.shard] = task.memory, requests
-                    state.memory += task.memory
-                    waits = self._next_task(state)
-                event = self.workers.wait_one(
-                    self.keeping.seconds if self.keeping else IDLE_SECONDS
-                )
-                if event is not None:
-                    self._take(state, event)
-                    waits = self._next_task(state) if waits is None else waits
-                if event is None or self.keeping.full:
-                    self.keeping.flush()
-                    self._show_found()
-        self._show_found()
+    def _find(self, level: _Level) -> None:
+        """Find the shards of a level, those that the ledger does not have, until it is known what
+        each asks for: their stage files may yet be written."""
+        waits = self._next_task(level)
+        while waits is not None or level.unknown:
+            while waits is not None and self._room(waits.task.memory):
+                self._hand_out(waits)
+                level.unknown += 1
+                waits = self._next_task(level)
+            self._wait()
+            waits = self._next_task(level) if waits is None else waits
 
-    def _next_task(self, level: _Level) -> tuple[Task, list[Request]] | None:
-        """To find the next shard, past those that are there, and the requests to it."""
+    def _room(self, memory: int) -> bool:
+        """Whether there are a worker and so many bytes for a task more on the way down."""
+        fits = not self.finding or self.finding_bytes + memory <= self.memory
+        return fits and len(self.finding) < self.workers.slots
+
+    def _hand_out(self, finding: _Finding) -> None:
+        self.workers.submit(finding.task)
+        self.finding[finding.task.shard] = finding
+        self.finding_bytes += finding.task.memory
+
+    def _wait(self) -> tuple[int, Cut] | None:
+        """Wait for a task of the way down, for a moment, and take in what came of it: of a stage
+        that was cut its place among the samples, and the boxes."""
+        cut = None
+        event = self.workers.wait_one(self.keeping.seconds if self.keeping else IDLE_SECONDS)
+        if isinstance(event, FoundAsks):
+            self._take(event)
+        elif event is not None:
+            done = self.finding.pop(event.shard)
+            self.finding_bytes -= done.task.memory
+            if isinstance(event, FindReceipt):
+                self._keep(event, sorted({done.requests[k].asker for k in event.used_asks}))
+            else:
+                cut = done.place, event.cut
+                self.solve_seconds += event.solve_seconds
+        if event is None or self.keeping.full:
+            self.keeping.flush()
+            self._show_found()
+        return cut
+
+    def _next_task(self, level: _Level) -> _Finding | None:
+        """To find the next shard, past those that are there."""
         while (i := level.order.pop()) is not None:
             shard = level.order.shards[i]
             entry = self._there(shard)
             if entry is None:
                 requests = self.asks.of(shard)
-                return self._task_to_find(i, shard, requests), requests
+                task = self._task_to_find(next(self.tasks), shard, requests)
+                return _Finding(task, i, level, requests)
             name = entry.ask_place
             asks = in_file(read_asks(name, self.storage.read(name)), name)
-            self._asked(level, i, asks, [Box(*ends) for ends in entry.rest])
+            self._asked(level, i, entry.rows, asks, [Box(*ends) for ends in entry.rest])
         return None
 
-    def _take(self, level: _Level, event: FoundAsks | FindReceipt) -> None:
-        """Take in what came of a shard."""
-        if isinstance(event, FindReceipt):
-            memory, requests = level.running.pop(event.shard)
-            level.memory -= memory
-            self._keep(event, sorted({requests[k].asker for k in event.used_asks}))
-        elif event.shard not in level.known:  # else its machine was lost since
-            level.known.add(event.shard)
+    def _take(self, event: FoundAsks) -> None:
+        """Take in what a shard asks for."""
+        _, place, level, _ = self.finding[event.shard]
+        if level is not None and place not in level.states:  # else its machine was lost since
+            level.unknown -= 1
             if event.content:
                 self.storage.put_if_absent(event.place, event.content)
-            self._asked(level, event.shard, event.asks, event.remaining)
+            self._asked(level, place, event.states, event.asks, event.remaining)
 
     def _asked(
-        self, level: _Level, i: int, asks: Sequence[Ask], remaining: Sequence[Box]
+        self, level: _Level, i: int, states: int, asks: Sequence[Ask], remaining: Sequence[Box]
     ) -> None:  # fmt: skip
-        """It is known what a shard asks for, which others wait for."""
+        """It is known how many states a shard has, and what it asks for, which others wait for."""
         shard, first = level.order.shards[i], len(level.order.shards)
+        level.states[i] = states
         self.asks.add((level.number, shard.path), asks)
         left = [(box, level_shards.SHARD_STATES) for box in remaining]
         boxes = level_shards.boxes_in_order
         level.order.done(i, boxes(self.stages, shard.stages, left, first, shard.path))
 
-    def _task_to_find(self, place: int, shard: LevelShard, asks: Sequence[Request]) -> Task:
+    def _task_to_find(self, number: int, shard: LevelShard, asks: Sequence[Request]) -> Task:
         keys = [self.roots_of[stage] for stage in shard.stages if stage in self.roots_of]
         stored = tuple[FileEntry, ...]()
         if self.context.stored is not None:
             boxes = [request.ask.box for request in asks] + [*map(self.stages.around, keys)]
             stored = self.context.stored.files_in(shard.stages, self._reach(shard, boxes))
         job = Find(
-            board=self.game.board, location=self.location, level=self.level, number=place,
+            board=self.game.board, location=self.location, level=self.level, number=number,
             name=self._name(shard), search=self.context.goal.ask, given=self.context.known_sha,
             shard=shard, roots=np.concatenate(keys) if keys else NO_KEYS,
             asks=tuple([request.ask.keys for request in asks]), known=self._known(shard),
@@ -331,7 +364,7 @@ class StageSearch(Run[SolvedSearch]):
             used=self.context.used,
         )  # fmt: skip
         memory = self._find_bytes(shard.likely) + STORED_BYTES * sum(file.rows for file in stored)
-        return Task(place, job, memory, early=True)
+        return Task(number, job, memory, early=True)
 
     def _reach(self, shard: LevelShard, boxes: Sequence[Box]) -> Box:
         """The part of a shard's box that lies below what is asked of it, in these boxes, for no

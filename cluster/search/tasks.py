@@ -87,7 +87,7 @@ class _StageJob:
 
 @dataclass(frozen=True)
 class CutStage(_StageJob):
-    """To estimate and cut a stage, number `number` of those of its level. roots: a few of the
+    """To estimate and cut a stage; number: the task's. roots: a few of the
     search's, which give the same estimates."""
 
     number: int
@@ -115,7 +115,7 @@ class StageCut(Receipt):
 
 @dataclass(frozen=True)
 class Find(_StageJob):
-    """To search a shard, number `number` of its level. name, search, given: its line's in the
+    """To search a shard; number: the task's. name, search, given: its line's in the
     ledger (`ShardEntry`, where the search is `ask`). roots: the search's in it. asks: the requests
     of others to these stages. known: states that are not expanded; stored: files of the table whose
     states are not expanded either. stop_after: states after which the remaining boxes are left to
@@ -165,7 +165,9 @@ class Find(_StageJob):
                     for number, runs, _ in each.requests:
                         demand.setdefault(number, []).append(runs)
                     if search.ended:  # others go on while it is ordered and written
-                        found = self._found_asks(stages, demand, spans, search.remaining, started)
+                        found = self._found_asks(
+                            stages, demand, spans, boxes, search.remaining, started
+                        )  # fmt: skip
                         yield found
                     write(each.stage())
                     del each  # the next one has its memory
@@ -191,7 +193,7 @@ class Find(_StageJob):
 
     def _found_asks(
         self, stages: Stages, demand: dict[int, list[Runs]], spans: Sequence[Box],
-        remaining: Sequence[Box], started: float,
+        counts: Sequence[int], remaining: Sequence[Box], started: float,
     ) -> FoundAsks:  # fmt: skip
         """What it asks of others, in its file if this machine sees the table."""
         asks = self._asks(stages, demand, spans)
@@ -202,7 +204,9 @@ class Find(_StageJob):
             storage_at(self.location.table).put_if_absent(place, content)
             asks, content = files.in_file(asks, place), b""
         seconds = time.perf_counter() - started
-        return FoundAsks(self.number, asks, tuple(remaining), place, sha256, content, seconds)
+        return FoundAsks(
+            self.number, sum(counts), asks, tuple(remaining), place, sha256, content, seconds
+        )
 
     def _asks(
         self, stages: Stages, demand: dict[int, list[Runs]], spans: Sequence[Box]
@@ -221,11 +225,12 @@ class Find(_StageJob):
 
 @dataclass(frozen=True)
 class FoundAsks:
-    """What a `Find` asks for, said before its stage file is written. remaining: boxes that it
-    leaves to others. place, sha256: of the file of asks; content: its bytes where it is yet to be
-    written. seconds: until this was known."""
+    """What a `Find` asks for, said before its stage file is written. states: that it found.
+    remaining: boxes that it leaves to others. place, sha256: of the file of asks; content: its
+    bytes where it is yet to be written. seconds: until this was known."""
 
     shard: int
+    states: int
     asks: list[Ask]
     remaining: tuple[Box, ...]
     place: str

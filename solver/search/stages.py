@@ -318,10 +318,11 @@ def first_edges(of_patterns: Ints, pattern_of: NDArray[np.int32]) -> Ints:
 
 IsKnown = Callable[[Keys], NDArray[np.bool_]]
 """(n,) whether each key (n,) is of a known state."""
-RANGES = 6
-"""Ranges into which the requested values are put."""
-MAX_CELLS = 1 << 13
-"""Cells of a stage that are sampled, about; where there are more their ranges become wider."""
+RANGES, FIRST_RANGES = 6, 32
+"""Ranges into which the requested values are put; into which all values are, at first."""
+MAX_CELLS, MIN_CELLS = 1 << 13, 1 << 9
+"""Cells of a stage that are sampled, about: where there are more their ranges become wider; where
+there are fewer, narrower, as far as the requested values have it."""
 SHARE, BESIDE = 0.45, 0.1
 """How many of a cell's places are states where none is requested, if the requested cells are few of
 a stage's; if they are not, of those one edge from these."""
@@ -393,11 +394,19 @@ class StageEstimator:
 
     def estimate(self, stage: int, sample: Keys, weights: Floats, widths: Ints) -> StageCells:
         """The cells of a stage. sample: requested keys of it (n,), n > 0; weights (n,): the states
-        that each stands for; widths: of the ranges."""
+        that each stands for; widths: of the ranges, at least."""
+        least, most = widths, self.stages.inside.most
+        widths = np.maximum(least, most // FIRST_RANGES + 1)
         reached = self._reached(stage, sample, widths)
-        while sum(map(len, reached)) >= MAX_CELLS and (widths <= self.stages.inside.most).any():
+        while sum(map(len, reached)) >= MAX_CELLS and (widths <= most).any():
             widths = 2 * widths
             reached = self._reached(stage, sample, widths)
+        while sum(map(len, reached)) < MIN_CELLS and (widths > least).any():
+            narrower = np.maximum(least, widths // 2)
+            more = self._reached(stage, sample, narrower)
+            if sum(map(len, more)) >= MAX_CELLS:
+                break
+            widths, reached = narrower, more
         low, high = self._ranges(np.concatenate(reached), widths)
         room = np.minimum((high - low).astype(np.float64).prod(axis=1), MAX_ROOM)
         requested, beside = np.cumsum([*map(len, reached), 0])[:2].tolist()

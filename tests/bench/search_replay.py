@@ -1,17 +1,24 @@
 """What the tasks of a search took, and what the same search would take on so many cores.
 
 The times of a search's tasks are taken while it runs (`recording`), and played out by the schedule
-of both passes: down, level by level, each once the one above is found and in the order of
-`level_shards.Order`; up, as the tiers of a full table (`tests.bench.replay`).
+of both passes: down, level by level, each once it is known what the one above asks for and in the
+order of `level_shards.Order`; up, as the tiers of a full table (`tests.bench.replay`).
+
+``python -m tests.bench.search_replay [FIELD=VALUE ...]``: see `main`.
 """
 
 from __future__ import annotations
 
+import argparse
 import heapq
+import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -20,13 +27,18 @@ from luckbase.cluster.run.schedule import Shard
 from luckbase.cluster.run.worker import Threads
 from luckbase.cluster.search.shards import Demand, LevelShard, Order
 from luckbase.cluster.search.stages import PATIENCE, StageSearch
-from luckbase.cluster.search.tasks import FoundAsks
+from luckbase.cluster.search.tasks import FoundAsks, StageCut
 from luckbase.cluster.table.entries import Commits
 from luckbase.cluster.table.folder import Piece
 from luckbase.solver.search.stages import WHOLE
 from tests.bench.replay import Costs, Driver, Replayed, Tasks, longest_chain, play_out
 
 COSTS = Costs()
+DRIVER = Costs(
+    task=1e-4, reference=0.0, receipt=0.0, commit=5e-5, flush=3e-3, patience=PATIENCE,
+    bytes_a_second=float("inf"),
+)  # fmt: skip
+"""A driver that takes .15 ms a task, as where its workers take no time."""
 
 
 class FindTime(NamedTuple):
@@ -75,7 +87,7 @@ def recording() -> Iterator[list[TaskTimes]]:
     """The times of each search by stages that ends meanwhile in this process."""
     found: list[TaskTimes] = []
     looks, cuts, waited = list[float](), list[tuple[int, float]](), list[float]()
-    asked = dict[str, float]()
+    cut_seconds, asked = list[float](), dict[str, float]()
     run, shards, flush = StageSearch.run, Demand.shards, Commits.flush
     cut = StageSearch._cut
     took: dict[tuple[int, str], list[float]] = {}
@@ -108,11 +120,11 @@ def recording() -> Iterator[list[TaskTimes]]:
         return found
 
     def cut_by_workers(search: StageSearch, some: Any) -> Any:
-        began, before = time.perf_counter(), search.solve_seconds
+        began = time.perf_counter()
+        cut_seconds.clear()
         found = cut(search, some)
-        taken = search.solve_seconds - before
-        cuts.append((len(some) if taken else 0, taken))
-        waited.append(time.perf_counter() - began if taken else 0.0)
+        cuts.append((len(cut_seconds), sum(cut_seconds)))
+        waited.append(time.perf_counter() - began if cut_seconds else 0.0)
         return found
 
     def kept(search: StageSearch) -> Solved:
@@ -130,19 +142,22 @@ def recording() -> Iterator[list[TaskTimes]]:
         patch.object(Demand, "shards", timed), patch.object(StageSearch, "run", kept),
         patch.object(StageSearch, "_cut", cut_by_workers),
         patch.object(Commits, "flush", flushed), clocked("_keep"), clocked("commit"),
-        _noting_asks(asked),
+        _noting(asked, cut_seconds),
     ):  # fmt: skip
         yield found
 
 
-def _noting_asks(asked: dict[str, float]) -> Any:
-    """Note the seconds until what a shard asks for was known, by the place of that."""
+def _noting(asked: dict[str, float], cuts: list[float]) -> Any:
+    """Note the seconds until what a shard asks for was known, by the place of that, and those in
+    which a stage was cut."""
     wait_one = Threads.wait_one
 
     def waited_for(workers: Threads, seconds: float) -> Any:
         event = wait_one(workers, seconds)
         if isinstance(event, FoundAsks):
             asked[event.place] = event.seconds
+        elif isinstance(event, StageCut):
+            cuts.append(event.solve_seconds)
         return event
 
     return patch.object(Threads, "wait_one", waited_for)
@@ -157,7 +172,7 @@ def _times(
     cuts: list[tuple[int, float]],
     asked: Mapping[str, float],
 ) -> TaskTimes:
-    """What the tasks of a run took, and those that it went on from. asked: as `_noting_asks`."""
+    """What the tasks of a run took, and those that it went on from. asked: as `_noting`."""
     of = {one.name: (one.seconds, asked.get(one.ask_place, one.seconds)) for one in run.found}
 
     def time_of(shard: LevelShard) -> FindTime:
@@ -187,7 +202,7 @@ def in_order(shards: Sequence[LevelShard]) -> list[LevelShard]:
         after = {place for k in shard.after for place in left[shards[k].path]}
         if len(shard.path) > 1:
             after.add(left[shard.path[:-1]][0])
-        ordered.append(replace(shard, after=tuple(sorted(after))))
+        ordered.append(shard._replace(after=tuple(sorted(after))))
     return ordered
 
 
@@ -203,15 +218,19 @@ def _sweep_seconds(run: Any, piece: Piece) -> tuple[float, float]:
 
 def replay_search(times: TaskTimes, workers: int, costs: Costs = COSTS) -> Replayed:
     """Both passes with so many workers. What the driver does takes as long as it was measured."""
-    driver, path = Driver(_measured(costs, times.keep)), 0.0
+    driver, path, over = Driver(_measured(costs, times.keep)), 0.0, 0.0
+    down = _Down(workers, driver)
     cuts = times.cuts or [(0, 0.0)] * len(times.looks)
-    for look, (count, seconds), finds in zip(times.looks, cuts, times.finds, strict=True):
+    for look, (looked, seconds), finds in zip(times.looks, cuts, times.finds, strict=True):
         driver.takes(look)
-        each = seconds / count if count else 0.0
-        stages = [FindTime(each, 0, (), each)] * count
-        path += look + _chain(stages) + _chain(finds)
-        _find(stages, workers, driver, lines=False)
-        _find(finds, workers, driver)
+        each = seconds / looked if looked else 0.0
+        down.find([FindTime(each, 0, (), each)] * looked, lines=False)
+        down.find(finds)
+        known, ends = _chain(finds)
+        over = max(over, path + look + each + ends)
+        path += look + each + known
+    down.end()
+    path = max(path, over)
     costs = _measured(costs, times.commit)
     shards = [
         Shard(i, str(i), tuple(reads), states, 1)
@@ -232,39 +251,111 @@ def _measured(costs: Costs, seconds: tuple[float, float]) -> Costs:
     return replace(costs, flush=seconds[0], receipt=0.0, commit=seconds[1], patience=PATIENCE)
 
 
-def _chain(finds: Sequence[FindTime]) -> float:
+def _chain(finds: Sequence[FindTime]) -> tuple[float, float]:
     """Seconds of the longest chain of a level's tasks, each of which begins when what those before
-    it ask for is known."""
+    it ask for is known: until that is known of all, and until all are over."""
     known: list[float] = []
     longest = 0.0
     for one in finds:
         begins = max((known[k] for k in one.after), default=0.0)
         known.append(begins + one.asks)
         longest = max(longest, begins + one.seconds)
-    return longest
+    return max(known, default=0.0), longest
 
 
-def _find(finds: Sequence[FindTime], workers: int, driver: Driver, lines: bool = True) -> None:
-    """Find a level: the driver hands out its tasks in their order, and takes in what comes back.
-    lines: which it commits."""
-    order = Order(
-        [LevelShard((i,), (), WHOLE, one.expected, tuple(one.after)) for i, one in enumerate(finds)]
-    )
-    events: list[tuple[float, int, bool]] = []  # when; the task; whether it is over
-    free = workers
-    while True:
-        while free and (i := order.pop()) is not None:
-            driver.takes(driver.costs.task)
-            heapq.heappush(events, (driver.now + finds[i].asks, i, False))
-            heapq.heappush(events, (driver.now + finds[i].seconds, i, True))
-            free -= 1
-        if not events:
-            return driver.flush()
-        now, i, over = heapq.heappop(events)
-        driver.until(now)
-        if not over:
+class _Down:
+    """The way down: the driver hands out tasks to so many workers, and takes in what they say."""
+
+    def __init__(self, workers: int, driver: Driver) -> None:
+        self._free, self._driver = workers, driver
+        self._events: list[tuple[float, int, int, Order | None, bool]] = []
+        """Each: when; its number; the task and, where it says what it asks for, the order of its
+        level, else None; whether the driver commits it."""
+        self._numbers = count()
+
+    def find(self, finds: Sequence[FindTime], lines: bool = True) -> None:
+        """Hand out the tasks of a level in their order, until it is known what all ask for. lines:
+        which the driver commits."""
+        order = Order([
+            LevelShard((i,), (), WHOLE, one.expected, tuple(one.after))
+            for i, one in enumerate(finds)
+        ])  # fmt: skip
+        driver, missing = self._driver, len(finds)
+        while missing:
+            while self._free and (i := order.pop()) is not None:
+                driver.takes(driver.costs.task)
+                for seconds, of in ((finds[i].asks, order), (finds[i].seconds, None)):
+                    event = driver.now + seconds, next(self._numbers), i, of, lines
+                    heapq.heappush(self._events, event)
+                self._free -= 1
+            missing -= self._take()
+
+    def end(self) -> None:
+        """All tasks end."""
+        while self._events:
+            self._take()
+        self._driver.flush()
+
+    def _take(self) -> bool:
+        """Take in the next event; whether it is known by it what a task asks for."""
+        now, _, i, order, lines = heapq.heappop(self._events)
+        self._driver.until(now)
+        if order is not None:
             order.done(i)
-            continue
+            return True
         if lines:
-            driver.commits()
-        free += 1
+            self._driver.commits()
+        self._free += 1
+        return False
+
+
+def print_replayed(times: TaskTimes, cores: Sequence[int], costs: Costs = COSTS) -> None:
+    """A table: both passes with so many workers."""
+    from luckbase.jobs import terminal
+    from luckbase.solver import sentences
+
+    title = f"{sentences.count(times.states)} states, {len(times.sweeps)} tasks, replayed"
+    rows = []
+    for workers in cores:
+        run = replay_search(times, workers, costs)
+        rows.append(
+            (str(workers), sentences.duration(run.seconds), f"{run.work / run.seconds:.1f}",
+             f"{run.path:.1f} s", run.limit)
+        )  # fmt: skip
+    heads = ("cores", "time", "times one core", "longest chain", "limit")
+    terminal.print_table(title, heads, rows, sys.stdout)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Search below a state on two threads, and say what it took; then play it out on 16, 128 and
+    1,024 cores, with a driver that takes .15 ms a task."""
+    from luckbase.solver import sentences
+    from tests.bench.search import LARGER, large_search
+    from tests.places import BOARDS
+
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("fields", nargs="*", metavar="FIELD=VALUE",
+                        help="of the state; scores=0,2000,3500 earned=1,2,2")  # fmt: skip
+    fields = parser.parse_args(words).fields
+    root = dict(field.split("=") for field in fields)
+    what = ("", 250, "passer", root) if root else LARGER
+    board, threads = BOARDS / "press-your-luck/1985-02.toml", 2
+    with tempfile.TemporaryDirectory(prefix="luckbase-", dir="/var/tmp") as folder:
+        large_search(board, Path(folder) / "compiled")
+        began, used = time.perf_counter(), time.process_time()
+        with recording() as found:
+            table = Path(folder) / "table"
+            made = large_search(board, table, what, workers=threads, memory=3 << 30)
+        wall, used = time.perf_counter() - began, time.process_time() - used
+    print(
+        f"{made.states:,} states in {made.shards:,} shards of {made.levels} levels: "
+        f"{sentences.duration(wall)}, {1e9 * used / made.states:,.0f} ns of processor time a "
+        f"state, {1 - used / wall / threads:.0%} of both cores idle, "
+        f"{sentences.size(made.peak_memory)} of memory", flush=True,
+    )  # fmt: skip
+    unrecorded = replace(found[0], keep=(0.0, 0.0), commit=(0.0, 0.0))
+    print_replayed(unrecorded, (16, 128, 1024), DRIVER)
+
+
+if __name__ == "__main__":
+    main()

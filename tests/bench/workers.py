@@ -103,21 +103,11 @@ def replay_suite(board: Path, results: Path) -> None:
 def _searches(board: Path, results: Path) -> None:
     """The same of a large search by stages, which is made."""
     from tests.bench.search import large_search
-    from tests.bench.search_replay import recording, replay_search
+    from tests.bench.search_replay import print_replayed, recording
 
     with recording() as found:
         large_search(board, results)
-    rows = []
-    for times in found:
-        for count in CORES:
-            run = replay_search(times, count)
-            rows.append(
-                (f"{sentences.count(times.states)} states, {len(times.sweeps)} tasks", str(count),
-                 sentences.duration(run.seconds), f"{run.work / run.seconds:.1f}",
-                 f"{run.efficiency:.0%}", run.limit)
-            )  # fmt: skip
-    heads = ("search", "cores", "time", "times one core", "efficiency", "limit")
-    terminal.print_table("Searches by stages, replayed", heads, rows, sys.stdout)
+    print_replayed(found[0], CORES)
 
 
 def measured_seconds(layout: Any, plan: Any, results: Path) -> list[tuple[float, float]]:

@@ -299,7 +299,9 @@ def test_what_is_left_to_others_comes_after_who_left_it_and_before_who_waited(
             assert {paths[k] for k in one.after} == wanted
 
 
-@pytest.mark.parametrize("name", ["MAX_CELLS", "SHARE", "BESIDE", "FEW_OF_CELL"])
+@pytest.mark.parametrize("name", [
+    "MAX_CELLS", "MIN_CELLS", "FIRST_RANGES", "SHARE", "BESIDE", "FEW_OF_CELL",
+])  # fmt: skip
 def test_what_decides_how_stages_are_cut_is_said(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip

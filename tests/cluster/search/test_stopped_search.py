@@ -423,10 +423,13 @@ def test_force_of_one_of_several_searches_leaves_no_hole_and_no_key_twice(
 
 
 @pytest.mark.parametrize("stops", [False, True])
+@pytest.mark.parametrize("level", [False, True])
 def test_who_waits_for_a_shard_goes_on_while_that_writes_its_file(
-    staged: Solved, small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stops: bool
-) -> None:
-    """Also where it is stopped before that, and the ledger has those that waited and not itself."""
+    staged: Solved, small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stops: bool,
+    level: bool,
+) -> None:  # fmt: skip
+    """Shards of its level, and the next one. Also where it is stopped before that, and the ledger
+    has those that waited and not itself."""
     run, keep, jobs = Find.run, StageSearch._keep, list[Find]()
 
     def noted(job: Find, *given: Any) -> Iterator[Any]:
@@ -436,9 +439,12 @@ def test_who_waits_for_a_shard_goes_on_while_that_writes_its_file(
     with monkeypatch.context() as patch:
         patch.setattr(Find, "run", noted)
         by(tmp_path / "noted", workers=1)
-    of_level = {(job.shard.stages[0] >> 32, job.number): job for job in jobs}
+    of = {(job.shard.stages[0] >> 32, job.shard.path): job for job in jobs}
     waits = next(job for job in jobs if len(job.shard.after) == 1)
-    before = of_level[waits.shard.stages[0] >> 32, waits.shard.after[0]]
+    number = waits.shard.stages[0] >> 32
+    before = of[number, waits.shard.after]
+    if level:
+        waits = next(job for (lower, _), job in of.items() if lower < number)
     found, here = threading.Event(), list[bool]()
 
     order, ordered = BoxSearch.stage, list[int]()

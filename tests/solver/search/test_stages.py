@@ -137,6 +137,20 @@ def test_where_there_are_many_cells_they_are_wider(monkeypatch: pytest.MonkeyPat
     assert len(fewest.states) < sizes[2] and (fewest.high - fewest.low).max() > most // 2
 
 
+def test_they_are_wide_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A root says nothing of how far its stage goes."""
+    stages, root, stage, asked = looked_at()
+    for wide in (asked[:1], asked):
+        looks = StageEstimator(stages, root)
+        monkeypatch.setattr(module, "MIN_CELLS", 0)
+        least = np.ones(3, np.int64)
+        first = _estimate(looks, stage, wide, 1, least)
+        width = stages.inside.most // module.FIRST_RANGES + 1
+        assert ((first.high - first.low).max(axis=0) == width).all() and width.min() > 1
+        monkeypatch.setattr(module, "MIN_CELLS", len(first.states) + 1)
+        assert len(_estimate(looks, stage, wide, 1, least).states) > len(first.states)
+
+
 def test_where_few_are_requested_half_of_the_places_are_states() -> None:
     """Where many are, few of those beside them are, and others are met in more ways."""
     stages, root, stage, asked = looked_at(2)
