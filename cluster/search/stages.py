@@ -150,10 +150,8 @@ class StageSearch(Run[SolvedSearch]):
         """Stage files that were found, or seen to be whole, in this run."""
         self.lost: list[str] = []
         """Sentences of those that were not."""
-        self.finding: dict[int, _Finding] = {}
-        """The tasks that run on the way down, by number."""
-        self.finding_bytes, self.tasks = 0, count()
-        """Their memory, and the numbers of those to come."""
+        self.tasks = count()
+        """The numbers of tasks on the way down."""
         self.solved = self.committed = 0
         self.about: int | None = None
         self.commits = Commits(self.ledger, PATIENCE)
@@ -195,6 +193,9 @@ class StageSearch(Run[SolvedSearch]):
     def _down(self) -> None:
         self.found: list[ShardEntry] = []
         self.levels: list[list[LevelShard]] = []
+        self.finding: dict[int, _Finding] = {}
+        """The tasks that run, by number; none of a way down that ended with a lost machine."""
+        self.finding_bytes = 0
         stages = self.stages.of(self.context.roots)
         self.roots_of = {
             stage: np.ascontiguousarray(self.context.roots[stages == stage])

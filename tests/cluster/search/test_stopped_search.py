@@ -22,7 +22,7 @@ from luckbase import cluster
 from luckbase.cluster.run import nodes
 from luckbase.cluster.run import ray as ray_workers
 from luckbase.cluster.run.progress import Solved
-from luckbase.cluster.run.worker import Threads
+from luckbase.cluster.run.worker import PayoffsLostError, Threads
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search import solve as searching
 from luckbase.cluster.search.shards import Demand, Growth
@@ -497,6 +497,23 @@ def test_what_a_shard_says_twice_counts_once(
 
     monkeypatch.setattr(Threads, "wait_one", twice)
     assert files_of(by(tmp_path, workers=2).table) == files_of(staged.table)
+
+
+def test_what_ran_when_a_machine_was_lost_is_not_waited_for(
+    staged: Solved, small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait_one, lost = Threads.wait_one, list[Any]()
+
+    def loses(workers: Threads, seconds: float) -> Any:
+        assert workers._tasks or not workers._events.empty()  # else it would wait without end
+        event = wait_one(workers, seconds)
+        if isinstance(event, FoundAsks) and not lost:
+            lost.append(event)
+            raise PayoffsLostError("lost")
+        return event
+
+    monkeypatch.setattr(Threads, "wait_one", loses)
+    assert files_of(by(tmp_path, workers=2).table) == files_of(staged.table) and lost
 
 
 def test_ray_workers_write_the_same_bytes_also_where_one_dies(
