@@ -87,8 +87,8 @@ class _StageJob:
 
 @dataclass(frozen=True)
 class CutStage(_StageJob):
-    """To estimate and cut a stage; number: the task's. roots: a few of the
-    search's, which give the same estimates."""
+    """To estimate and cut a stage. number: the task's. roots: a few of the search's, which give the
+    same estimates."""
 
     number: int
     sample: StageSample
@@ -115,9 +115,9 @@ class StageCut(Receipt):
 
 @dataclass(frozen=True)
 class Find(_StageJob):
-    """To search a shard; number: the task's. name, search, given: its line's in the
-    ledger (`ShardEntry`, where the search is `ask`). roots: the search's in it. asks: the requests
-    of others to these stages. known: states that are not expanded; stored: files of the table whose
+    """To search a shard. number: the task's. name, search, given: its line's in the ledger
+    (`ShardEntry`, where the search is `ask`). roots: the search's in it. asks: the requests of
+    others to these stages. known: states that are not expanded; stored: files of the table whose
     states are not expanded either. stop_after: states after which the remaining boxes are left to
     others. sparse: bits, of the sample of what it requests. used: the table at which the search
     ends.

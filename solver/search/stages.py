@@ -395,18 +395,7 @@ class StageEstimator:
     def estimate(self, stage: int, sample: Keys, weights: Floats, widths: Ints) -> StageCells:
         """The cells of a stage. sample: requested keys of it (n,), n > 0; weights (n,): the states
         that each stands for; widths: of the ranges, at least."""
-        least, most = widths, self.stages.inside.most
-        widths = np.maximum(least, most // FIRST_RANGES + 1)
-        reached = self._reached(stage, sample, widths)
-        while sum(map(len, reached)) >= MAX_CELLS and (widths <= most).any():
-            widths = 2 * widths
-            reached = self._reached(stage, sample, widths)
-        while sum(map(len, reached)) < MIN_CELLS and (widths > least).any():
-            narrower = np.maximum(least, widths // 2)
-            more = self._reached(stage, sample, narrower)
-            if sum(map(len, more)) >= MAX_CELLS:
-                break
-            widths, reached = narrower, more
+        widths, reached = self._fitting(stage, sample, widths)
         low, high = self._ranges(np.concatenate(reached), widths)
         room = np.minimum((high - low).astype(np.float64).prod(axis=1), MAX_ROOM)
         requested, beside = np.cumsum([*map(len, reached), 0])[:2].tolist()
@@ -419,6 +408,22 @@ class StageEstimator:
         _, cells = np.unique(self._cells(sample, widths), return_inverse=True)
         states[:requested] = np.bincount(cells, weights)
         return StageCells(low, high, states)
+
+    def _fitting(self, stage: int, sample: Keys, least: Ints) -> tuple[Ints, list[Keys]]:
+        """Widths of ranges of which neither too many cells are reached nor too few, and these."""
+        most = self.stages.inside.most
+        widths: Ints = np.maximum(least, most // FIRST_RANGES + 1)
+        reached = self._reached(stage, sample, widths)
+        while sum(map(len, reached)) >= MAX_CELLS and (widths <= most).any():
+            widths = 2 * widths
+            reached = self._reached(stage, sample, widths)
+        while sum(map(len, reached)) < MIN_CELLS and (widths > least).any():
+            narrower = np.maximum(least, widths // 2)
+            more = self._reached(stage, sample, narrower)
+            if sum(map(len, more)) >= MAX_CELLS:
+                break
+            widths, reached = narrower, more
+        return widths, reached
 
     def _reached(self, stage: int, sample: Keys, widths: Ints) -> list[Keys]:
         """A state of each cell, those of the sample first, by the numbers of their cells, then
