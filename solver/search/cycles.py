@@ -496,14 +496,13 @@ def _linear(first: Ints, edges: Lotteries, known: Floats) -> Floats | None:
     t = np.zeros((m, m + columns))
     matrix, right = t[:, :m], t[:, m:]
     np.fill_diagonal(matrix, 1.0)
-    paid = np.tile(edges.rewards, columns // edges.rewards.shape[1])
-    for i in range(m):
-        for k in range(first[i], first[i + 1]):  # in their order: sums with the same bits
-            right[i] += edges.weights[k] * paid[k]
-            if edges.children[k] < m:
-                matrix[i, edges.children[k]] -= edges.weights[k]
-            else:
-                right[i] += edges.weights[k] * known[edges.children[k] - m]
+    rows, inside = np.repeat(np.arange(m), np.diff(first)), edges.children < m
+    np.subtract.at(matrix, (rows[inside], edges.children[inside]), edges.weights[inside])
+    terms = np.zeros((len(rows), 2, columns))  # of each edge: paid, then known
+    terms[:, 0] = np.tile(edges.rewards, columns // edges.rewards.shape[1])
+    terms[~inside, 1] = known[edges.children[~inside] - m]
+    terms *= edges.weights[:, None, None]
+    np.add.at(right, np.repeat(rows, 2), terms.reshape(-1, columns))  # in order: the same bits
     return right if eliminate(t, m, columns, 1e-14, False) else None
 
 
