@@ -27,7 +27,7 @@ from luckbase.cluster.search import tasks
 from luckbase.cluster.search.files import requested_runs
 from luckbase.cluster.search.shards import Asker, LevelShard
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.search.tasks import CutStage, Find, FindReceipt, stages_of
+from luckbase.cluster.search.tasks import CutStage, Find, FindReceipt, StageCut, stages_of
 from luckbase.cluster.table import entries
 from luckbase.cluster.table import folder as table_folder
 from luckbase.cluster.table.diff import compare
@@ -485,27 +485,28 @@ def test_a_shard_that_is_not_handed_all_that_it_needs_is_not_solved(
         by(tmp_path, workers=1)
 
 
-def test_so_many_shards_are_found_at_once_as_there_is_memory_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("workers", "least"), [(3, 2), (2, 9)])
+def test_so_many_shards_are_found_at_once_as_there_are_workers_and_memory_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int, least: int
 ) -> None:
     """And the memory of one that is found is the next one's."""
     running, at_once, submit, wait = set[int](), list[int](), Threads.submit, Threads.wait_one
 
     def submitted(workers: Threads, task: Task) -> None:
-        if isinstance(task.job, Find):
+        if isinstance(task.job, Find | CutStage):
             running.add(task.shard)
             at_once.append(len(running))
         submit(workers, task)
 
     def waited(workers: Threads, seconds: float) -> Any:
         receipt = wait(workers, seconds)
-        if isinstance(receipt, FindReceipt):
+        if isinstance(receipt, FindReceipt | StageCut):
             running.remove(receipt.shard)
         return receipt
 
     monkeypatch.setattr(Threads, "submit", submitted)
     monkeypatch.setattr(Threads, "wait_one", waited)
-    solved = by(tmp_path, workers=3, memory=2 * table_folder.LEAST_BYTES)
+    solved = by(tmp_path, workers=workers, memory=least * table_folder.LEAST_BYTES)
     assert max(at_once) == 2 and at_once.count(2) > solved.levels
 
 
