@@ -43,7 +43,7 @@ may be turned up, the last supports are remembered and tried on all eight games,
 (`eight_games.try_support`). Games that none of them solves wait until there are eight, and go
 through the simplex together; the supports found there are remembered. A game that this does not
 solve either (its gap is not closed) is solved alone by `simplex.solve_game`, which tries harder,
-and counted. Four supports are tried an eight, five at 9 cards (docs/explanation/performance.md).
+and counted. Four supports are tried an eight, five at 9 cards.
 
 Every value comes with its gap, worked out on the game itself. Which games wait for which depends
 on nothing but the pattern, so the bits of a pattern do not depend on who solves it.
