@@ -25,7 +25,7 @@ from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search import stages as by_stages
 from luckbase.cluster.search import tasks
 from luckbase.cluster.search.files import requested_runs
-from luckbase.cluster.search.shards import Asker, LevelShard
+from luckbase.cluster.search.shards import Asker, Demand, Growth, LevelShard
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.search.tasks import CutStage, Find, FindReceipt, StageCut, stages_of
 from luckbase.cluster.table import entries
@@ -33,6 +33,7 @@ from luckbase.cluster.table import folder as table_folder
 from luckbase.cluster.table.diff import compare
 from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.format import RowGroups
+from luckbase.cluster.table.ledger import ShardEntry
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.game import Board
@@ -508,6 +509,37 @@ def test_so_many_shards_are_found_at_once_as_there_are_workers_and_memory_for(
     monkeypatch.setattr(Threads, "wait_one", waited)
     solved = by(tmp_path, workers=workers, memory=least * table_folder.LEAST_BYTES)
     assert max(at_once) == 2 and at_once.count(2) > solved.levels
+
+
+def test_a_level_is_cut_by_how_much_the_one_above_grew(
+    small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where all of that was found before."""
+    shards, up, grown = Demand.shards, StageSearch._up, list[Growth]()
+    lines: list[ShardEntry] = []
+
+    def cut(demand: Demand, level: int, above: Growth, *given: Any) -> Any:
+        grown.append(above)
+        return shards(demand, level, above, *given)
+
+    def goes_up(search: StageSearch) -> None:
+        if not lines:
+            lines.extend(search.found)
+            raise Stopped
+        up(search)
+
+    monkeypatch.setattr(Demand, "shards", cut)
+    monkeypatch.setattr(StageSearch, "_up", goes_up)
+    with pytest.raises(Stopped):
+        by(tmp_path)
+    largest = dict[int, dict[tuple[int, ...], int]]()
+    for line in lines:
+        of, stages = largest.setdefault(line.level, {}), tuple(line.stages)
+        of[stages] = of.get(stages, 0) + line.rows
+    expected = [max(largest[level].values()) for level in sorted(largest, reverse=True)]
+    by(tmp_path)
+    assert grown[: len(grown) // 2] == grown[len(grown) // 2 :]
+    assert [above.largest for above in grown] == 2 * [0, *expected[:-1]] and len(expected) > 2
 
 
 def test_workers_look_at_stages_where_the_driver_alone_knows_nothing_more(
