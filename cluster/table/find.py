@@ -230,9 +230,9 @@ def changed_since(board: Board, results: Path) -> list[str]:
             ledger = read_ledger(storage_at(table), table)
         except LuckbaseError:
             continue
-        if why_stale(ledger):  # else that one was asked for with other options, and still is right
-            when = storage_at(table).details(HEAD)[HEAD].put_at
-            newest = max(newest, (when, what_changed(ledger.head, board, version)))
+        changed = what_changed(ledger.head, board, version)
+        if why_stale(ledger) == changed:  # else its options are others, or its file is
+            newest = max(newest, (storage_at(table).details(HEAD)[HEAD].put_at, changed))
     return newest[1]
 
 

@@ -48,6 +48,20 @@ def test_a_changed_board_is_stale_and_what_changed_is_said(tmp_path: Path) -> No
     assert done.changed == one.why
 
 
+def test_what_changed_is_said_by_the_table_of_the_same_options_and_file(tmp_path: Path) -> None:
+    """Of variants each has its own last table; a board of the same name elsewhere has none here."""
+    results = tmp_path / "results"
+    file = put(tmp_path / "a.toml", pig().replace("[rules]", "[rules]\ndice = 1"))
+    job = put(
+        tmp_path / "job.toml", "[[board]]\nfile = 'a.toml'\nvariants = [{goal = 8}, {goal = 9}]"
+    )
+    luckbase.solve_all(job, results=results)
+    put(Path(file), pig().replace("[rules]", "[rules]\ndice = 2"))
+    found = luckbase.plan_all(job, file, put(tmp_path / "b/a.toml", pig(7)), results=results)
+    assert states(found) == ["stale", "stale", "missing", "missing"]
+    assert {one.why for one in found[:2]} == {("dice: was 1, now 2",)}
+
+
 def test_a_table_that_was_begun_and_one_that_lost_files_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
