@@ -224,9 +224,9 @@ def _say_search(solved: SolvedSearch) -> None:
         say(f"  grown        kept {kept}, new {new}")
     _say_time(solved)
     if solved.solve_seconds:
-        rate = solved.states / solved.solve_seconds / 1e6
+        rate = sentences.count(solved.states / solved.solve_seconds)
         per = solved.edges / max(solved.states, 1)
-        say(f"  speed        {rate:.2f} M states/s a worker in the search, {per:.1f} edges a state")
+        say(f"  speed        {rate} states/s a worker in the search, {per:.1f} edges a state")
     if solved.levels:
         say(
             f"  stages       {solved.stages} of {sentences.many(solved.levels, 'level')} in "
@@ -269,10 +269,7 @@ def _say_tiers(solved: SolvedTiers) -> None:
     )
     rate = (solved.states + solved.again + solved.read) / solved.seconds
     kernel = solved.states / max(solved.solve_seconds, 1e-9)
-    say(
-        f"  speed        {rate / 1e6:.1f} M states/s end to end, "
-        f"{kernel / 1e6:.0f} M states/s a core in the kernel"
-    )
+    say(f"  speed        {count(rate)} states/s end to end, {count(kernel)} a core in the kernel")
     _say_size(solved, 2)
     for part, what in ("tiers", "payoffs"), ("decisions", "each the best"):
         if ledger.of_part(part) and (part == "tiers" or ledger.error(part)):

@@ -170,6 +170,7 @@ def test_solve_from_a_state_query_verify_and_status(command: Command) -> None:
     code, out, err = command("solve", TINY, "--from", *words, table=True)
     assert code == 0 and "686 states below one state" in err
     assert "bytes a state while solving" in err
+    assert re.search(r"speed +[1-9]\S*( million)? states/s a worker", err)
     table = out.strip()
     code, out, _ = command("query", table, *words, "--json")
     said = json.loads(out)

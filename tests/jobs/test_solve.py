@@ -74,6 +74,7 @@ def test_one_board_alone_is_as_it_was(command: Command) -> None:
     assert code == 0 and out.count("\n") == 1 and Path(out.strip()).is_dir()
     assert err.splitlines()[0] == "a: 900 states in 1 files" or "states in" in err.splitlines()[0]
     assert "failed" not in err and "[1/1]" not in err
+    assert re.search(r"speed +[1-9]\S*( million)? states/s end to end, [1-9]", err)
     put(Path("bad.toml"), "game")
     code, out, err = command("solve", "bad.toml")
     assert (code, out, err.count("\n")) == (2, "", 1) and err.startswith("luckbase: bad.toml: ")
