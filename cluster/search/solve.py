@@ -123,8 +123,10 @@ class _Search(Work[SolvedSearch]):
         return SolvedSearch(origin_of(self.game), table, ledger, goal, kept=kept, workers=0)
 
     def forget(self, table: Path, ledger: Ledger) -> None:
-        self.undone = dict(ledger.done)
         goal = Goal(self.part, {}, self.roots, 1, "", {})
+        if goal.ask not in {each.ask for each in ledger.goals}:
+            return  # it was never begun, and what others solved stays
+        self.undone = dict(ledger.done)
         names = [e.name for e in ledger.of_part(self.part) if made_by(e.name, goal.ask)]
         drop_files(ledger, names, self.part)
 

@@ -33,7 +33,7 @@ from luckbase.cluster.table.folder import stage_file_name
 from luckbase.cluster.table.ledger import Done, Ledger
 from luckbase.cluster.table.storage import Folder, place_of, storage_at
 from luckbase.cluster.table.verify import check_files, check_residuals
-from luckbase.solver.errors import MissingTableError
+from luckbase.solver.errors import MissingTableError, SearchLimitError
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.search.find_stages import BoxSearch, LevelSearch
 from luckbase.solver.search.stages import Stage
@@ -420,6 +420,18 @@ def test_force_of_one_of_several_searches_leaves_no_hole_and_no_key_twice(
             solved = by(tmp_path / "grown", roots[i : i + 1])
         assert solved.ledger.complete
         assert rows_of(solved.table) == rows_of(whole.table)
+
+
+def test_force_of_a_search_that_was_never_begun_leaves_others_as_they_are(
+    small: None, tmp_path: Path
+) -> None:
+    """Also where it does not come to its end."""
+    first, second = (tiny().parse(words)[None] for words in (OTHER, WIDE))
+    solved = by(tmp_path, first)
+    with pytest.raises(SearchLimitError):
+        by(tmp_path, second, force=True, max_states=300)
+    ledger = read_ledger(storage_at(solved.table), solved.table)
+    assert ledger.done == solved.ledger.done and ledger.files == solved.ledger.files
 
 
 @pytest.mark.parametrize("stops", [False, True])
