@@ -31,11 +31,12 @@ PAYOFF_BYTES, OTHER_BYTES = 8, 3
 """Bytes of a row on disk: of each player's payoff, and of all else, fields included. Measured: 19
 to 25 of Press Your Luck (three players), 9 to 17 of Goofspiel, 19 to 23 of Skunk and Pig, 11 to 16
 of Pig by rounds, 17 of Jackpot (one)."""
-BETWEEN_BYTES = 14
-"""Bytes a state on disk between the two passes."""
+RUN_BYTES, EDGE_BYTES = 1, 0.65
+"""Bytes on disk between the two passes: of a state, where states are found in runs (measured: .1 to
+.6); else of each edge that a state has at most (Goofspiel, 7 to 9 cards: .55 to .63)."""
 PIECE_BYTES = 150
 """Bytes a state in memory that a search in one piece takes."""
-STAGE_SECONDS, PIECE_SECONDS, AT_ONCE_SECONDS, CIRCLES_SECONDS = 1.75e-6, 1.6e-6, 8e-6, 35e-6
+STAGE_SECONDS, PIECE_SECONDS, AT_ONCE_SECONDS, CIRCLES_SECONDS = 1.3e-6, 1.6e-6, 8e-6, 35e-6
 """Seconds of one core a state, the table included: by stages, in one piece; of games in which both
 choose at once (Goofspiel: 4.9 of 9 cards, 10 of 11), and of those that go in circles (Pig 17, two
 dice and Skunk 70)."""
@@ -106,7 +107,8 @@ def planned_search(
     else:
         numbers = np.unique(Stages(game, level).of(estimated.keys) >> np.uint64(32))
         levels = None if estimated.how == "formula" else len(numbers)  # which meets but a few
-        between, used = BETWEEN_BYTES * states, count
+        between_bytes = RUN_BYTES if level.inside else EDGE_BYTES * game.max_edges
+        between, used = round(between_bytes * states), count
         shard = max(FIND_BYTES, SWEEP_BYTES) * min(states, SHARD_STATES)
         memory = PROCESS_BYTES + used * shard
     seconds = states * _state_seconds(game, level, estimated)
