@@ -267,9 +267,9 @@ def _say_tiers(solved: SolvedTiers) -> None:
     _say_time(
         solved, f", after {sentences.duration(compiled)} of compiling" if compiled > 1 else ""
     )
-    rate = (solved.states + solved.again + solved.read) / solved.seconds
-    kernel = solved.states / max(solved.solve_seconds, 1e-9)
-    say(f"  speed        {count(rate)} states/s end to end, {count(kernel)} a core in the kernel")
+    rate = count((solved.states + solved.again + solved.read) / solved.seconds)
+    kernel = count(solved.states / max(solved.solve_seconds, 1e-9))
+    say(f"  speed        {rate} states/s end to end, {kernel} a core in the kernel")
     _say_size(solved, 2)
     for part, what in ("tiers", "payoffs"), ("decisions", "each the best"):
         if ledger.of_part(part) and (part == "tiers" or ledger.error(part)):
