@@ -201,11 +201,11 @@ def say_solved(solved: Solved, path: Path, before: list[str]) -> None:
         say(f"{name}: damaged, and solved again: {fault}")
     if len(solved.damaged) > 5:
         say(f"{name}: and {len(solved.damaged) - 5} more")
+    if before:
+        say(f"{name}: the board has changed since its last table: {'; '.join(before[:5])}")
     if isinstance(solved, SolvedSearch) and solved.states:
         _say_search(solved)
     elif isinstance(solved, SolvedTiers) and solved.shards:
-        if before:
-            say(f"{name}: the board has changed since its last table: {'; '.join(before[:5])}")
         _say_tiers(solved)
         _opening_questions(solved, path)
     else:

@@ -83,6 +83,17 @@ def test_one_board_alone_is_as_it_was(command: Command) -> None:
         assert command("solve", "gone.toml", *more)[0] == 2
 
 
+def test_what_a_board_has_changed_is_said_also_of_one_that_is_searched(command: Command) -> None:
+    for board, old, new in (pig(), 10, 9), (JACKPOT, 4, 5):
+        name = "goal" if board == pig() else "sides"
+        put(Path("a.toml"), board)
+        assert "has changed" not in command("solve", "a.toml")[2]
+        put(Path("a.toml"), board.replace(f"{name} = {old}", f"{name} = {new}"))
+        said = [line for line in command("solve", "a.toml")[2].splitlines() if "changed" in line]
+        expected = f"a: the board has changed since its last table: {name}: was {old}, now {new}"
+        assert said == [expected]
+
+
 def test_a_dry_run_warns_where_all_boards_together_do_not_fit_on_the_disk(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
