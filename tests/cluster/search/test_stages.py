@@ -10,6 +10,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -545,14 +546,16 @@ def test_a_level_is_cut_by_how_much_the_one_above_grew(
 def test_workers_look_at_stages_where_the_driver_alone_knows_nothing_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They cut them as the driver does; and between the passes the ledger is not written anew."""
+    """They cut them as the driver does, in seconds that count; and between the passes the ledger is
+    not written anew."""
     looked, compacted = list[str](), list[str]()
     run = CutStage.run
 
     def noted(job: CutStage, *given: Any) -> Iterator[Any]:
         looked.append(threading.current_thread().name)
         assert len(job.roots) == 1
-        return run(job, *given)
+        for step in run(job, *given):
+            yield step and (replace(step[0], solve_seconds=100.0), None)
 
     monkeypatch.setattr(CutStage, "run", noted)
 
@@ -563,6 +566,7 @@ def test_workers_look_at_stages_where_the_driver_alone_knows_nothing_more(
     monkeypatch.setattr(by_stages, "compact", noted_too)
     made = by(tmp_path / "workers", workers=2)
     assert len(looked) > 3 and all(name.startswith("luckbase") for name in looked)
+    assert 0 < made.solve_seconds - 100 * len(looked) < 100
     assert "_forget" not in compacted
     looked.clear()
     other = by(tmp_path / "workers", tiny().parse(OTHER)[None], workers=2)
