@@ -278,7 +278,9 @@ class Part(ABC):
         apart = np.abs(q.values - rows.values[q.states]).max(axis=1)
         if self.dense:
             at = self.taken(rows, q, edges.actors, states)
-            return np.asarray(np.maximum(apart[at], short[at] - self.game.tie_tolerance))
+            short, tie = short[at], self.game.tie_tolerance
+            off = apart[at] - np.minimum(short, tie)  # a kernel may have what the tied one pays
+            return np.asarray(np.maximum(0.0, np.maximum(off, short - tie)))
         tied = short <= self.tolerance + ROUNDING
         return np.asarray(np.minimum.reduceat(np.where(tied, apart, np.inf), q.first[:-1]))
 

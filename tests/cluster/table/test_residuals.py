@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import luckbase
 from luckbase import cluster, solver
 from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.format import seal_file
@@ -165,6 +166,13 @@ def test_a_table_off_by_a_tenth_of_its_error_passes(sound: Path, tmp_path: Path)
     ):  # fmt: skip
         found = verdict(disturbed(sound, shares, tmp_path / "t"))
         assert found.ok, found.faults
+
+
+def test_of_tied_actions_the_other_ones_payoff_passes() -> None:
+    """Pig by rounds has that of the better one, and names the first of two that are tied."""
+    board = luckbase.load_board(BOARDS / "pig/rounds.toml", rounds=2, cut=560)
+    with luckbase.open(board, in_memory=True) as table:
+        assert check_residuals(table, 20_000).faults == 0
 
 
 def test_a_table_whose_payoffs_are_all_off_by_ten_errors_is_refused(
