@@ -51,6 +51,7 @@ from luckbase.solver.search.find_stages import LevelSearch, RisingError
 from luckbase.solver.search.stages import WHOLE, Box
 from tests.bench.search_replay import recording
 from tests.cluster.search.searches import (
+    CELLS,
     OTHER,
     WIDE,
     by,
@@ -580,7 +581,7 @@ def test_workers_look_at_stages_where_the_driver_alone_knows_nothing_more(
 def test_machines_that_do_not_share_the_folder_send_their_files_and_are_sent_what_they_need(
     tmp_path: Path, ray_cluster: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cut_small(monkeypatch)
+    cut_small(monkeypatch, 200, CELLS)
     near = by(tmp_path / "near", workers=1)
 
     @contextmanager

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -328,14 +329,14 @@ def test_a_stage_file_that_is_solved_and_still_read_is_found_again_when_it_is_lo
     assert files_of(solved.table) == files_of(staged.table)
 
 
-@pytest.fixture
-def halfway(small: None, tmp_path: Path) -> Callable[[str], Path]:
-    """A search that was stopped once a step was done a few times; the file of the last one is
-    written and nothing says so."""
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The results of a search that was stopped once a step was done a few times; the file of the
+    last one is written and nothing says so."""
 
-    def stopped(step: str) -> Path:
-        do = getattr(StageSearch, step)
-        done = []
+    @cache
+    def results(step: str) -> Path:
+        do, done, folder = getattr(StageSearch, step), [], tmp_path_factory.mktemp(step)
 
         def stops(search: StageSearch, *how: object) -> None:
             if len(done) == {"_keep": 7, "commit": 10}[step]:
@@ -344,13 +345,25 @@ def halfway(small: None, tmp_path: Path) -> Callable[[str], Path]:
             done.append(0)
 
         with pytest.MonkeyPatch.context() as patch:
+            cut_small(patch)
             patch.setattr(StageSearch, step, stops)
             with pytest.raises(KeyboardInterrupt):
-                by(tmp_path / "half", workers=1)
-        (table,) = (tmp_path / "half").glob("*/*/*")
-        return table
+                by(folder, workers=1)
+        return folder
 
-    return stopped
+    return results
+
+
+@pytest.fixture
+def halfway(small: None, stopped: Callable[[str], Path], tmp_path: Path) -> Callable[[str], Path]:
+    """The table of a search that was stopped, to be changed and solved."""
+
+    def table(step: str) -> Path:
+        results = shutil.copytree(stopped(step), tmp_path / "half", dirs_exist_ok=True)
+        (found,) = results.glob("*/*/*")
+        return found
+
+    return table
 
 
 def test_every_shard_lost_is_a_search_from_its_beginning(
@@ -434,23 +447,31 @@ def test_force_of_a_search_that_was_never_begun_leaves_others_as_they_are(
     assert ledger.done == solved.ledger.done and ledger.files == solved.ledger.files
 
 
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> list[Find]:
+    """All tasks to find the shards of the search."""
+    run, found = Find.run, list[Find]()
+
+    def noted(job: Find, *given: Any) -> Iterator[Any]:
+        found.append(job)
+        yield from run(job, *given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        cut_small(patch)
+        patch.setattr(Find, "run", noted)
+        by(tmp_path_factory.mktemp("noted"), workers=1)
+    return found
+
+
 @pytest.mark.parametrize("stops", [False, True])
 @pytest.mark.parametrize("level", [False, True])
 def test_who_waits_for_a_shard_goes_on_while_that_writes_its_file(
-    staged: Solved, small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stops: bool,
-    level: bool,
+    staged: Solved, small: None, jobs: list[Find], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, stops: bool, level: bool,
 ) -> None:  # fmt: skip
     """Shards of its level, and the next one. Also where it is stopped before that, and the ledger
     has those that waited and not itself."""
-    run, keep, jobs = Find.run, StageSearch._keep, list[Find]()
-
-    def noted(job: Find, *given: Any) -> Iterator[Any]:
-        jobs.append(job)
-        yield from run(job, *given)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Find, "run", noted)
-        by(tmp_path / "noted", workers=1)
+    run, keep = Find.run, StageSearch._keep
     of = {(job.shard.stages[0] >> 32, job.shard.path): job for job in jobs}
     waits = next(job for job in jobs if len(job.shard.after) == 1)
     number = waits.shard.stages[0] >> 32
@@ -531,7 +552,8 @@ def test_what_ran_when_a_machine_was_lost_is_not_waited_for(
 def test_ray_workers_write_the_same_bytes_also_where_one_dies(
     staged: Solved, small: None, tmp_path: Path, ray_cluster: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A Ray worker kills itself in its first shard, once."""
+    """A Ray worker kills itself in its first shard, once. Stages are cut here, where they are cut
+    small."""
     died = tmp_path / "died"
 
     def deadly(*given: Any) -> Any:  # goes to the workers as it is written here
@@ -541,6 +563,7 @@ def test_ray_workers_write_the_same_bytes_also_where_one_dies(
         yield from nodes.run(*given)
 
     monkeypatch.setattr(ray_workers, "run", deadly)
+    monkeypatch.setattr(StageSearch, "_cut", lambda search, looks: search.asks.cut(looks))
     solved = by(tmp_path / "search", workers=2, address=ray_cluster)
     assert solved.ray and died.exists()
     assert files_of(solved.table) == files_of(staged.table)
