@@ -285,5 +285,5 @@ def simulate(
     print(f"under the rules of {result.origin}")
     print(
         f"{sentences.counted(result.games, 'game')} in {sentences.duration(result.seconds)}, "
-        f"{result.games / result.seconds / 1e6:.2f} M games/s, seed {how['seed']}"
+        f"{sentences.count(result.games / result.seconds)} games/s, seed {how['seed']}"
     )

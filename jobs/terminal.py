@@ -440,7 +440,7 @@ def found_so_far(states: int, about: int | None, finding: str) -> str:
 
 
 def _rate_text(now: Progress) -> str:
-    rate = f"{now.rate / 1e6:.1f} M" if now.rate >= 1e5 else f"{now.rate:,.0f}"
+    rate = count(now.rate)
     if now.finding:
         return f"{found_so_far(now.rows, now.about, now.finding)}, {rate} states/s"
     what = now.of if now.rows_total else "shards"

@@ -124,7 +124,8 @@ def test_simulate_is_near_the_exact_value_and_repeats_with_its_seed(command: Com
     assert abs(said["value"][0] - 0.047705794) < 4 * said["stderr"][0]
     assert command(*words)[1] == out
     code, out, _ = command("simulate", JACKPOT, "--agents", "max", "--games", "1000")
-    assert code == 0 and "errors off" in out and "games/s" in out
+    assert code == 0 and "errors off" in out
+    assert re.search(r" [1-9]\S*( million)? games/s", out)
 
 
 def test_graph_draws_the_seeds_two_variants(command: Command, tmp_path: Path) -> None:

@@ -324,8 +324,10 @@ def test_the_lines_of_progress_take_compiling_in_their_stride(
     with terminal.progress("tiny") as show:
         show(Progress(0, 0, 0, 0, 0.0, compiling=True))
         show(Progress(5, 20, 250, 1000, 40.0))
+        show(Progress(6, 20, 10**7, 4 * 10**7, 40.0))
     assert capsys.readouterr().err == (
         "tiny: 25 %  6 states/s, 5 of 20 tiers, about 2 min 00 s left\n"
+        "tiny: 25 %  250,000 states/s, 6 of 20 tiers, about 2 min 00 s left\n"
     )
 
 
