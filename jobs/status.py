@@ -242,7 +242,7 @@ def clean(
         else:
             _print_spare(spare)
     if not as_json:
-        _sum_up(spares, results)
+        _sum_up(spares, f"{'of these boards ' * bool(names)}under {results}")
     stay = [spare.error or (spare.named and spare.state != "removed") for spare in spares]
     return 1 if yes and any(stay) else 0
 
@@ -262,8 +262,8 @@ def _print_spare(spare: Spare) -> None:
         print(f"              {reason}")
 
 
-def _sum_up(spares: Sequence[Spare], results: Path) -> None:
-    """What --yes would do, or did."""
+def _sum_up(spares: Sequence[Spare], which: str) -> None:
+    """What --yes would do, or did. which: tables that were looked at."""
     removed = [spare for spare in spares if spare.state == "removed"]
     unasked = [spare for spare in spares if spare.state == "unasked"]
     size = sentences.size(sum(spare.bytes for spare in removed or unasked))
@@ -273,4 +273,4 @@ def _sum_up(spares: Sequence[Spare], results: Path) -> None:
     elif unasked:
         terminal.say(f"{tables}; --yes removes {'them' if len(unasked) > 1 else 'it'}")
     elif not spares:
-        terminal.say(f"nothing to remove: every table under {results} is needed")
+        terminal.say(f"nothing to remove: every table {which} is needed")
