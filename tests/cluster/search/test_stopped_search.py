@@ -379,12 +379,18 @@ def test_every_shard_lost_is_a_search_from_its_beginning(
     assert not set(watched.solved) & set(left.files)
 
 
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Solved:
+    """What lies below OTHER and WIDE in one piece."""
+    roots = np.array([tiny().parse(words) for words in (OTHER, WIDE)])
+    return search(tmp_path_factory.mktemp("both"), roots)
+
+
 def test_a_stopped_search_goes_on_after_another_has_solved_part_of_it(
-    small: None, tmp_path: Path, halfway: Callable[[str], Path]
+    small: None, both: Solved, tmp_path: Path, halfway: Callable[[str], Path]
 ) -> None:
     """What that one solved is known now, so other states are left to find; no key stands twice."""
     below = tiny().parse(OTHER)[None]
-    whole = search(tmp_path / "whole", np.concatenate([tiny().parse(WIDE)[None], below]))
     for step, one_piece in [("_keep", 0), ("commit", 0), ("commit", 10**6)]:
         table = halfway(step)
         notes: list[str] = []
@@ -392,7 +398,7 @@ def test_a_stopped_search_goes_on_after_another_has_solved_part_of_it(
         assert "makes that one start over" in notes[0]
         solved = by(tmp_path / "half", on_note=notes.append)
         assert len(notes) == 2 and "it starts over" in notes[1]
-        assert rows_of(table) == rows_of(whole.table)
+        assert rows_of(table) == rows_of(both.table)
         with cluster.open_table(table) as opened:
             assert check_files(opened) == [] and check_residuals(opened, None).faults == 0
         assert solved.ledger.complete and not list(table.glob("shards/*"))
@@ -401,10 +407,9 @@ def test_a_stopped_search_goes_on_after_another_has_solved_part_of_it(
 
 @pytest.mark.parametrize("pieces", [(0, 0, 0), (10**6, 10**6, 0), (0, 10**6, 10**6)])
 def test_what_is_solved_after_a_file_was_lost_leaves_no_hole_and_no_key_twice(
-    pieces: tuple[int, ...], small: None, tmp_path: Path
+    pieces: tuple[int, ...], small: None, both: Solved, tmp_path: Path
 ) -> None:
     roots = np.array([tiny().parse(words) for words in (OTHER, WIDE)])
-    whole = search(tmp_path / "whole", roots)
     made = [
         search(tmp_path / "grown", roots[i : i + 1], one_piece=one_piece)
         for i, one_piece in enumerate(pieces[:2])
@@ -416,15 +421,14 @@ def test_what_is_solved_after_a_file_was_lost_leaves_no_hole_and_no_key_twice(
         with cluster.open_table(solved.table) as table:
             assert table.holds(roots[i : i + 1]).all() and check_files(table) == []
     assert solved.ledger.complete
-    assert rows_of(solved.table) == rows_of(whole.table)
+    assert rows_of(solved.table) == rows_of(both.table)
 
 
 def test_force_of_one_of_several_searches_leaves_no_hole_and_no_key_twice(
-    small: None, tmp_path: Path
+    small: None, both: Solved, tmp_path: Path
 ) -> None:
     """What is said to be there is there; the others' own files may have to be solved again."""
     roots = np.array([tiny().parse(words) for words in (OTHER, WIDE)])
-    whole = search(tmp_path / "whole", roots)
     for i in range(2):
         by(tmp_path / "grown", roots[i : i + 1])
     for forced in range(2):
@@ -432,7 +436,7 @@ def test_force_of_one_of_several_searches_leaves_no_hole_and_no_key_twice(
         for i in range(2):
             solved = by(tmp_path / "grown", roots[i : i + 1])
         assert solved.ledger.complete
-        assert rows_of(solved.table) == rows_of(whole.table)
+        assert rows_of(solved.table) == rows_of(both.table)
 
 
 def test_force_of_a_search_that_was_never_begun_leaves_others_as_they_are(
