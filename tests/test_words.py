@@ -137,7 +137,7 @@ NEVER_ONE = """
     len(cases) settings, len(out) states, max_states states, self.count states,
     solver['host'] solves, sentences.count(guess) states, option('force') solves,
     len(names) columns, len(schema.names) columns, each bytes, per edges, a_state bytes,
-    rate states,
+    rate states, sentences.count(result.games / result.seconds) games,
     sentences.count(state['states_a_second']) states, limit bytes, cells cells, len(read) rows,
     about.num_rows rows, size bytes, facts.players players, self.margin_class points,
     advice.margin_class points
