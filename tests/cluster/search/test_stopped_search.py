@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -122,6 +123,31 @@ def test_a_search_killed_on_its_way_down_goes_on_from_what_it_found(
     assert (solved.states, solved.kept, solved.overlap) == (staged.states, 0, 1.0)
     assert solved.ledger.complete and not solved.ledger.shards
     assert not list(table.glob("shards/*"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("given", "another"), ("box", [1, 2]), ("stages", [7])]
+)
+def test_a_shard_that_was_not_found_as_it_is_to_be_is_found_again(
+    staged: Solved, small: None, watched: Watched, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, name: str, value: Any,
+) -> None:  # fmt: skip
+    keep, kept = StageSearch._keep, list[str]()
+
+    def changed(search: StageSearch, receipt: FindReceipt, askers: Any) -> None:
+        if not kept:
+            receipt = replace(receipt, entry=replace(receipt.entry, **{name: value}))
+        kept.append(receipt.entry.name)
+        keep(search, receipt, askers)
+        if len(kept) == 3:
+            raise Stopped
+
+    with monkeypatch.context() as patch, pytest.raises(Stopped):
+        patch.setattr(StageSearch, "_keep", changed)
+        by(tmp_path, workers=1)
+    solved = by(tmp_path, workers=1)
+    assert [watched.found.count(each) for each in kept] == [2, 1, 1]
+    assert files_of(solved.table) == files_of(staged.table)
 
 
 def test_force_finds_all_of_a_stopped_search_anew(
