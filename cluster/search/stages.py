@@ -209,11 +209,11 @@ class StageSearch(Run[SolvedSearch]):
                 level = _Level(number, Order(self.asks.shards(number, above, self._cut)))
                 self._find(level)
                 shards = level.order.shards
-                found = [level.states[i] for i in range(len(shards))]
-                above = level_shards.growth_of(shards, found, self.asks.requested_of)
+                sizes = [level.states[i] for i in range(len(shards))]
+                above = level_shards.growth_of(shards, sizes, self.asks.requested_of)
                 self.asks.done(number)
                 self.levels.append(shards)
-                states += sum(found)
+                states += sum(sizes)
                 self._show_found()
             while self.finding:
                 self._wait()
