@@ -242,7 +242,7 @@ def clean(
         else:
             _print_spare(spare)
     if not as_json:
-        _sum_up(spares, f"{'of these boards ' * bool(names)}under {results}")
+        _sum_up(spares, f"of these boards under {results}" if names else f"under {results}")
     stay = [spare.error or (spare.named and spare.state != "removed") for spare in spares]
     return 1 if yes and any(stay) else 0
 

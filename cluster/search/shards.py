@@ -2,8 +2,9 @@
 
 Small stages are put together, neighbours, to shards of about `SHARD_STATES`; one that may be large
 is estimated from a sample of the requested keys, and cut along a grid into boxes of about as many
-(`solver.search.stages`). A box can be searched once those are that may lead to it: the other way
-none does. Which shards there are depends on the requests alone, not on the workers.
+(`solver.search.stages`). A box can be searched once it is known what those ask for that may lead
+to it: the other way none does. Which shards there are depends on the requests alone, not on the
+workers.
 """
 
 from __future__ import annotations

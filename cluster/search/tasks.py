@@ -177,7 +177,7 @@ class Find(_StageJob):
                 sha256, size = hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
             seconds = time.perf_counter() - started
             entry = ShardEntry(
-                name=self.name, ask=self.search, rows=sum(boxes), bytes=size, sha256=sha256,
+                name=self.name, ask=self.search, rows=found.states, bytes=size, sha256=sha256,
                 seconds=round(seconds, 3), given=self.given, level=numbers[0] >> 32,
                 stages=list(numbers), boxes=boxes, edges=edges,
                 ask_sha256=found.sha256, box=ends_of(box),

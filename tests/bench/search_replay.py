@@ -341,7 +341,8 @@ def main(words: Sequence[str] | None = None) -> None:
     what = ("", 250, "passer", root) if root else LARGER
     board, threads = BOARDS / "press-your-luck/1985-02.toml", 2
     with tempfile.TemporaryDirectory(prefix="luckbase-", dir="/var/tmp") as folder:
-        large_search(board, Path(folder) / "compiled")
+        small = (*LARGER[:3], LARGER[3] | {"earned": "0,2,1"})
+        large_search(board, Path(folder) / "compiled", small)
         began, used = time.perf_counter(), time.process_time()
         with recording() as found:
             table = Path(folder) / "table"
