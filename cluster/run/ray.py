@@ -670,7 +670,7 @@ def check_address(address: str) -> None:
         return
     try:
         with socket.create_connection((host, int(port)), timeout=ANSWER_SECONDS) as connection:
-            answers = os.environ.get("RAY_USE_TLS", "0") != "0" or _speaks_grpc(connection, address)
+            answers = os.environ.get("RAY_USE_TLS", "0") != "0" or _speaks_http2(connection)
     except (OSError, OverflowError) as error:
         raise OptionError(f"{option('address')}: nothing answers at {address}: {error}") from None
     if not answers:
@@ -680,27 +680,12 @@ def check_address(address: str) -> None:
         )
 
 
-def _speaks_grpc(connection: socket.socket, address: str) -> bool:
-    """Whether what listens answers a call of gRPC's, known to it or not: by HTTP/2, with status
-    200, before the socket's time is up."""
-
-    def frame(kind: int, flags: int, stream: int, content: bytes) -> bytes:
-        return len(content).to_bytes(3) + bytes([kind, flags]) + stream.to_bytes(4) + content
-
-    def word(text: str) -> bytes:
-        return bytes([len(text)]) + text.encode()
-
-    path, kind = word("/grpc.health.v1.Health/Check"), word("application/grpc")
-    head = b"\x83\x86\x04" + path + b"\x01" + word(address[:100])  # POST, http
-    head += b"\x0f\x10" + kind + b"\x00" + word("te") + word("trailers")
-    call = frame(4, 0, 0, b"") + frame(1, 4, 1, head) + frame(0, 1, 1, bytes(5))
+def _speaks_http2(connection: socket.socket) -> bool:
+    """Whether what listens greets as HTTP/2, as gRPC does, before the socket's time is up: with a
+    frame of its settings, whose kind is 4."""
     try:
-        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + call)
+        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0")
         with connection.makefile("rb") as answer:
-            while len(start := answer.read(9)) == 9:
-                content = answer.read(int.from_bytes(start[:3]))
-                if start[3] == 1:  # the head of the answer; 0x88 is status 200
-                    return b"\x88" in content[:8]
+            return answer.read(9)[3:4] == b"\4"
     except OSError:
-        pass
-    return False
+        return False

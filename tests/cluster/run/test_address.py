@@ -12,10 +12,6 @@ import pytest
 from luckbase.cluster.run import ray
 from luckbase.solver.errors import OptionError
 
-SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
-NOT_FOUND = bytes([0, 0, 1, 1, 5, 0, 0, 0, 1]) + b"\x8d"
-"""What HTTP/2 begins with, and a head of an answer whose status is 404."""
-
 
 @contextmanager
 def answering(answer: bytes) -> Iterator[str]:
@@ -38,8 +34,8 @@ def answering(answer: bytes) -> Iterator[str]:
 
 @pytest.mark.parametrize(
     "answer",
-    [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-x\r\n", SETTINGS, SETTINGS + NOT_FOUND],
-    ids=["nothing", "http 1", "ssh", "http 2", "http 2, not found"],
+    [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-x\r\n"],
+    ids=["nothing", "http 1", "ssh"],
 )
 def test_what_is_no_ray_cluster_is_said_at_once(
     answer: bytes, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
