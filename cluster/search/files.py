@@ -1,8 +1,9 @@
 """Stages on the disk between the two passes of a search: found on the way down, solved going up.
 
-A **stage file** is an Arrow file of one record batch a box (`solver.search.stages.Stage`), one row
-each, whose columns are lists. Whole numbers stand as differences to the one before, those
-of children as `stage_kernels.steps_of`, which makes them small (zstd level 1).
+A **stage file** is an Arrow file of one record batch, a shard's states
+(`solver.search.stages.Stage`): one row, whose columns are lists; it has none where all was left to
+others. Whole numbers stand as differences to the one before, those of children as
+`stage_kernels.steps_of`, which makes them small (zstd level 1).
 
 An **ask** is what a shard wants of a stage, lower or of another box of its own: keys, the same way,
 beside the box that they lie in. All that a shard asks is a file in the table, which the worker puts
@@ -12,10 +13,8 @@ there if it sees it: whoever may need the keys of a large one reads them, the dr
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,7 @@ from luckbase.solver.search.stages import Box, KnownPayoffs, Stage, Stages, firs
 NO_NUMBERS = np.empty(0, np.int32)
 _CODEC = pa.Codec("zstd", 1)
 _SMALL = pa.ipc.IpcWriteOptions(compression=_CODEC, use_threads=False)
-_READ = partial(pa.ipc.IpcReadOptions, use_threads=False)  # a worker is one core
+_READ = pa.ipc.IpcReadOptions(use_threads=False)  # a worker is one core
 _I, _N, _U, _F = pa.int64(), pa.int32(), pa.uint64(), pa.float64()
 _KINDS: Mapping[str, Any] = {
     "runs": _U, "order": _N, "patterns": _N,
@@ -46,7 +45,7 @@ _KINDS: Mapping[str, Any] = {
     "payoffs": _F, "counts": _I, "box": _U, "steps": pa.int8(), "far": _N,
 }  # fmt: skip
 _SCHEMA = pa.schema([(name, pa.large_list(kind)) for name, kind in _KINDS.items()])
-_HEAD, _STEPS = ("runs", "box"), ("steps", "far")
+_STEPS = "steps", "far"
 _ASKS = pa.schema([
     ("stage", _U), ("low", _U), ("high", _U), ("count", _I), ("runs", _I), ("sampled", _I),
     ("sample", pa.large_binary()), ("packed", pa.large_binary()),
@@ -73,11 +72,11 @@ def _array(batch: pa.RecordBatch, name: str) -> NDArray[Any]:
     return np.array(values) if not values.flags.writeable else values
 
 
-@contextmanager
-def stage_writer(path: Path) -> Iterator[Callable[[Stage], None]]:
-    """Writes stages to a file, one after the other."""
+def write_stage(path: Path, stage: Stage | None) -> None:
+    """Write a stage file."""
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, _SCHEMA, options=_SMALL) as out:
-        yield lambda stage: out.write_batch(_batch(stage))
+        if stage is not None:
+            out.write_batch(_batch(stage))
 
 
 def _batch(stage: Stage) -> pa.RecordBatch:
@@ -108,65 +107,42 @@ def _batch(stage: Stage) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
 
 
-class StageFile:
-    """A stage file that is read: its boxes by number."""
-
-    def __init__(self, content: bytes) -> None:
-        self._source = pa.BufferReader(content)
-        self._file = pa.ipc.open_file(self._source, options=_READ())
-        if self._file.schema != _SCHEMA:
+def read_stage(content: bytes) -> Stage:
+    """The stage that a file has. Raises CorruptTableError for one of another version."""
+    with pa.BufferReader(content) as source, pa.ipc.open_file(source, options=_READ) as file:
+        if file.schema != _SCHEMA:
             raise CorruptTableError(
                 "the search was begun by another version of luckbase, whose stage files are not as "
                 "these are; finish it with that one, or begin again with --force"
             )
-        only = _READ(included_fields=[_SCHEMA.get_field_index(n) for n in _HEAD])
-        self._heads = pa.ipc.open_file(self._source, options=only)  # decompresses nothing else
-
-    def __len__(self) -> int:
-        return int(self._file.num_record_batches)
-
-    def __enter__(self) -> StageFile:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._source.close()
-
-    def stage(self, i: int) -> Stage:
-        """Box number i."""
-        batch = self._file.get_batch(i)
-        read = {name: _array(batch, name) for name in _KINDS if name not in _STEPS}
-        edges, players = read["counts"].tolist()
-        patterns = Patterns(
-            NO_NUMBERS, NO_KEYS, read["first"], read["actors"], read["weights"], read["actions"],
-            read["rewards"].reshape(-1, players), read["payoffs"].reshape(-1, players),
-        )  # fmt: skip
-        first = first_edges(patterns.first, read["patterns"])
-        steps, far = (numbers_of(batch.column(name).flatten()) for name in _STEPS)
-        low, high, alike, run_low = read["box"].tolist()
-        states = Order(read["order"], first, read["patterns"], np.empty(len(steps), np.int32))
-        n, sizes = len(states.order), read["wanted_sizes"].reshape(-1, 2)
-        ends = sizes.cumsum(axis=0)[:-1].T
-        outside = np.arange(n, n + sizes[:, 1].sum(), dtype=np.int32)
-        wanted = np.split(read["wanted_runs"].reshape(2, -1), ends[0], axis=1)
-        runs, numbers = [_runs(rows, run_low) for rows in wanted], np.split(outside, ends[1])
-        boundary = KnownPayoffs(
-            read["given"].reshape(-1, players), read["given_best"], read["given_margins"],
-            read["given_actors"].astype(np.int8),
-        )  # fmt: skip
-        stage = Stage(
-            _runs(read["runs"], run_low), states, patterns, read["loops"].reshape(-1, 2),
-            list(zip(read["wanted_stages"].tolist(), runs, numbers, strict=False)), edges,
-            boundary, Box(low, high), alike,
-        )  # fmt: skip
-        kernel = stage_kernels.from_steps
-        kernel(stage.keys, np.uint64(alike), first, steps, far, states.children)
-        return stage
-
-    def keys(self, i: int) -> Keys:
-        """The keys of box number i."""
-        batch = self._heads.get_batch(i)
-        runs, box = (_array(batch, name) for name in _HEAD)
-        return _runs(runs, int(box[3])).all_keys()
+        batch = file.get_batch(0)
+    read = {name: _array(batch, name) for name in _KINDS if name not in _STEPS}
+    edges, players = read["counts"].tolist()
+    patterns = Patterns(
+        NO_NUMBERS, NO_KEYS, read["first"], read["actors"], read["weights"], read["actions"],
+        read["rewards"].reshape(-1, players), read["payoffs"].reshape(-1, players),
+    )  # fmt: skip
+    first = first_edges(patterns.first, read["patterns"])
+    steps, far = (numbers_of(batch.column(name).flatten()) for name in _STEPS)
+    low, high, alike, run_low = read["box"].tolist()
+    states = Order(read["order"], first, read["patterns"], np.empty(len(steps), np.int32))
+    n, sizes = len(states.order), read["wanted_sizes"].reshape(-1, 2)
+    ends = sizes.cumsum(axis=0)[:-1].T
+    outside = np.arange(n, n + sizes[:, 1].sum(), dtype=np.int32)
+    wanted = np.split(read["wanted_runs"].reshape(2, -1), ends[0], axis=1)
+    runs, numbers = [_runs(rows, run_low) for rows in wanted], np.split(outside, ends[1])
+    boundary = KnownPayoffs(
+        read["given"].reshape(-1, players), read["given_best"], read["given_margins"],
+        read["given_actors"].astype(np.int8),
+    )  # fmt: skip
+    stage = Stage(
+        _runs(read["runs"], run_low), states, patterns, read["loops"].reshape(-1, 2),
+        list(zip(read["wanted_stages"].tolist(), runs, numbers, strict=False)), edges,
+        boundary, Box(low, high), alike,
+    )  # fmt: skip
+    kernel = stage_kernels.from_steps
+    kernel(stage.keys, np.uint64(alike), first, steps, far, states.children)
+    return stage
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ import numpy as np
 
 from luckbase.cluster.search import files
 from luckbase.cluster.search.files import Ask
-from luckbase.cluster.table import folder
 from luckbase.cluster.table.ledger import digest
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.search import find_stages, stages
@@ -38,15 +37,16 @@ FIND_BYTES = 160
 """Bytes a state of the box that is being found."""
 MAX_BOXES = 4096
 """Boxes of a stage, about: who waits for whom are pairs of them."""
-LEFT_AFTER = 2
-"""A box that has so many times as many leaves what is left of it to others."""
+FEW, EARLY = 2000, 4
+"""Below fewer states than these, as below a root, there may be millions: a box that is expected to
+have no more is cut so many times earlier."""
 BURST = 2
 """Stages are put together as long as they have at most so many times as many, should they burst."""
 MAX_GROWTH = 4.0
 DEEPEST = 8
-"""So many times a box that was left to others may leave boxes to others; then all of it is found by
-one task, for names must end somewhere."""
-CUTTING = 10
+"""So many times what was left to others may be left to others; then one task finds all of it, for
+names must end somewhere."""
+CUTTING = 11
 """Counts the ways of cutting, and of writing a stage file, that there have been."""
 Path = tuple[int, ...]
 """The number of a shard in its level; of a box that it left to others, and their number, and so on.
@@ -66,11 +66,10 @@ class Request(NamedTuple):
 def cutting() -> str:
     """What decides how a search is cut, and so what is in which file."""
     said = [
-        CUTTING, SHARD_STATES, MAX_BOXES, LEFT_AFTER, BURST, MAX_GROWTH, DEEPEST,
+        CUTTING, SHARD_STATES, MAX_BOXES, FEW, EARLY, BURST, MAX_GROWTH, DEEPEST,
         files.SPARSE_BITS, files.LEAST_SAMPLE, stages.RANGES, stages.FIRST_RANGES,
         stages.MAX_CELLS, stages.MIN_CELLS, stages.MAX_ROOTS, stages.SHARE, stages.BESIDE,
-        stages.FEW_OF_CELL, find_stages.CACHED, find_stages.PIECES, find_stages.SAMPLE,
-        find_stages.FEW, find_stages.EARLY, folder.PIECE_STATES,
+        stages.FEW_OF_CELL, find_stages.CACHED, find_stages.PARTS, find_stages.SAMPLE,
     ]  # fmt: skip
     return digest(json.dumps(said))
 
@@ -265,9 +264,11 @@ class Demand:
         return sorted(asks) if len(shard.stages) > 1 else asks
 
 
-def stop_after(shard: LevelShard) -> int:
-    """States after which a shard leaves what is left of it to others; 0 for never."""
-    return LEFT_AFTER * SHARD_STATES * (len(shard.path) < DEEPEST)
+def max_states(shard: LevelShard) -> int:
+    """States of a shard with more of which it is cut and left to others; 0 for no limit."""
+    if len(shard.path) >= DEEPEST:
+        return 0
+    return find_stages.CACHED // (EARLY if shard.expected < FEW else 1)
 
 
 def _together(place: int, stages: Sequence[int], states: int, burst: int) -> LevelShard:
@@ -335,7 +336,7 @@ class Order:
         return heapq.heappop(self._ready)[1] if self._ready else None
 
     def done(self, shard: int, remaining: Sequence[LevelShard] = ()) -> None:
-        """A shard is found, and leaves others, which come to the end of the list; what waited for
+        """A shard is found, or left to others, which come to the end of the list: what waited for
         it waits for them."""
         waiting, first = self._next[shard], len(self.shards)
         if not remaining:

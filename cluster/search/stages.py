@@ -50,7 +50,6 @@ from luckbase.cluster.search.shards import (
     number_of,
 )
 from luckbase.cluster.search.tasks import (
-    ChildPiece,
     CutStage,
     Find,
     FindReceipt,
@@ -60,7 +59,7 @@ from luckbase.cluster.search.tasks import (
 )
 from luckbase.cluster.table import folder
 from luckbase.cluster.table.entries import Commits, commit, compact
-from luckbase.cluster.table.folder import Piece, ends_of
+from luckbase.cluster.table.folder import ends_of
 from luckbase.cluster.table.keyed import KeyPart
 from luckbase.cluster.table.ledger import FileEntry, Goal, LevelEntry, ShardEntry
 from luckbase.solver.errors import LuckbaseError, SearchLimitError
@@ -158,7 +157,7 @@ class StageSearch(Run[SolvedSearch]):
         self.keeping = Commits(self.ledger, PATIENCE)
 
     def run(self) -> SolvedSearch:
-        """Both passes. Raises as `find_stages.expand_level` and `stage.Sweeping.solve` do."""
+        """Both passes. Raises as `find_stages.BoxSearch` and `sweep.Sweeping` do."""
         ask, sha = self.context.goal.ask, self.context.known_sha
         if ask not in self.ledger.levels:
             entry = LevelEntry(ask, self.stages.level.as_json(), sha, level_shards.cutting())
@@ -185,8 +184,8 @@ class StageSearch(Run[SolvedSearch]):
         states = sum(entry.rows for entry in self.found)
         return sum(entry.edges for entry in self.found) * self.committed // max(1, states)
 
-    def _file(self, piece: Piece) -> str:
-        return folder.stage_file_name(self.context.goal.part, piece.entry.name, piece.number)
+    def _file(self, entry: ShardEntry) -> str:
+        return folder.shard_file_name(self.context.goal.part, entry.name)
 
     # --- down --------------------------------------------------------------------------------
 
@@ -337,16 +336,16 @@ class StageSearch(Run[SolvedSearch]):
             level.unknown -= 1
             if event.content:
                 self.storage.put_if_absent(event.place, event.content)
-            self._asked(level, place, event.states, event.asks, event.remaining)
+            self._asked(level, place, event.states, event.asks, event.parts)
 
     def _asked(
-        self, level: _Level, i: int, states: int, asks: Sequence[Ask], remaining: Sequence[Box]
-    ) -> None:  # fmt: skip
+        self, level: _Level, i: int, states: int, asks: Sequence[Ask], parts: Sequence[Box]
+    ) -> None:
         """It is known how many states a shard has, and what it asks for, which others wait for."""
         shard, first = level.order.shards[i], len(level.order.shards)
         level.states[i] = states
         self.asks.add((level.number, shard.path), asks)
-        left = [(box, level_shards.SHARD_STATES) for box in remaining]
+        left = [(box, level_shards.SHARD_STATES) for box in parts]
         boxes = level_shards.boxes_in_order
         level.order.done(i, boxes(self.stages, shard.stages, left, first, shard.path))
 
@@ -361,7 +360,7 @@ class StageSearch(Run[SolvedSearch]):
             name=self._name(shard), search=self.context.goal.ask, given=self.context.known_sha,
             shard=shard, roots=np.concatenate(keys) if keys else NO_KEYS,
             asks=tuple([request.ask.keys for request in asks]), known=self._known(shard),
-            stored=stored, stop_after=level_shards.stop_after(shard), sparse=files.SPARSE_BITS,
+            stored=stored, max_states=level_shards.max_states(shard), sparse=files.SPARSE_BITS,
             used=self.context.used,
         )  # fmt: skip
         memory = self._find_bytes(shard.likely) + STORED_BYTES * sum(file.rows for file in stored)
@@ -446,29 +445,21 @@ class StageSearch(Run[SolvedSearch]):
     def progress(self) -> Progress:
         """How far it is on its way up."""
         return Progress(
-            self.swept, len(self.pieces), self.done_rows, self.met,
+            self.swept, len(self.solves), self.done_rows, self.met,
             self.seconds - self.seconds_finding, of="shards", before=self.done_before,
         )  # fmt: skip
 
     # --- up ----------------------------------------------------------------------------------
 
     def _up(self) -> None:
-        """Lay out what is to be solved of all shards, children first."""
-        self.pieces = [piece for entry in self.found[::-1] for piece in folder.pieces_of(entry)]
-        self.below = [ChildPiece(tuple(entry.entry.stages), entry.spans) for entry in self.pieces]
+        """Lay out which shards are solved, children first, and which of them each reads."""
+        self.solves = [entry for entry in self.found[::-1] if entry.rows]
         self.empty: set[int] = set()
-        self.of_shard: dict[str, list[int]] = {}
-        of_shard = self.of_shard
-        for i, piece in enumerate(self.pieces):
-            of_shard.setdefault(piece.entry.name, []).append(i)
-        of_asker: dict[str, list[int]] = {name: [] for name in of_shard}
-        for entry in self.found:
+        self.reads: list[list[int]] = [[] for _ in self.solves]
+        place = {entry.name: i for i, entry in enumerate(self.solves)}
+        for i, entry in enumerate(self.solves):
             for asker in folder.askers_of(entry):
-                of_asker[asker] += of_shard[entry.name]
-        self.reads: list[list[int]] = []
-        for i, piece in enumerate(self.pieces):
-            pieces_before = [k for k in of_shard[piece.entry.name] if k < i]
-            self.reads.append(sorted(pieces_before + of_asker[piece.entry.name]))
+                self.reads[place[asker]].append(i)
 
     def make_schedule(self) -> Schedule:
         """What is still to do on the way up, once all is found, and lies on some disk."""
@@ -479,13 +470,13 @@ class StageSearch(Run[SolvedSearch]):
             let_go(self.context.used)
         self.seconds_finding = self.seconds
         self._up()
-        pieces, files = self.pieces, self.ledger.files
+        solves, files = self.solves, self.ledger.files
         shards = tuple(
-            Shard(i, piece.entry.name, tuple(self.reads[i]), piece.states, piece.memory)
-            for i, piece in enumerate(pieces)
+            Shard(i, entry.name, tuple(self.reads[i]), entry.rows, _sweep_bytes(entry))
+            for i, entry in enumerate(solves)
         )
-        stored = {i for i, piece in enumerate(pieces) if self._file(piece) in files}
-        self.swept, self.done_rows = 0, sum(pieces[i].states for i in stored)
+        stored = {i for i, entry in enumerate(solves) if self._file(entry) in files}
+        self.swept, self.done_rows = 0, sum(solves[i].rows for i in stored)
         self.done_before = self.done_rows
         return Schedule(
             shards, workers=self.workers.slots, memory=self.memory,
@@ -495,44 +486,47 @@ class StageSearch(Run[SolvedSearch]):
     def count(self, receipt: SweepReceipt) -> None:
         self.swept += 1
         new = receipt.shard not in self.schedule.stored
-        self.done_rows += self.pieces[receipt.shard].states * new
+        self.done_rows += self.solves[receipt.shard].rows * new
         self.solve_seconds += receipt.solve_seconds
 
     def drop(self, shards: list[int]) -> None:
         for shard in shards:
             self.workers.drop(shard)
-        entries = {self.pieces[shard].entry.name: self.pieces[shard].entry for shard in shards}
-        gone = [entry.place for entry in entries.values() if not self._needed(entry)]
+        gone = [self.solves[shard].place for shard in shards if not self._needed(shard)]
         if gone:
             self.workers.delete(gone)
 
-    def _needed(self, entry: ShardEntry) -> bool:
+    def _needed(self, shard: int) -> bool:
         """Whether somebody will yet need a shard's stage file, also after a stop."""
-        own_pieces = self.of_shard[entry.name]
         unfinished = self.schedule.kept, self.schedule.running, self.schedule.waiting
-        written = all(self._file(self.pieces[i]) in self.ledger.files for i in own_pieces)
-        return not written or any(i in shards for i in own_pieces for shards in unfinished)
+        is_written = self._file(self.solves[shard]) in self.ledger.files
+        return not is_written or any(shard in shards for shards in unfinished)
 
     def task(self, step: Solve) -> Task:
-        i, piece = step.shard, self.pieces[step.shard]
-        stored = self.ledger.files[self._file(piece)] if i in self.schedule.stored else None
+        i, entry = step.shard, self.solves[step.shard]
+        stored = self.ledger.files[self._file(entry)] if i in self.schedule.stored else None
         reads = () if stored else tuple(self.reads[i])
+        below = [self.solves[k] for k in reads]
         job = Sweep(
-            board=self.game.board, location=self.location, level=self.level, number=i, piece=piece,
-            below=tuple(self.below[k] for k in reads),
-            file=self._file(piece), error=self.context.error, precision=self.context.precision,
+            board=self.game.board, location=self.location, level=self.level, number=i, entry=entry,
+            below=tuple((tuple(child.stages), Box(*child.box)) for child in below),
+            file=self._file(entry), error=self.context.error, precision=self.context.precision,
             tolerance=self.context.tolerance, keep=step.keep, commit=step.commit, stored=stored,
         )  # fmt: skip
-        shape = piece.states + 1, 1 + self.game.players
+        shape = entry.rows + 1, 1 + self.game.players
         keep = PayoffPlace(i, shape, (0, shape[0])) if step.keep else None
-        return Task(i, job, piece.memory, reads, keep, stage_file=piece.entry.place)
+        return Task(i, job, _sweep_bytes(entry), reads, keep, stage_file=entry.place)
 
     def commit(self, receipt: SweepReceipt) -> None:
-        piece, entry = self.pieces[receipt.shard], next(iter(receipt.files.values()), None)
+        shard, file = self.solves[receipt.shard], next(iter(receipt.files.values()), None)
         self.solved += receipt.solved
-        self.committed += piece.states
-        if entry is None:
+        self.committed += shard.rows
+        if file is None:
             self.empty.add(receipt.shard)
             return
-        share = piece.states / max(1, piece.entry.rows)
-        self.commits.add(entry.solved_in(piece.entry.seconds * share + receipt.solve_seconds))
+        self.commits.add(file.solved_in(shard.seconds + receipt.solve_seconds))
+
+
+def _sweep_bytes(entry: ShardEntry) -> int:
+    """Bytes that it takes to solve a shard, about."""
+    return max(folder.LEAST_BYTES, folder.SWEEP_BYTES * entry.rows)

@@ -16,7 +16,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,23 +33,22 @@ from luckbase.cluster.run.worker import (
 )
 from luckbase.cluster.search import boundary, files
 from luckbase.cluster.search.boundary import UsedTable, used_ends
-from luckbase.cluster.search.files import Ask, RequestedKeys, StageFile
-from luckbase.cluster.table.folder import Piece, ends_of
+from luckbase.cluster.search.files import Ask, RequestedKeys
+from luckbase.cluster.table.folder import ends_of
 from luckbase.cluster.table.keyed import GIVEN, SOLVED, PayoffTable, write_states
 from luckbase.cluster.table.ledger import SHARDS, FileEntry, ShardEntry, ask_place
 from luckbase.cluster.table.storage import Storage, storage_at
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import CorruptTableError
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.capabilities import level_from
 from luckbase.solver.game.game import load_game
 from luckbase.solver.search import stage_kernels
 from luckbase.solver.search.bellman import KNOWN, OVER, final_payoffs
 from luckbase.solver.search.expand import some_state
-from luckbase.solver.search.find_stages import LevelSearch, expand_level
+from luckbase.solver.search.find_stages import BoxSearch, find_stage
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all
-from luckbase.solver.search.runs import Runs, merged_runs
-from luckbase.solver.search.stages import WHOLE, Box, KeyedPayoffs, StageEstimator, Stages
+from luckbase.solver.search.stages import Box, KeyedPayoffs, Stage, StageEstimator, Stages
 from luckbase.solver.search.sweep import Sweeping
 
 if TYPE_CHECKING:
@@ -62,8 +60,8 @@ def warm_up_stages(stages: Stages) -> None:
     game = stages.game
     keys = pack_all(game.strides, some_state(game))
     known = keys, np.zeros((1, game.players))
-    for stage in expand_level(stages, int(stages.of(keys)[0]) >> 32, [keys], known=known):
-        Sweeping(game, stage).solve(0.0)
+    stage = find_stage(stages, int(stages.of(keys)[0]) >> 32, [keys], known=known)
+    Sweeping(game, stage).solve(0.0)
 
 
 @lru_cache(maxsize=2)
@@ -118,9 +116,9 @@ class Find(_StageJob):
     """To search a shard. number: the task's. name, search, given: its line's in the ledger
     (`ShardEntry`, where the search is `ask`). roots: the search's in it. asks: the requests of
     others to these stages. known: states that are not expanded; stored: files of the table whose
-    states are not expanded either. stop_after: states after which the remaining boxes are left to
-    others. sparse: bits, of the sample of what it requests. used: the table at which the search
-    ends.
+    states are not expanded either. max_states: of a box, 0 for no limit: one with more is cut, and
+    its parts are left to others. sparse: bits, of the sample of what it requests. used: the table
+    at which the search ends.
     """
 
     number: int
@@ -131,7 +129,7 @@ class Find(_StageJob):
     roots: Keys
     asks: tuple[RequestedKeys, ...]
     known: KeyedPayoffs
-    stop_after: int
+    max_states: int
     sparse: int
     stored: tuple[FileEntry, ...]
     used: UsedTable | None
@@ -149,54 +147,49 @@ class Find(_StageJob):
         rows = boundary.read_rows(source, self.location.table, self.stored, stages.game)
         requested = files.requested_runs(source, self.asks, stages)
         lists = [stages.within(runs, box) for runs in (stages.runs_of(self.roots), *requested)]
-        search = LevelSearch(
-            stages, numbers[0] >> 32, [runs for runs in lists if len(runs.keys)], box=box,
-            known=ends or boundary.joined([self.known, rows]),
-            expected=self.shard.likely, stop_after=self.stop_after,
+        search = BoxSearch(
+            stages, numbers[0] >> 32, [runs for runs in lists if len(runs.keys)], box,
+            known=ends or boundary.joined([self.known, rows]), expected=self.shard.likely,
         )  # fmt: skip
-        demand: dict[int, list[Runs]] = {}
-        edges, boxes, spans = 0, [], []
+        parts = list[Box]()
+        if not search.run(stop, self.max_states):
+            parts = search.parts()
+            if len(parts) == 1:
+                search.run(stop)
+                parts = []
+        states, edges, asks = 0, 0, list[Ask]()
+        if not parts:
+            search.number()
+            states, edges = search.count, search.edges
+            asks = [
+                files.ask_of(stages, number, runs, None if number in numbers else self.sparse)
+                for number, runs, _ in search.requests
+            ]
+        found = self._found_asks(asks, states, parts, started)
+        yield found  # others go on while it is ordered and written
         with self.location.stage_file(f"{SHARDS}{self.name}") as path:
-            with files.stage_writer(path) as write:
-                for each in search.boxes(stop):
-                    boxes.append(each.count)
-                    spans.append(each.box)
-                    edges += each.edges
-                    for number, runs, _ in each.requests:
-                        demand.setdefault(number, []).append(runs)
-                    if search.ended:  # others go on while it is ordered and written
-                        found = self._found_asks(
-                            stages, demand, spans, boxes, search.remaining, started
-                        )  # fmt: skip
-                        yield found
-                    write(each.stage())
-                    del each  # the next one has its memory
-            searched = spans if search.remaining else [WHOLE]
-            in_use = [any(stages.members_within(r, span).any() for span in searched) for r in lists]
+            files.write_stage(path, None if parts else search.stage())
             with path.open("rb") as file:
                 sha256, size = hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
             seconds = time.perf_counter() - started
             entry = ShardEntry(
-                name=self.name, ask=self.search, rows=found.states, bytes=size, sha256=sha256,
+                name=self.name, ask=self.search, rows=states, bytes=size, sha256=sha256,
                 seconds=round(seconds, 3), given=self.given, level=numbers[0] >> 32,
-                stages=list(numbers), boxes=boxes, edges=edges,
-                ask_sha256=found.sha256, box=ends_of(box),
-                spans=[[each.low, each.high] for each in spans],
-                rest=[[each.low, each.high] for each in found.remaining], mark=self.location.mark,
+                stages=list(numbers), edges=edges, ask_sha256=found.sha256, box=ends_of(box),
+                rest=[[part.low, part.high] for part in parts], mark=self.location.mark,
             )  # fmt: skip
             self.location.keep(entry.place, path)
+        in_use = [bool(len(runs.keys)) and not parts for runs in lists[1:]]
         receipt = FindReceipt(
             shard=self.number, solve_seconds=seconds, stage_file=entry.place, entry=entry,
-            used_asks=np.flatnonzero(in_use[1:]).tolist(),
+            used_asks=np.flatnonzero(in_use).tolist(),
         )  # fmt: skip
         yield receipt, None
 
     def _found_asks(
-        self, stages: Stages, demand: dict[int, list[Runs]], spans: Sequence[Box],
-        counts: Sequence[int], remaining: Sequence[Box], started: float,
-    ) -> FoundAsks:  # fmt: skip
+        self, asks: list[Ask], states: int, parts: Sequence[Box], started: float
+    ) -> FoundAsks:
         """What it asks of others, in its file if this machine sees the table."""
-        asks = self._asks(stages, demand, spans)
         content = files.write_asks(asks)
         sha256 = hashlib.sha256(content).hexdigest()
         place = ask_place(self.name, self.location.mark, sha256)
@@ -204,35 +197,19 @@ class Find(_StageJob):
             storage_at(self.location.table).put_if_absent(place, content)
             asks, content = files.in_file(asks, place), b""
         seconds = time.perf_counter() - started
-        return FoundAsks(
-            self.number, sum(counts), asks, tuple(remaining), place, sha256, content, seconds
-        )
-
-    def _asks(
-        self, stages: Stages, demand: dict[int, list[Runs]], spans: Sequence[Box]
-    ) -> list[Ask]:
-        """What it asks of others: of its own stages what lies elsewhere."""
-        asks = []
-        for number, lists in demand.items():
-            runs = lists[0] if len(lists) == 1 else merged_runs(lists)
-            is_own = number in self.shard.stages
-            for span in spans if is_own else ():
-                runs = runs.only(runs.members & ~stages.members_within(runs, span))
-            if len(runs.keys):  # its own stages are cut already
-                asks.append(files.ask_of(stages, number, runs, None if is_own else self.sparse))
-        return asks
+        return FoundAsks(self.number, states, asks, tuple(parts), place, sha256, content, seconds)
 
 
 @dataclass(frozen=True)
 class FoundAsks:
     """What a `Find` asks for, said before its stage file is written. states: that it found.
-    remaining: boxes that it leaves to others. place, sha256: of the file of asks; content: its
-    bytes where it is yet to be written. seconds: until this was known."""
+    parts: boxes that it leaves to others, all of what it was to find. place, sha256: of the file of
+    asks; content: its bytes where it is yet to be written. seconds: until this was known."""
 
     shard: int
     states: int
     asks: list[Ask]
-    remaining: tuple[Box, ...]
+    parts: tuple[Box, ...]
     place: str
     sha256: str
     content: bytes
@@ -249,24 +226,16 @@ class FindReceipt(Receipt):
 
 
 @dataclass(frozen=True)
-class ChildPiece:
-    """A piece whose payoff table a `Sweep` is handed: its stages, and the boxes that it has of
-    them."""
-
-    stages: tuple[int, ...]
-    boxes: tuple[Box, ...]
-
-
-@dataclass(frozen=True)
 class Sweep(_StageJob):
-    """To solve a piece of a shard, number `number` of all. below: the pieces that it reads. file:
-    the table's, that it writes. error, precision: of all and where all decisions are resolved,
-    beside the gaps of cycles. stored: its committed file, where payoffs are read back only.
+    """To solve a shard, number `number` of all. below: of the shards that it reads, their stages
+    and the box that each has of them. file: the table's, that it writes. error, precision: of all
+    and where all decisions are resolved, beside the gaps of cycles. stored: its committed file,
+    where payoffs are read back only.
     """
 
     number: int
-    piece: Piece
-    below: tuple[ChildPiece, ...]
+    entry: ShardEntry
+    below: tuple[tuple[Sequence[int], Box], ...]
     file: str
     error: float
     precision: float
@@ -278,75 +247,59 @@ class Sweep(_StageJob):
     def run(self, payoffs: Sequence[Any], sent: Sent, out: Out, stop: Stop) -> Steps:
         """Solve the states and write their file."""
         started = time.perf_counter()
-        name = self.piece.entry.place
+        name = self.entry.place
         stored = [] if self.stored is None else [self.stored.place]
         source = self.location.source(stored, sent)
         content = sent[name] if name in sent else self.location.read(name)
         if content is None:
             raise PayoffsLostError(f"{name} is on no disk any more; what was solved stays")
-        if hashlib.sha256(content).hexdigest() != self.piece.entry.sha256:
+        if hashlib.sha256(content).hexdigest() != self.entry.sha256:
             raise CorruptTableError(f"{name}: is not as luckbase wrote it")
-        shape = self.piece.states + 1, 1 + load_game(self.board).players
+        shape = self.entry.rows + 1, 1 + load_game(self.board).players
         rows, table = np.empty(shape) if out is None else out, None
-        with StageFile(content) as file:
-            if self.stored is not None:
-                self._read_back(file, source, self.stored, rows)
-            else:
-                tables = [writable(read).reshape(-1, rows.shape[1]) for read in payoffs]
-                table = self._solve(file, tables, rows, stop)
+        stage = files.read_stage(content)
         del content
+        if self.stored is not None:
+            self._read_back(stage, source, self.stored, rows)
+        else:
+            tables = [writable(read).reshape(-1, rows.shape[1]) for read in payoffs]
+            table = self._solve(stage, tables, rows, stop)
+        del stage
         seconds = time.perf_counter() - started
         yield rows if self.keep else None
         if not self.commit or table is None or not len(table):
             yield SweepReceipt(shard=self.number, solve_seconds=seconds), None
             return
-        solved, entry = int((table.status == SOLVED).sum()), self.piece.entry
+        solved, entry = int((table.status == SOLVED).sum()), self.entry
         precision, error = rows[0, :2].tolist()
-        boxes = entry.spans[slice(*self.piece.boxes)] if self.piece.spans != (WHOLE,) else []
         with self.location.storage() as storage:
             written = write_states(
                 storage, self.file, load_game(self.board), table, error, precision,
-                stages=entry.stages, boxes=boxes,
+                stages=entry.stages, boxes=[entry.box] if entry.box else [],
             )  # fmt: skip
             receipt = SweepReceipt(shard=self.number, solve_seconds=seconds, solved=solved)
             done = receipt.with_files(storage, self.location.mark, [written])
         yield done
 
     def _solve(
-        self, file: StageFile, tables: Sequence[Floats], rows: Floats, stop: Stop
+        self, stage: Stage, tables: Sequence[Floats], rows: Floats, stop: Stop
     ) -> PayoffTable:
-        """Fill `rows`, lowest box first; returns what of them the table is to hold."""
+        """Fill `rows`; returns what of them the table is to hold."""
         stages = stages_of(self.board, self.level)
-        game, n, numbers = stages.game, self.piece.states, self.piece.entry.stages
+        game = stages.game
         of: dict[int, list[tuple[Box, Floats]]] = {}
-        for piece, rows_of_piece in zip(self.below, tables, strict=True):
-            for number in piece.stages:
-                of.setdefault(number, []).extend((box, rows_of_piece[1:]) for box in piece.boxes)
-        keys_of_boxes = [file.keys(i) for i in range(*self.piece.boxes)]
-        places = _places(keys_of_boxes)
-        best, margins = np.empty(n, np.int64), np.empty(n)
-        actors, gap, on_boundary = np.empty(n, np.int8), np.empty(n), np.empty(n, bool)
-        solved: list[tuple[Box, Floats]] = []
-        first, stop_at = self.piece.boxes
-        for i in range(stop_at - 1, first - 1, -1):
-            stage = file.stage(i)
-            sweeping = Sweeping(game, stage)
-            for request, (number, _, numbered) in enumerate(stage.requests):
-                filled = _fill(stages, sweeping, request, of.get(number, ()))
-                if number in numbers:
-                    filled += _fill(stages, sweeping, request, solved)
-                if filled != len(numbered):
-                    raise CorruptTableError(f"{self.file}: payoffs that it needs are missing")
-            done = sweeping.solve(self.tolerance, stop)
-            at = places[i - first]
-            rows[1:][at], best[at] = done.values, done.best
-            margins[at], actors[at], gap[at] = done.margins, done.actors, done.gap
-            on_boundary[at] = done.on_boundary
-            if i > first:
-                solved.append((stage.box, done.values))
-            del stage, sweeping, done  # the next one has their memory
+        for (numbers, box), rows_below in zip(self.below, tables, strict=True):
+            for number in numbers:
+                of.setdefault(number, []).append((box, rows_below[1:]))
+        sweeping = Sweeping(game, stage)
+        for request, (number, _, numbered) in enumerate(stage.requests):
+            if _fill(stages, sweeping, request, of.get(number, ())) != len(numbered):
+                raise CorruptTableError(f"{self.file}: payoffs that it needs are missing")
+        done = sweeping.solve(self.tolerance, stop)
+        best, margins, on_boundary = done.best, done.margins, done.on_boundary
+        rows[1:] = done.values
         below = np.array([t[0, :2].tolist() for t in tables] or [[self.precision, self.error]])
-        precision, error = (below.max(axis=0) + gap.sum() / 2).tolist()
+        precision, error = (below.max(axis=0) + done.gap.sum() / 2).tolist()
         keys = np.ascontiguousarray(rows[1:, 0]).view(np.uint64)
         solves = (best != OVER) & (best != KNOWN) & ~on_boundary
         written = solves | on_boundary
@@ -355,20 +308,17 @@ class Sweep(_StageJob):
         rows[0, :2] = precision, boundary.error_with_undecided(game, chosen, self.tolerance, error)
         status = np.where(on_boundary[kept], np.uint8(GIVEN), np.uint8(SOLVED))
         return PayoffTable(
-            keys[kept], np.array(rows[1:, 1:][kept]), best[kept], status, gap[kept],
-            margins[kept], actors[kept],
+            keys[kept], np.array(rows[1:, 1:][kept]), best[kept], status, done.gap[kept],
+            margins[kept], done.actors[kept],
         )  # fmt: skip
 
-    def _read_back(self, file: StageFile, source: Storage, stored: FileEntry, rows: Floats) -> None:
+    def _read_back(self, stage: Stage, source: Storage, stored: FileEntry, rows: Floats) -> None:
         """Fill `rows` from the committed file; what that has not, from the rules or what was given.
 
         Raises CorruptTableError."""
-        game, parts = load_game(self.board), list[KeyedPayoffs]()
-        keys = np.sort(np.concatenate([file.keys(i) for i in range(*self.piece.boxes)]))
-        for i in range(*self.piece.boxes):
-            stage = file.stage(i)
-            known = stage.states.patterns == stage_kernels.BOUNDARY
-            parts.append((stage.keys[known], stage.boundary.payoffs))
+        game, keys = load_game(self.board), stage.keys
+        known = stage.states.patterns == stage_kernels.BOUNDARY
+        parts = [(keys[known], stage.boundary.payoffs)]
         parts.append(boundary.read_rows(source, self.location.table, [stored], game))
         keys_known, payoffs = boundary.joined(parts)
         rows[1:, 0], where = keys.view(np.float64), np.searchsorted(keys, keys_known)
@@ -378,16 +328,6 @@ class Sweep(_StageJob):
             rows[1 + left, 1:] = final_payoffs(game, unpack_all(game.strides, keys[left]))
         rows[0] = 0.0
         rows[0, :2] = stored.resolved_error, stored.error
-
-
-def _places(boxes: Sequence[Keys]) -> list[slice | Ints]:
-    """Where the keys of each box, ascending, stand among those of all, by key."""
-    keys, ends = np.concatenate(boxes), np.cumsum([0, *map(len, boxes)]).tolist()
-    if (keys[1:] > keys[:-1]).all():
-        return [slice(*each) for each in pairwise(ends)]
-    place = np.empty(len(keys), np.int64)
-    place[np.argsort(keys, kind="stable")] = np.arange(len(keys))  # it merges what is in order
-    return [place[start:end] for start, end in pairwise(ends)]
 
 
 def _fill(

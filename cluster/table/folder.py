@@ -2,7 +2,7 @@
 and how a finished table is published.
 
 Names: a shard's stage file and what it asks for, ``shards/<goal>-<level>-<number>.<sha>.arrow``
-and ``.asks``; the table's files of its pieces, ``search/<goal>.<level>.<number>.<piece>.parquet``.
+and ``.asks``; the table's file of it, ``search/<goal>.<level>.<number>.parquet``.
 
 **Publishing** copies a finished table to where others ask it, an object store or the folder of a
 web server: each file is checked as it is read, put, and read back to the last byte. One that is
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,8 +46,6 @@ from luckbase.solver.sentences import many, some
 if TYPE_CHECKING:
     from luckbase.solver.search.stages import Box
 
-PIECE_STATES = 1_000_000
-"""States of what is solved by one task, about: boxes are not cut."""
 SWEEP_BYTES = 150
 """Bytes a state that solving takes, about, beside a process's own."""
 LEAST_BYTES = 64 << 20
@@ -57,48 +54,9 @@ LEAST_BYTES = 64 << 20
 # --- shards of a search that runs ---
 
 
-def stage_file_name(part: str, shard: str, piece: int) -> str:
-    """The name of the table's file of a piece of a shard: ``<goal>.<level>.<number>.<piece>``."""
-    return f"{part}/{shard.replace('-', '.')}.{piece}.parquet"
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Boxes of a shard, from the first to before the last, that are solved by one task."""
-
-    entry: ShardEntry
-    number: int
-    boxes: tuple[int, int]
-
-    @cached_property
-    def states(self) -> int:
-        """How many there are."""
-        return sum(self.entry.boxes[slice(*self.boxes)])
-
-    @property
-    def spans(self) -> tuple[Box, ...]:
-        """Where they lie."""
-        from luckbase.solver.search.stages import Box  # compiles the search
-
-        return tuple(Box(*ends) for ends in self.entry.spans[slice(*self.boxes)])
-
-    @property
-    def memory(self) -> int:
-        """Bytes that its task takes, about."""
-        return max(LEAST_BYTES, SWEEP_BYTES * self.states)
-
-
-def pieces_of(entry: ShardEntry) -> list[Piece]:
-    """The pieces of a shard, children first: boxes as they come, last ones first, while they are
-    small together."""
-    pieces: list[Piece] = []
-    stop, states = len(entry.boxes), 0
-    for i in range(len(entry.boxes) - 1, -1, -1):
-        states += entry.boxes[i]
-        if states >= PIECE_STATES or not i:
-            pieces.append(Piece(entry, len(pieces), (i, stop)))
-            stop, states = i, 0
-    return pieces
+def shard_file_name(part: str, shard: str) -> str:
+    """The name of the table's file of a shard: ``<goal>.<level>.<number>``."""
+    return f"{part}/{shard.replace('-', '.')}.parquet"
 
 
 def ends_of(box: Box) -> list[int]:
@@ -118,7 +76,7 @@ def needed_shards(ledger: Ledger, ask: str) -> list[ShardEntry]:
     files = {name.rpartition("/")[2] for name in ledger.files}
     solved = {
         name for name, shard in ledger.shards.items()
-        if all(stage_file_name("", name, p.number)[1:] in files for p in pieces_of(shard))
+        if not shard.rows or shard_file_name("", name)[1:] in files
     }  # fmt: skip
     return [
         shard for name, shard in ledger.shards.items()

@@ -191,10 +191,9 @@ class FileEntry:
 class ShardEntry:
     """One shard of a search that runs, found and not solved yet: its stage file, of what search,
     the SHA-256 of what was known to it, "" for nothing. level, stages: what it holds; box: the part
-    of its stages that it was to find, none for all; boxes, spans: the states of each box that it
-    found, and where it lies; rest: boxes that it left to others. askers: the shards that ask it, by
-    level. What it asks lies beside its file, with its own SHA-256. edges: expanded. mark: of who
-    found it (`entries`)."""
+    of its stages that it was to find, none for all; rest: the parts of that, if it left them to
+    others, and found nothing. askers: the shards that ask it, by level. What it asks lies beside
+    its file, with its own SHA-256. edges: expanded. mark: of who found it (`entries`)."""
 
     name: str
     ask: str
@@ -205,11 +204,9 @@ class ShardEntry:
     given: str
     level: int
     stages: list[int]
-    boxes: list[int]
     ask_sha256: str
     edges: int
     box: list[int] = field(default_factory=list)
-    spans: list[list[int]] = field(default_factory=list)
     rest: list[list[int]] = field(default_factory=list)
     askers: dict[str, list[str]] = field(default_factory=dict)
     mark: str = ""

@@ -1,13 +1,8 @@
-"""The states of a stage: a box of a level, expanded from the keys that are requested of it.
-
-A box that turns out to have too many states is cut, and each of its parts goes on from what was
-expanded of it so far. Only what was expanded of boxes that are left to other searches is lost.
-"""
+"""The states of a stage: a box of a level, expanded from the keys that are requested of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import deepcopy
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -38,125 +33,34 @@ from luckbase.solver.search.stages import (
 )
 
 CACHED = 400_000
-"""States of a box, at most: with more the tables leave the processor's cache."""
-PIECES, SAMPLE = 4, 1 << 13
+"""States of a box, about: with more the tables leave the processor's cache."""
+PARTS, SAMPLE = 8, 1 << 13
 """Boxes that a box with too many states is cut into; states that are sampled for that."""
-
-FEW, EARLY = 2000, 4
-"""Below fewer states than these, as below a root, there may be millions: where others may find them
-boxes are so many times smaller, and left to them so much earlier."""
 
 
 class RisingError(StateError):
     """An edge raises the level."""
 
 
-def expand_level(
-    stages: Stages,
-    level: int,
-    requested: Sequence[Keys],
-    *,
-    known: KeyedPayoffs | EndTable | None = None,
-    expected: int = 0,
-    max_states: int = CACHED,
-    stop: Callable[[], bool] = lambda: False,
-) -> Iterator[Stage]:
-    """All boxes of a `LevelSearch`, from lists of keys."""
-    search = LevelSearch(
-        stages, level, [stages.runs_of(keys) for keys in requested],
-        known=known, expected=expected, max_states=max_states,
-    )  # fmt: skip
-    return (box.stage() for box in search.boxes(stop))
-
-
-class LevelSearch:
-    """The states of a level, and of a box of it, that lie at or below the `requested` ones: lists
-    of runs of these, which may overlap.
-
-    They come in boxes of at most about `max_states` states, as far as the level has functions that
-    cut it; none leads to one before it. expected: how many states there are, about: a cut is
-    cheaper before a search than during it. known: states that are not expanded: their keys,
-    ascending, and payoffs (m, players), or a table to look them up in. stop_after: after so many
-    states no other box is begun; 0 for no limit. ended: whether the last box has come.
-    """
-
-    def __init__(
-        self,
-        stages: Stages,
-        level: int,
-        requested: Sequence[Runs],
-        *,
-        box: Box = WHOLE,
-        known: KeyedPayoffs | EndTable | None = None,
-        expected: int = 0,
-        max_states: int = CACHED,
-        stop_after: int = 0,
-    ) -> None:
-        early = EARLY if stop_after and expected < FEW else 1
-        max_states, stop_after = max_states // early, stop_after // early
-        self.stages, self.level, self.stop_after = stages, level, stop_after
-        known = known or (NO_KEYS, np.empty((0, stages.game.players)))
-        self.limit = max_states if stages.level.inside else 0
-        self.ended = False
-        self._todo = [BoxSearch(stages, level, box, known, expected)]
-        if self.limit and expected > max_states and requested:
-            count = SAMPLE // len(requested) + 1
-            sample = np.concatenate([_thinned(runs.all_keys(), count) for runs in requested])
-            boxes = stages.split(box, sample, 1 + 2 * len(sample) * max_states // (3 * expected))
-            share = expected // len(boxes)
-            self._todo = [BoxSearch(stages, level, part, known, share) for part in boxes]
-        if len(self._todo) == 1:
-            self._todo[0].requested += requested
-        else:
-            self._distribute(requested)
-
-    def boxes(self, stop: Callable[[], bool] = lambda: False) -> Iterator[BoxSearch]:
-        """The boxes, one after the other, each numbered; stop: polled now and then.
-
-        Raises RisingError for an edge that leads where the level says that none does, GameError
-        for a state whose edges break the rules; Stopped soon after `stop()` turns true.
-        """
-        states = 0
-        while not self.ended:
-            search = self._todo.pop(0)
-            if not search.run(self.limit, stop):
-                sample = search.sample()
-                boxes = self.stages.split(search.box, sample, len(sample) // PIECES)
-                if len(boxes) > 1:
-                    self._todo = [*search.divide(boxes), *self._todo]
-                    continue
-                search.run(0, stop)
-            search.number()
-            self._distribute(
-                runs for number, runs, _ in search.requests if number >> 32 == self.level
-            )
-            states += search.count
-            self.ended = not self._todo or 0 < self.stop_after <= states
-            yield search
-            del search  # the next one has its memory
-
-    @property
-    def remaining(self) -> list[Box]:
-        """The boxes that are not begun."""
-        return [search.box for search in self._todo]
-
-    def _distribute(self, requested: Iterable[Runs]) -> None:
-        """Add runs to the searches in whose boxes they lie, if any."""
-        for runs in requested:
-            for search in self._todo:
-                search.requested.append(self.stages.within(runs, search.box))
-
-
-def _thinned(keys: Keys, count: int) -> Keys:
-    """About `count` of the keys, evenly."""
-    return np.ascontiguousarray(keys[:: max(1, len(keys) // count)])
+def find_stage(
+    stages: Stages, level: int, requested: Sequence[Keys], *,
+    known: KeyedPayoffs | EndTable | None = None, stop: Callable[[], bool] = lambda: False,
+) -> Stage:  # fmt: skip
+    """What of a level lies at or below requested keys, lists of them, found by a `BoxSearch`."""
+    runs = [stages.runs_of(keys) for keys in requested]
+    search = BoxSearch(stages, level, runs, known=known)
+    search.run(stop)
+    search.number()
+    return search.stage()
 
 
 class BoxSearch:
-    """The search of one box: the arrays of `stage_kernels.expand_on`, which grow, and its requests.
+    """The states of a box of a level that lie at or below the `requested` ones: lists of runs of
+    these, which may overlap. It has the arrays of `stage_kernels.expand_on`, which grow.
 
-    known_keys: of known states, ascending. Where another table has them, they are looked up as
-    states are reached, before any of these is expanded. own, requests: as of the `Stage`, once it
+    known: states that are not expanded: their keys, ascending, and payoffs (m, players); or another
+    table that has them, in which they are looked up as they are reached, before any of these is
+    expanded. expected: how many states there are, about. own, requests: as of the `Stage`, once it
     is numbered; what others wait for is known before the states are ordered.
     """
 
@@ -164,20 +68,21 @@ class BoxSearch:
     requests: list[tuple[int, Runs, NDArray[np.int32]]]
 
     def __init__(
-        self, stages: Stages, level: int, box: Box, known: KeyedPayoffs | EndTable, size: int = 0
-    ) -> None:
+        self, stages: Stages, level: int, requested: Sequence[Runs], box: Box = WHOLE, *,
+        known: KeyedPayoffs | EndTable | None = None, expected: int = 0,
+    ) -> None:  # fmt: skip
         self.stages, self.game, self.level, self.box = stages, stages.game, level, box
-        self.known = known
-        self.known_keys = known[0] if isinstance(known, tuple) else NO_KEYS
+        self.known = known or (NO_KEYS, np.empty((0, stages.game.players)))
+        self.known_keys = self.known[0] if isinstance(self.known, tuple) else NO_KEYS
         self.place = stages.place(level, box)
-        self.requested: list[Runs] = []
+        self.requested = requested
         # Of its own and about as many that they lead to; a longer table is further from the core.
-        game, room = self.game, _power(max(1 << 12, 2 * min(size, CACHED)))
+        game, room = self.game, _power(max(1 << 12, 2 * min(expected, CACHED)))
         self.nodes = self._nodes(max(1 << 12, room >> self.place.run_bits // 2), room >> 1)
         self.records = self._records(room >> 1, room << 3)  # as far as written to
         self.patterns = self._patterns(1 << 8, max(1 << 12, 2 * game.max_edges))
         self.at = np.zeros(9, np.int64)
-        self.at[kernels.UNTIL] = EVERY >> 1 if isinstance(known, tuple) else 0
+        self.at[kernels.UNTIL] = EVERY >> 1 if isinstance(self.known, tuple) else 0
         self.room = room_of(game)
 
     def _nodes(self, runs: int, own: int) -> Nodes:
@@ -208,11 +113,14 @@ class BoxSearch:
             while entered < len(runs.keys):
                 self._grow_nodes(1, RUN)
                 entered = kernels.enter(self.place, self.nodes, self.at, runs, entered)
-        self.requested = []
+        self.requested = ()
 
-    def run(self, max_states: int, stop: Callable[[], bool]) -> bool:
+    def run(self, stop: Callable[[], bool] = lambda: False, max_states: int = 0) -> bool:
         """Expand until nothing is left, or until more than `max_states` states were reached, if
-        that is not 0; whether nothing is left."""
+        that is not 0; whether nothing is left. stop: polled now and then.
+
+        Raises RisingError for an edge that leads where the level says that none does, GameError
+        for a state whose edges break the rules; Stopped soon after `stop()` turns true."""
         game, limit = self.game, max_states or EVERY >> 1
         self._enter()
         self._look_up_known()
@@ -246,9 +154,12 @@ class BoxSearch:
         self.known_keys = hashing.merged([self.known_keys, keys[self.known.holds(keys)]])
         return True
 
-    def sample(self) -> Keys:
-        """Some of the keys of the states reached."""
-        return _thinned(self._own_keys(), SAMPLE)
+    def parts(self) -> list[Box]:
+        """Boxes that make up its own, of about as many states, by those that it reached; none of
+        them leads to one before it. Itself where the level's functions do not tell them apart."""
+        keys = self._own_keys()
+        sample = np.ascontiguousarray(keys[:: max(1, len(keys) // SAMPLE)])
+        return self.stages.split(self.box, sample, len(sample) // PARTS)
 
     def _own_keys(self, start: int = 0) -> Keys:
         """The keys of the stage's states that were reached, from the start-th on."""
@@ -267,49 +178,6 @@ class BoxSearch:
             f"level {self.stages.level}: is not one of {self.game.board.game}: an edge leads from "
             f"{self.game.say(state[0])} to {self.game.say(children[at])}"
         )
-
-    def divide(self, boxes: Sequence[Box]) -> list[BoxSearch]:
-        """Searches of boxes that make up its own, each with what was expanded of it. Raises
-        RisingError for an edge that leads to a box before its own."""
-        states, runs = int(self.at[kernels.STATES]), self.nodes.runs[: self.at[kernels.RUNS]]
-        run_bits, expanded = self.place.run_bits, self.records.numbers[:states]
-        which = np.full(count_runs(runs), -1, np.int32)
-        which[ranks_of(runs, run_bits, expanded)] = 0
-        own = self.nodes.own[: self.at[kernels.OWN]]
-        own = np.concatenate([expanded, own[which[ranks_of(runs, run_bits, own)] < 0]])
-        own_boxes = self.stages.boxes_of(kernels.keys_of(self.place, runs, own), boxes)
-        which[ranks_of(runs, run_bits, own)] = own_boxes
-        patterns = self.records.patterns[:states]
-        first = first_edges(self.patterns.first[: self.at[kernels.PATTERNS] + 1], patterns)
-        before = kernels.Expanded(runs, own, which, patterns, first, self.records.children)
-        return [
-            self._part(box, i, np.flatnonzero(own_boxes == i), before)
-            for i, box in enumerate(boxes)
-        ]
-
-    def _part(self, box: Box, number: int, own: Ints, before: kernels.Expanded) -> BoxSearch:
-        """The search of box `number`, which has so many of the states."""
-        part, at = BoxSearch(self.stages, self.level, box, self.known), self.at
-        part.known_keys = self.known_keys
-        rows = own[own < len(before.patterns)]
-        edges = int((before.first[rows + 1] - before.first[rows]).sum())
-        part.records = self._records(2 * len(rows) + 1, 2 * edges + self.game.max_edges)
-        part.nodes = self._nodes(_power(len(before.runs)), 2 * len(own))
-        moved = np.full(len(before.runs), -1, np.int32)
-        count = kernels.divide(
-            before, self.place.run_bits, number, own, rows, moved, part.nodes, part.records
-        )
-        if count < 0:
-            raise self._rose(-1 - count)
-        hashing.rehash(part.nodes.slots, part.nodes.runs, count)
-        part.patterns = deepcopy(self.patterns)
-        part.at[:] = at
-        part.at[[kernels.NEXT, kernels.RUNS, kernels.OWN, kernels.STATES, kernels.EDGES]] = (
-            len(rows), count, len(own), len(rows), edges,
-        )  # fmt: skip
-        if not isinstance(self.known, tuple):
-            part.at[kernels.UNTIL] = len(rows)
-        return part
 
     def _grow_nodes(self, runs: int, states: int) -> None:
         """Have room for so many runs and states of the stage more."""

@@ -29,7 +29,7 @@ from luckbase.cluster.search.shards import Demand, LevelShard, Order
 from luckbase.cluster.search.stages import PATIENCE, StageSearch
 from luckbase.cluster.search.tasks import FoundAsks, StageCut
 from luckbase.cluster.table.entries import Commits
-from luckbase.cluster.table.folder import Piece
+from luckbase.cluster.table.ledger import ShardEntry
 from luckbase.solver.search.stages import WHOLE
 from tests.bench.replay import Costs, Driver, Replayed, Tasks, longest_chain, play_out
 
@@ -181,8 +181,8 @@ def _times(
 
     finds = [[time_of(shard) for shard in in_order(shards)] for shards in run.levels]
     return TaskTimes(
-        run.met, looks, finds, [_sweep_seconds(run, piece) for piece in run.pieces], run.reads,
-        [piece.states for piece in run.pieces], 8 * (1 + run.game.players),
+        run.met, looks, finds, [_sweep_seconds(run, entry) for entry in run.solves], run.reads,
+        [entry.rows for entry in run.solves], 8 * (1 + run.game.players),
         keep, commit, noted, cuts,
     )  # fmt: skip
 
@@ -206,14 +206,13 @@ def in_order(shards: Sequence[LevelShard]) -> list[LevelShard]:
     return ordered
 
 
-def _sweep_seconds(run: Any, piece: Piece) -> tuple[float, float]:
-    """Seconds that it took to solve a piece and to write it; its file has those of finding it
-    as well."""
-    file = run.ledger.files.get(run._file(piece))
+def _sweep_seconds(run: Any, entry: ShardEntry) -> tuple[float, float]:
+    """Seconds that it took to solve a shard and to write it; its file has those of finding it as
+    well."""
+    file = run.ledger.files.get(run._file(entry))
     if file is None:  # it has no states of its own
         return 0.0, 0.0
-    finding = piece.entry.seconds * piece.states / max(1, piece.entry.rows)
-    return max(0.0, file.seconds["solve"] - finding), file.seconds["write"]
+    return max(0.0, file.seconds["solve"] - entry.seconds), file.seconds["write"]
 
 
 def replay_search(times: TaskTimes, workers: int, costs: Costs = COSTS) -> Replayed:

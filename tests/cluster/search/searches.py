@@ -20,7 +20,7 @@ from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.search.tasks import SweepReceipt
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game, Stopped
-from luckbase.solver.search import find_stages, stages
+from luckbase.solver.search import stages
 from tests.places import ROOT
 
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
@@ -41,7 +41,7 @@ def cut_small(patch: pytest.MonkeyPatch, states: int = SMALL, cells: int = 32) -
     patch.setattr(level_shards, "SHARD_STATES", states)
     patch.setattr(stage_file, "SPARSE_BITS", 1)
     patch.setattr(stage_file, "FEW_BYTES", 70)  # some go from hand to hand, some by their files
-    patch.setattr(find_stages, "FEW", 0)
+    patch.setattr(level_shards, "FEW", 0)
     patch.setattr(stages, "MIN_CELLS", cells)  # one for some states, as in a stage of millions
 
 

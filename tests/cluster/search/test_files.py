@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,25 +14,25 @@ from hypothesis import strategies as st
 
 from luckbase.cluster.search import files
 from luckbase.cluster.search.files import (
-    StageFile,
     ask_of,
     count_by,
     in_file,
     read_asks,
+    read_stage,
     requested_runs,
     sample_of,
-    stage_writer,
     unpacked,
     weights_of,
     write_asks,
+    write_stage,
 )
 from luckbase.cluster.table.ledger import stage_name
 from luckbase.cluster.table.storage import Memory
 from luckbase.solver.errors import CorruptTableError
-from luckbase.solver.search.find_stages import expand_level
 from luckbase.solver.search.stages import KeyedPayoffs, Stage, Stages
 from luckbase.solver.search.sweep import Sweeping
 from tests.solver.search.laid_out import Laid, Shape, shapes
+from tests.solver.search.stages_below import find_boxes
 
 
 def boxes_of(laid: Laid, most: int, known: KeyedPayoffs | None) -> list[Stage]:
@@ -42,13 +41,7 @@ def boxes_of(laid: Laid, most: int, known: KeyedPayoffs | None) -> list[Stage]:
     numbers = stages.of(keys)
     level = int(numbers.max()) >> 32
     mine = keys[numbers >> np.uint64(32) == level]
-    return list(expand_level(stages, level, [mine], known=known, max_states=most))
-
-
-def write_stages(path: Path, stages: Sequence[Stage]) -> None:
-    with stage_writer(path) as write:
-        for stage in stages:
-            write(stage)
+    return find_boxes(stages, level, [mine], known=known, most=most)
 
 
 def same(one: object, other: object) -> None:
@@ -88,25 +81,13 @@ def test_what_is_read_back_is_what_was_written(shape: Shape, most: int, every: i
         known = keys, np.tile([0.5, -0.5, 0.25][: shape.players], (len(keys), 1))
     found = boxes_of(laid, most, known)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "one.arrow"
-        write_stages(path, found)
-        with StageFile(path.read_bytes()) as file:
-            assert len(file) == len(found)
-            back = [file.stage(i) for i in range(len(file))]
-            for i, (one, other) in enumerate(zip(found, back, strict=True)):
-                same(list(vars(one).values()), list(vars(other).values()))
-                same(file.keys(i), one.keys)
+        path, back = Path(folder) / "one.arrow", list[Stage]()
+        for one in found:
+            write_stage(path, one)
+            back.append(read_stage(path.read_bytes()))
+            same(list(vars(one).values()), list(vars(back[-1]).values()))
+            same(back[-1].keys, one.keys)
     assert [solved(laid, one) for one in back] == [solved(laid, one) for one in found]
-
-
-def test_boxes_are_written_as_they_come_and_none_is_held(tmp_path: Path) -> None:
-    laid = Laid(Shape(sizes=(2, 1, 8, 4)))
-    sizes = list[int]()
-    with stage_writer(tmp_path / "one.arrow") as write:
-        for stage in boxes_of(laid, 2, None):
-            write(stage)
-            sizes.append((tmp_path / "one.arrow").stat().st_size)
-    assert len(sizes) > 2 and sizes == sorted(set(sizes))
 
 
 @given(shapes(), st.data())
@@ -186,11 +167,11 @@ def test_a_file_of_another_version_is_said_to_be_one(tmp_path: Path) -> None:
     with pa.ipc.new_file(path, pa.schema([("children", pa.int32())])):
         pass
     with pytest.raises(CorruptTableError, match="another version of luckbase"):
-        StageFile(path.read_bytes())
+        read_stage(path.read_bytes())
 
 
 def test_a_file_that_was_cut_short_is_none(tmp_path: Path) -> None:
     path = tmp_path / "one.arrow"
-    write_stages(path, boxes_of(Laid(Shape()), 100, None))
+    write_stage(path, boxes_of(Laid(Shape()), 100, None)[0])
     with pytest.raises(pa.ArrowInvalid):
-        StageFile(path.read_bytes()[:-20])
+        read_stage(path.read_bytes()[:-20])

@@ -10,7 +10,6 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -153,18 +152,16 @@ def test_what_is_lost_on_the_way_up_is_found_again_and_no_more(
 def test_a_full_disk_is_named_and_the_same_goes_on(
     staged: Solved, memory: str, disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    writer, left = files.stage_writer, [4]
+    write, left = files.write_stage, [4]
 
-    @contextmanager
-    def full(path: Path) -> Any:
+    def full(path: Path, *stage: Any) -> None:
         left[0] -= 1
-        with writer(path) as write:
-            yield write
+        write(path, *stage)
         if left[0] < 0:
             raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(files, "stage_writer", full)
+        patch.setattr(files, "write_stage", full)
         with pytest.raises(OSError, match="No space left") as error:
             by(memory, workers=1)
     assert error.value.filename == f"{stage_files(disk)[0].parent} on {os.uname().nodename}"

@@ -14,7 +14,7 @@ from luckbase.cluster.search.shards import Demand, Growth, LevelShard, Order, gr
 from luckbase.cluster.table.storage import Memory
 from luckbase.solver.game.capabilities import Level
 from luckbase.solver.search import stages as stages_module
-from luckbase.solver.search.find_stages import expand_level
+from luckbase.solver.search.find_stages import CACHED, find_stage
 from luckbase.solver.search.keys import NO_KEYS, Keys
 from luckbase.solver.search.stages import WHOLE, Stages, among
 from tests.bench.search_replay import in_order
@@ -200,7 +200,7 @@ def test_a_stage_of_one_root_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> No
     """There may be millions below it."""
     stages, root = tiny({"scores": "0,1000,500", "earned": "2,1,2"})
     stage = int(stages.of(root)[0])
-    states = sum(len(box.keys) for box in expand_level(stages, stage >> 32, [root]))
+    states = len(find_stage(stages, stage >> 32, [root]).keys)
     monkeypatch.setattr(level_shards, "SHARD_STATES", states // 6)
     shards = Demand(stages, root).shards(stage >> 32, Growth())
     assert len(shards) > 3 and states / 3 < sum(one.expected for one in shards) < 3 * states
@@ -220,10 +220,12 @@ def test_small_stages_that_were_looked_at_are_put_together(monkeypatch: pytest.M
     assert len(shard.stages) > 3 and states / 3 < shard.expected < 3 * states
 
 
-def test_a_shard_of_too_many_states_leaves_some_but_not_without_end() -> None:
+def test_a_shard_of_too_many_states_is_cut_but_not_without_end() -> None:
     deep = (0,) * level_shards.DEEPEST
-    assert level_shards.stop_after(LevelShard((0,), (1,), WHOLE, 1)) > level_shards.SHARD_STATES
-    assert level_shards.stop_after(LevelShard(deep, (1,), WHOLE, 1)) == 0
+    many, few = level_shards.FEW, level_shards.FEW - 1
+    shards = [LevelShard((0,), (1,), WHOLE, n) for n in (many, few)]
+    assert [*map(level_shards.max_states, shards)] == [CACHED, CACHED // level_shards.EARLY]
+    assert level_shards.max_states(LevelShard(deep, (1,), WHOLE, many)) == 0
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 255)), min_size=1,

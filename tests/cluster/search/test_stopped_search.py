@@ -31,13 +31,14 @@ from luckbase.cluster.search.shards import Demand, Growth
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.search.tasks import Find, FindReceipt, FoundAsks, SweepReceipt
 from luckbase.cluster.table.entries import read_ledger
-from luckbase.cluster.table.folder import stage_file_name
+from luckbase.cluster.table.folder import shard_file_name
 from luckbase.cluster.table.ledger import Done, Ledger
 from luckbase.cluster.table.storage import Folder, place_of, storage_at
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import MissingTableError, SearchLimitError
 from luckbase.solver.game.game import Stopped
-from luckbase.solver.search.find_stages import BoxSearch, LevelSearch
+from luckbase.solver.search import find_stages
+from luckbase.solver.search.find_stages import BoxSearch
 from luckbase.solver.search.stages import Stage
 from tests.cluster.search.searches import (
     OTHER,
@@ -96,7 +97,7 @@ class Watched:
 
         def committed(search: StageSearch, receipt: SweepReceipt) -> None:
             if receipt.files:
-                self.solved.append(search._file(search.pieces[receipt.shard]))
+                self.solved.append(search._file(search.solves[receipt.shard]))
             commit(search, receipt)
 
         patch.setattr(StageSearch, "_keep", kept)
@@ -197,7 +198,7 @@ def test_boxes_that_a_shard_leaves_to_others_are_found_by_these_also_after_a_sto
     cut_small(monkeypatch, 400)
     monkeypatch.setattr(Demand, "_large_stages", lambda *_: [])
     monkeypatch.setattr(level_shards, "growth_of", lambda *_: Growth(0.01, 0.0, 0))
-    monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "max_states", 40)  # type: ignore[arg-type]
+    monkeypatch.setattr(find_stages, "CACHED", 100)
     once = by(tmp_path / "once", root, workers=1)
     left = [name for name in watched.found if "." in name]
     assert len(left) > 15 and any(name.count(".") > 1 for name in left)
@@ -229,7 +230,7 @@ def test_boxes_are_left_to_others_so_many_times_and_no_more(
     monkeypatch.setattr(Demand, "_large_stages", lambda *_: [])
     monkeypatch.setattr(level_shards, "growth_of", lambda *_: Growth(0.01, 0.0, 0))
     monkeypatch.setattr(level_shards, "DEEPEST", 2)
-    monkeypatch.setitem(LevelSearch.__init__.__kwdefaults__, "max_states", 4)  # type: ignore[arg-type]
+    monkeypatch.setattr(find_stages, "CACHED", 8)
     rows = rows_of(by(tmp_path / "stages", root, workers=1).table)
     assert rows == rows_of(search(tmp_path / "whole", root).table)
     assert {name.count(".") for name in watched.found} == {0, 1}
@@ -346,7 +347,7 @@ def test_a_stage_file_that_is_solved_and_still_read_is_found_again_when_it_is_lo
 ) -> None:
     table = halfway("commit")
     left = read_ledger(Folder(table), table)
-    names = [name for name in left.shards if stage_file_name("search", name, 0) in left.files]
+    names = [name for name in left.shards if shard_file_name("search", name) in left.files]
     (lost, *_) = [name for name in names if (table / left.shards[name].place).exists()]
     (table / left.shards[lost].place).unlink()
     watched.found.clear()
@@ -605,13 +606,11 @@ def test_ray_workers_write_the_same_bytes_also_where_one_dies(
 
 
 @pytest.mark.parametrize("needed", ["kept", "running", "waiting", "uncommitted", ""])
-def test_a_stage_file_goes_when_no_piece_of_its_shard_needs_it(needed: str) -> None:
-    """Of two pieces; also of those that are there and are read back after a stop."""
+def test_a_stage_file_goes_when_nobody_needs_it(needed: str) -> None:
+    """Also of a shard that is there and is read back after a stop."""
     rows = {name: {1} if name == needed else set() for name in ("kept", "running", "waiting")}
     search: Any = SimpleNamespace(
-        of_shard={"s": [0, 1]}, pieces=["first", "second"], _file=str,
-        schedule=SimpleNamespace(**rows),
-        ledger=SimpleNamespace(files=["first"] if needed == "uncommitted" else ["first", "second"]),
+        solves=["first", "second"], _file=str, schedule=SimpleNamespace(**rows),
+        ledger=SimpleNamespace(files=["first"] if needed == "uncommitted" else ["second"]),
     )  # fmt: skip
-    entry: Any = SimpleNamespace(name="s")
-    assert StageSearch._needed(search, entry) == bool(needed)
+    assert StageSearch._needed(search, 1) == bool(needed)

@@ -1,15 +1,42 @@
-"""What is asked of each stage below a root of the tiny board, and what is found there."""
+"""What is asked of the stages below some roots, and what is found there, in boxes."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from luckbase import solver
 from luckbase.solver.game.capabilities import SearchHints
-from luckbase.solver.search.find_stages import expand_level
+from luckbase.solver.search.find_stages import CACHED, BoxSearch
 from luckbase.solver.search.keys import NO_KEYS, Keys, pack_all
-from luckbase.solver.search.stages import Stages
+from luckbase.solver.search.stages import WHOLE, EndTable, KeyedPayoffs, Stage, Stages
 from tests.places import BOARDS
+
+
+def find_boxes(
+    stages: Stages, level: int, requested: Sequence[Keys], *,
+    known: KeyedPayoffs | EndTable | None = None, most: int = CACHED,
+) -> list[Stage]:  # fmt: skip
+    """What of a level lies below requested keys, in boxes, as shards are found: one with more than
+    `most` states is cut, and its parts are found."""
+    runs, boxes, todo = [stages.runs_of(keys) for keys in requested], list[Stage](), [WHOLE]
+    while todo:
+        box = todo.pop(0)
+        inside = [stages.within(some, box) for some in runs]
+        search = BoxSearch(
+            stages, level, [some for some in inside if len(some.keys)], box, known=known
+        )
+        if not search.run(max_states=most):
+            parts = search.parts()
+            if len(parts) > 1:
+                todo = [*parts, *todo]
+                continue
+            search.run()
+        search.number()
+        boxes.append(search.stage())
+        runs += [some for number, some, _ in boxes[-1].requests if number >> 32 == level]
+    return boxes
 
 
 def tiny(start: dict[str, str]) -> tuple[Stages, Keys]:
@@ -31,7 +58,7 @@ def found_of(stages: Stages, root: Keys, down: int) -> tuple[dict[int, Keys], di
             if stage >> 32 == level
         }
         found = {}
-        for box in expand_level(stages, level, list(asked.values())):
+        for box in find_boxes(stages, level, list(asked.values())):
             numbers = stages.of(box.keys)
             for stage in np.unique(numbers).tolist():
                 found[stage] = np.union1d(found.get(stage, NO_KEYS), box.keys[numbers == stage])

@@ -23,13 +23,14 @@ from luckbase.solver.search import find_stages
 from luckbase.solver.search import stage_kernels as kernels
 from luckbase.solver.search import sweep as sweeping_module
 from luckbase.solver.search.bellman import KNOWN
-from luckbase.solver.search.find_stages import RisingError, expand_level
+from luckbase.solver.search.find_stages import RisingError, find_stage
 from luckbase.solver.search.game_graph import Graph
-from luckbase.solver.search.keys import NO_KEYS, Keys, pack_all
+from luckbase.solver.search.keys import Keys, pack_all
 from luckbase.solver.search.runs import merged_runs
 from luckbase.solver.search.stages import Box, EndTable, KeyedPayoffs, KnownPayoffs, Stage, Stages
 from luckbase.solver.search.sweep import SolvedStage, Sweeping
 from tests.solver.search.laid_out import NAMES, Laid, Shape, Spot, shapes
+from tests.solver.search.stages_below import find_boxes
 from tests.solver.search.three_in_a_ring import ring
 
 TINIEST = st.sampled_from([1, 2, 5, find_stages.CACHED])
@@ -48,7 +49,6 @@ def found_from(
     alone: bool = True,
     known: KeyedPayoffs | EndTable | None = None,
     most: int = find_stages.CACHED,
-    expected: int = 0,
 ) -> list[list[Stage]]:
     """All boxes of all that lies below roots, highest first, a list for each call; alone: every
     stage by itself, else all of a level together."""
@@ -62,9 +62,7 @@ def found_from(
         here = sorted(number for number in wanted if number >> 32 == level)
         for together in [[number] for number in here] if alone else [here]:
             lists = [keys for number in together for keys in wanted.pop(number)]
-            boxes = list(
-                expand_level(stages, level, lists, known=known, expected=expected, max_states=most)
-            )
+            boxes = find_boxes(stages, level, lists, known=known, most=most)
             found.append(boxes)
             for box in boxes:
                 for number, runs, _ in box.requests:
@@ -120,16 +118,16 @@ def same_as(graph: Graph, solved: Sequence[SolvedStage]) -> None:
 
 
 @settings(max_examples=80)
-@given(shapes(), TINIEST, st.booleans(), st.integers(1, 12), st.sampled_from([0, 40, 10**6]))
+@given(shapes(), TINIEST, st.booleans(), st.integers(1, 12))
 def test_any_true_level_and_any_boxes_give_the_states_and_bits_of_the_search(
-    shape: Shape, most: int, alone: bool, roots: int, expected: int
+    shape: Shape, most: int, alone: bool, roots: int
 ) -> None:
     laid = Laid(shape)
     game, stages = laid.game, Stages(laid.game, shape.true_level)
     graph = Graph(game)
     graph.solve(laid.roots(roots))
     keys = np.unique(keys_of(game, laid.roots(roots)))
-    found = found_from(stages, keys, alone=alone, most=most, expected=expected)
+    found = found_from(stages, keys, alone=alone, most=most)
     same_as(graph, solved_from(game, found))
     assert edges_of(found) == graph.edges
 
@@ -218,28 +216,6 @@ def edges_of(found: list[list[Stage]]) -> int:
 
 
 @settings(max_examples=30)
-@given(shapes(), st.sampled_from([1, 2, 5]), st.integers(1, 12))
-def test_a_box_that_is_cut_goes_on_and_nothing_is_expanded_twice(
-    shape: Shape, most: int, roots: int
-) -> None:
-    laid = Laid(shape)
-    stages, expanded = Stages(laid.game, shape.true_level), [0]
-    keys = np.unique(keys_of(laid.game, laid.roots(roots)))
-    run = find_stages.BoxSearch.run
-
-    def counted(search: find_stages.BoxSearch, *how: Any) -> bool:
-        before = int(search.at[kernels.STATES])
-        ended = run(search, *how)
-        expanded[0] += int(search.at[kernels.STATES]) - before
-        return ended
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(find_stages.BoxSearch, "run", counted)
-        found = found_from(stages, keys, most=most)
-    assert expanded[0] == sum(len(box.keys) for boxes in found for box in boxes)
-
-
-@settings(max_examples=30)
 @given(shapes())
 def test_a_search_that_pauses_after_each_state_finds_the_same(shape: Shape) -> None:
     """All states are roots, the last first, so that runs are met from their ends."""
@@ -263,9 +239,8 @@ def test_boxes_are_small_and_none_leads_to_one_before_it() -> None:
     stages = Stages(laid.game, shape.true_level)
     roots = np.unique(keys_of(laid.game, laid.roots(32)))
     plain = found_from(stages, roots)
-    cut = found_from(stages, roots, most=5, expected=100)
+    cut = found_from(stages, roots, most=5)
     assert [len(boxes) for boxes in plain] == [1, 1] and plain[0][0].box.whole
-    assert len(found_from(stages, roots, most=5)[0]) > 1  # found to be needed
     assert len(cut[0]) > 4 and all(len(box.keys) <= 8 for box in cut[0])
     for boxes in cut:
         every = [box.box for box in boxes]
@@ -357,7 +332,7 @@ def test_a_level_that_does_not_hold_is_found_out_or_changes_no_answer(
     game = laid.game
     keys = np.unique(keys_of(game, laid.roots(4)))
     try:
-        found = found_from(Stages(game, level), keys, alone=alone, most=most, expected=40)
+        found = found_from(Stages(game, level), keys, alone=alone, most=most)
     except RisingError:
         return
     graph = Graph(game)
@@ -367,7 +342,7 @@ def test_a_level_that_does_not_hold_is_found_out_or_changes_no_answer(
 
 @pytest.mark.parametrize(
     ("how", "root"),
-    [({"most": 5, "expected": 100}, 24), ({"most": 5}, 24), ({"most": 10}, 24), ({"most": 2}, 1)],
+    [({"most": 5}, 24), ({"most": 10}, 24), ({"most": 2}, 1)],
 )
 def test_a_function_of_boxes_that_an_edge_raises_is_found_out_where_boxes_are_cut(
     how: dict[str, int], root: int
@@ -392,7 +367,7 @@ def test_a_state_with_more_edges_than_the_game_says_is_named() -> None:
     game = ring(max_edges=3)
     stages = Stages(game, Level({"up": 1}, width=8))
     with pytest.raises(GameError, match=r"at up=0: has 4 edges; expected 1 to 3"):
-        list(expand_level(stages, 0, [np.array([0], np.uint64)]))
+        find_stage(stages, 0, [np.array([0], np.uint64)])
 
 
 @pytest.mark.parametrize(
@@ -423,7 +398,7 @@ def test_stop_ends_both_passes(monkeypatch: pytest.MonkeyPatch) -> None:
         return len(calls) == 3
 
     with pytest.raises(Stopped):
-        list(expand_level(stages, level_of(stages, keys[0]), keys, stop=third))
+        find_stage(stages, level_of(stages, keys[0]), keys, stop=third)
     assert len(calls) == 3
     found = found_from(stages, keys[0])
     solved = solved_from(laid.game, found)
@@ -466,9 +441,7 @@ def test_a_strict_level_is_cut_into_many_stages_whatever_the_states() -> None:
 
 def test_a_pattern_is_kept_once_however_many_there_are() -> None:
     laid = Laid(Shape(sizes=(1, 1, 16, 32), bits=5, pays=True, seed=5))
-    (stage,) = expand_level(
-        Stages(laid.game, laid.shape.true_level), 0, [laid.keys(laid.spots[-200:])]
-    )
+    stage = find_stage(Stages(laid.game, laid.shape.true_level), 0, [laid.keys(laid.spots[-200:])])
     shared, seen = stage.patterns, set()
     for p, (start, end) in enumerate(zip(shared.first[:-1], shared.first[1:], strict=True)):
         parts = shared.weights[start:end], shared.actions[start:end], shared.rewards[start:end]
@@ -480,10 +453,8 @@ def test_a_pattern_is_kept_once_however_many_there_are() -> None:
 
 def test_the_table_of_a_box_is_as_long_as_it_needs_and_grows_by_twice() -> None:
     laid = Laid(Shape(sizes=(1, 1, 2, 2)))
-    nothing = NO_KEYS, np.empty((0, laid.game.players))
-    search = find_stages.BoxSearch(
-        Stages(laid.game, laid.shape.true_level), 0, Box(), nothing, size=5000
-    )
+    stages = Stages(laid.game, laid.shape.true_level)
+    search = find_stages.BoxSearch(stages, 0, [], expected=5000)
     # Of its own, and of as many that they lead to: two states a run, of eight that it may have.
     room, place = len(search.nodes.runs), search.place
     assert place.run_bits == 3 and room == 1 << 13 == len(search.nodes.own)
@@ -498,8 +469,7 @@ def test_the_table_of_a_box_is_as_long_as_it_needs_and_grows_by_twice() -> None:
 
 def test_a_run_of_requested_states_is_entered_whole_and_never_beyond_the_room() -> None:
     laid = Laid(Shape(sizes=(1, 1, 2, 2)))
-    nothing = NO_KEYS, np.empty((0, laid.game.players))
-    search = find_stages.BoxSearch(Stages(laid.game, laid.shape.true_level), 0, Box(), nothing)
+    search = find_stages.BoxSearch(Stages(laid.game, laid.shape.true_level), 0, [])
     room, low = len(search.nodes.own), search.place.run_low
     whole = np.arange(room // 4, dtype=np.uint64)[:, None] << np.uint64(6)
     keys = (whole | np.arange(8, dtype=np.uint64) << low).ravel()

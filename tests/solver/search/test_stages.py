@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.search import stages as module
-from luckbase.solver.search.find_stages import expand_level
+from luckbase.solver.search.find_stages import find_stage
 from luckbase.solver.search.keys import NO_KEYS, Keys
 from luckbase.solver.search.stages import StageCells, StageEstimator, Stages, among, grid
 from tests.solver.search.laid_out import Laid, Shape, shapes
@@ -78,7 +78,7 @@ def _estimate(
 
 
 def _below(stages: Stages, stage: int, some: Keys) -> list[Keys]:
-    return [box.keys for box in expand_level(stages, stage >> 32, [some])]
+    return [find_stage(stages, stage >> 32, [some]).keys]
 
 
 def _even(values: tuple[int, int], parts: int = 1) -> StageCells:
