@@ -172,20 +172,25 @@ SEARCH_BY_STAGES = """
 import sys, time; from pathlib import Path
 from luckbase import cluster, solver
 from luckbase.cluster.search import shards; from luckbase.cluster.search.stages import StageSearch
-shards.SHARD_STATES, commit, begun = 200, StageSearch.commit, []
+shards.SHARD_STATES, commit, keep, begun = 200, StageSearch.commit, StageSearch._keep, []
+def slowly(search, *found):
+    keep(search, *found)
+    if sys.argv[3] and not all(node["shards_done"] for node in search.workers.doing()):
+        time.sleep(1)
 def waits(search, receipt):
     commit(search, receipt)
     if not begun:
         begun.append(1); search.commits.flush(); print("way up", flush=True)
         while not Path(sys.argv[4]).exists(): time.sleep(0.1)
-StageSearch.commit = waits
+StageSearch.commit, StageSearch._keep = waits, slowly
 game = solver.load_game(solver.load_board(Path(sys.argv[1])))
 root = game.parse(dict(word.split("=") for word in sys.argv[5].split()))[None]
 solved = cluster.solve_below(
     game.board, root, results=sys.argv[2], address=sys.argv[3] or None, one_piece=0, on_note=print)
 print(f"{solved.shards} shards", flush=True)
 """
-"""Waits on its way up until the file of its fourth word is there."""
+"""Finds slowly until all hosts have found something, and waits on its way up until the file of its
+fourth word is there."""
 
 
 def notes(hosts: Hosts, on: str = "head") -> str:
