@@ -454,6 +454,7 @@ class StageSearch(Run[SolvedSearch]):
     def _up(self) -> None:
         """Lay out which shards are solved, children first, and which of them each reads."""
         self.solves = [entry for entry in self.found[::-1] if entry.rows]
+        self.boxes = [(tuple(entry.stages), Box(*entry.box)) for entry in self.solves]
         self.empty: set[int] = set()
         self.reads: list[list[int]] = [[] for _ in self.solves]
         place = {entry.name: i for i, entry in enumerate(self.solves)}
@@ -506,11 +507,10 @@ class StageSearch(Run[SolvedSearch]):
         i, entry = step.shard, self.solves[step.shard]
         stored = self.ledger.files[self._file(entry)] if i in self.schedule.stored else None
         reads = () if stored else tuple(self.reads[i])
-        below = [self.solves[k] for k in reads]
         job = Sweep(
             board=self.game.board, location=self.location, level=self.level, number=i, entry=entry,
-            below=tuple((tuple(child.stages), Box(*child.box)) for child in below),
-            file=self._file(entry), error=self.context.error, precision=self.context.precision,
+            below=tuple(self.boxes[k] for k in reads), file=self._file(entry),
+            error=self.context.error, precision=self.context.precision,
             tolerance=self.context.tolerance, keep=step.keep, commit=step.commit, stored=stored,
         )  # fmt: skip
         shape = entry.rows + 1, 1 + self.game.players
