@@ -1,9 +1,9 @@
 """Why an action is best, in words: what chance brings, what the sure thing pays, where it turns.
 
 A claim is a dataclass of numbers, and its text is the sentence (`Why.sentences`). The numbers come
-from what can happen at the state (`cluster.table.moves`) and from a bounded look along one of its
-fields, so that a sentence can say nothing that the table does not. Changes are those of who decides
-against what the state is worth to them; ones that the table can not tell from 0 are 0.
+from what can happen at the state (`cluster.table.moves`) and from a bounded look along the field
+that the game says, so that a sentence can say nothing that the table does not. Changes are those of
+who decides against what the state is worth to them; ones that the table can not tell from 0 are 0.
 
     >>> with luckbase.open("boards/pig/tiny.toml") as table:
     ...     print(*table.why({"mine": 0, "yours": 10, "turn": 4}), sep="\\n")
@@ -36,8 +36,6 @@ from luckbase.solver.sentences import NUMBERS, capital, noun
 
 MAX_LINE = 256
 """States that are looked up along a field, around the one that was asked about."""
-MAX_FIELDS, NEAR = 3, 32
-"""Fields of a game that says no line of its own that are gone along, and how far each way."""
 MAX_NAMED = 4
 """Choices of a strategy that a sentence lists."""
 SURE = 1 - 1e-9
@@ -206,20 +204,6 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Otherwise:
-    """The nearest number of a field at which another action is best."""
-
-    column: str
-    number: int
-    here: int
-    action: str
-
-    def __str__(self) -> str:
-        changed = f"{self.column}={self.number} in place of {self.here}"
-        return f"With {changed}, {doing(self.action)} is best."
-
-
-@dataclass(frozen=True)
 class Mix:
     """A strategy where both choose at once. bids: what it draws from, the likeliest first, with
     their chances. others: the least that any other choice costs against the other's strategy; None
@@ -253,7 +237,7 @@ class Mix:
         )
 
 
-Claim = Luck | Sure | Turn | Otherwise | Mix
+Claim = Luck | Sure | Turn | Mix
 
 
 def why(table: Lookup, at: Moves) -> tuple[Claim, ...]:
@@ -287,7 +271,7 @@ def _states_read(game: Game, state: State) -> Ints:
     edges, field = expand(game, states), _turning_field(game)
     arrays, actor = [states, edges.children], int(edges.actors[0])
     if field is not None and actor >= 0:
-        line = _line_through(game, states[0], _column(game, field, actor), MAX_LINE // 2)
+        line = _line_through(game, states[0], _column(game, field, actor))
         arrays.append(game.known_states(game.fields.values(line))[0])
     return np.concatenate(arrays)
 
@@ -313,8 +297,8 @@ def _claims(table: Lookup, at: Moves, line: Line | None) -> Iterator[Claim]:
         best_two = [move for move in at.moves[:2] if move.outcomes]
         for move in best_two:
             yield from _of_action(table, at, move, payoffs)
-        if len(at.moves) > 1 and answer.best is not None:
-            yield from _turns(table, at, line)
+        if len(at.moves) > 1 and (turn := _turn(table, at, line)) is not None:
+            yield turn
 
 
 def reason(table: Lookup, at: Moves) -> str:
@@ -326,7 +310,8 @@ def reason(table: Lookup, at: Moves) -> str:
     """
     game = table.game
     if at.answer.margin_class is not None:  # no payoffs: where the decision turns
-        return next((str(turn).rstrip(".") for turn in _turns(table, at, *_lines(table, [at]))), "")
+        turn = _turn(table, at, *_lines(table, [at]))
+        return "" if turn is None else str(turn).rstrip(".")
     if at.answer.to_act is None or len(at.moves) < 2:
         return ""
     payoffs = Payoffs(game.payoff_name, game.pays_chances)
@@ -450,7 +435,7 @@ def _lines(table: Lookup, states: Sequence[Moves]) -> list[Line | None]:
     field, lines = _turning_field(table.game), list[Line | None]([None] * len(states))
     if field is not None:
         chosen = [i for i, state in enumerate(states) if _has_choice(state)]
-        chosen_lines = _along(table, [states[i] for i in chosen], field, MAX_LINE // 2)
+        chosen_lines = _along(table, [states[i] for i in chosen], field)
         for i, line in zip(chosen, chosen_lines, strict=True):
             lines[i] = line
     return lines
@@ -464,58 +449,30 @@ def _turning_field(game: Game) -> Field | None:
     return next(each for each in game.fields if each.name == groups.turning.field)
 
 
-def _turns(table: Lookup, at: Moves, line: Line | None) -> Iterator[Turn | Otherwise]:
-    """Where the decision turns along the field that the game says, its `line`; else along one of
-    its first, the one on which another action is nearest."""
-    game, actor = table.game, (at.answer.to_act or 0) - 1
-    groups = game.get(Groups)
-    if line is not None and groups is not None and groups.turning is not None:
-        turn = _turn(table, at, groups.turning, line)
-        yield from [] if turn is None else [turn]
-        return
-    fields = [each for each in game.fields if not (each.is_text or each.as_list)]
-    plain = [each for each in fields if each.length in (1, game.players) and each.name != "player"]
-    near: list[tuple[int, Otherwise]] = []
-    for field in plain[:MAX_FIELDS]:
-        column = _column(game, field, actor)
-        ((states, best),) = _along(table, [at], field, NEAR)
-        values, now = (
-            game.fields.values(states)[:, column],
-            game.fields.values(at.numbers)[column],
-        )
-        for value, name in zip(values.tolist(), best, strict=True):
-            if name not in (None, at.answer.best):
-                steps = abs(value - int(now)) // field.unit
-                near.append((steps, Otherwise(game.columns[column], value, int(now), str(name))))
-    if near:
-        yield min(near, key=lambda each: each[0])[1]
-
-
 def _column(game: Game, field: Field, actor: int) -> int:
     """Where a field's number stands in a state; of a field of the players, that of who decides."""
     return game.columns.index(field.columns[actor if field.length > 1 else 0])
 
 
-def _line_through(game: Game, state: Ints, column: int, most: int) -> Ints:
-    """Numbers (n, fields) as those of a state but for one column, at most so many to each side."""
+def _line_through(game: Game, state: Ints, column: int) -> Ints:
+    """Numbers (n, fields) as those of a state but for one column, `MAX_LINE` at most."""
     low, high = game.fields.bounds[:, column].tolist()
-    now = int(state[column])
-    line = np.arange(max(low, now - most), min(high, now + most - 1) + 1)
+    now, each_way = int(state[column]), MAX_LINE // 2
+    line = np.arange(max(low, now - each_way), min(high, now + each_way - 1) + 1)
     states = np.repeat(state[None], len(line), axis=0)
     states[:, column] = line
     return states
 
 
-def _along(table: Lookup, states: Sequence[Moves], field: Field, most: int) -> list[Line]:
-    """The lines of a field through states at which somebody decides, at most so many numbers to
-    each side."""
+def _along(table: Lookup, states: Sequence[Moves], field: Field) -> list[Line]:
+    """The lines of a field through states at which somebody decides."""
     if not states:
         return []
     game = table.game
     actors = [(state.answer.to_act or 0) - 1 for state in states]
     columns = [_column(game, field, actor) for actor in actors]
     lines = [
-        _line_through(game, state.numbers, column, most)
+        _line_through(game, state.numbers, column)
         for state, column in zip(states, columns, strict=True)
     ]
     which = np.repeat(np.arange(len(lines)), [*map(len, lines)])
@@ -544,10 +501,12 @@ def _along(table: Lookup, states: Sequence[Moves], field: Field, most: int) -> l
     ]
 
 
-def _turn(table: Lookup, at: Moves, turning: TurningPoint, line: Line) -> Turn | None:
-    states, best = line
-    if len(states) < 2:
+def _turn(table: Lookup, at: Moves, line: Line | None) -> Turn | None:
+    """Where the decision turns along its `line`."""
+    groups = table.game.get(Groups)
+    if line is None or groups is None or groups.turning is None or len(line[0]) < 2:
         return None
+    (states, best), turning = line, groups.turning
     actor = (at.answer.to_act or 0) - 1
     numbers = turning.number(np.concatenate([states, at.numbers[None]]), actor)
     numbers, now = numbers[:-1], int(numbers[-1])

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.why import (
     Luck,
     Mix,
-    Otherwise,
     Payoffs,
     Sure,
     Turn,
@@ -27,13 +25,11 @@ from luckbase.cluster.table.why import (
     why,
     why_all,
 )
-from luckbase.game import load_game_file
-from luckbase.solver.board import registry
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.fields import typed
 from luckbase.solver.game.rules import JOINT, SIMULTANEOUS
 from luckbase.solver.search.expand import expand
-from tests.places import BOARDS, ROOT
+from tests.places import BOARDS
 
 TABLES: dict[str, dict[str, Any]] = {
     "press-your-luck/tiny": {"frontier": 2},
@@ -291,27 +287,6 @@ def test_a_state_above_the_table_is_explained_by_its_search(made: Callable[[str]
     state = {"scores": "0,1000,500", "earned": "0,2,1"}
     claims = why(table, moves(table, state, 10_000))
     assert [type(claim) for claim in claims] == [Luck, Sure]
-
-
-def test_the_field_on_which_a_decision_of_a_game_of_ones_own_turns(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """At each number nearer than the one that is told, the best action is the same."""
-    monkeypatch.setattr(registry, "entries", dict(registry.entries))
-    load_game_file(ROOT / "tests/games/climb.py")
-    (tmp_path / "hill.toml").write_text('game = "climb"\n')
-    told = 0
-    with luckbase.open(tmp_path / "hill.toml", in_memory=True) as table:
-        for state in drawn(table, 60):
-            for claim in why(table, moves(table, state)):
-                if not isinstance(claim, Otherwise):
-                    continue
-                told += 1
-                best, ends = line(table, state, claim.column), (claim.here, claim.number)
-                assert best[claim.number] == claim.action != best[claim.here]
-                near = range(min(ends) + 1, max(ends))
-                assert {best.get(value, best[claim.here]) for value in near} <= {best[claim.here]}
-    assert told
 
 
 @pytest.mark.parametrize(
