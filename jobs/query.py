@@ -268,7 +268,7 @@ def query(
             raise OptionError(f"--games {games}: this table has the exact payoffs; leave it out")
         from luckbase.cluster.table.why import explain
 
-        progress = terminal.search_progress(source, state, max_states)
+        progress = terminal.search_progress(max_states)
         result, claims = explain(source, state, max_states, progress)
         reasons = list(map(str, claims))
         name, defaults = source.game.payoff_name, source.game.fields.left_out(state)

@@ -33,14 +33,12 @@ from functools import cache
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TextIO
 
-from luckbase.solver.errors import LuckbaseError, SearchLimitError
+from luckbase.solver.errors import LuckbaseError
 from luckbase.solver.sentences import count, counted, duration, many
 
 if TYPE_CHECKING:
     from luckbase.cluster.run.progress import Progress
     from luckbase.cluster.table.lookup import OnLevel
-    from luckbase.cluster.table.table import Table
-    from luckbase.solver.search.explore import FarTooMany
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE = 2.0
@@ -401,29 +399,12 @@ def rows_progress(label: str) -> Iterator[Callable[[int, int], None]]:
         yield on_rows
 
 
-def search_progress(table: Table, state: Mapping[str, Any], most: int) -> OnLevel:
-    """Says how far a search above a table is, of at most so many states, once it takes long.
-
-    What it gives raises SearchLimitError as soon as it can be told that there are far too many."""
-
-    @cache
-    def far_too_many() -> FarTooMany:
-        from luckbase.solver.search.explore import FarTooMany
-
-        return FarTooMany(table.game, table.game.parse(state), most, table.holds)
-
+def search_progress(most: int) -> OnLevel:
+    """Says how far a search above a table is, of at most so many states, once it takes long."""
     last = time.monotonic() + A_MOMENT - LINE_SECONDS
-    sizes = [1]
 
     def show(states: int, levels: int) -> None:
         nonlocal last
-        sizes.append(states - sum(sizes))
-        below = far_too_many()(sizes)
-        if below:
-            raise SearchLimitError(
-                f"more than {counted(below, 'state')} lie above the table; the search may find "
-                f"{count(most)} (--max-states)"
-            )
         if time.monotonic() - last < LINE_SECONDS:
             return
         last = time.monotonic()

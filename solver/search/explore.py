@@ -43,7 +43,7 @@ from luckbase.solver.game.rules import NUMBERS_TYPE, TERMINAL, TRANSITION
 from luckbase.solver.search import expand as expansion
 from luckbase.solver.search import keys as hashing
 from luckbase.solver.search.keys import Keys, fits, merged, pack_all, unpack_all, words
-from luckbase.solver.sentences import many
+from luckbase.solver.sentences import count, counted, many, option
 
 BANDS = 64  # stages at most, of values a quarter wider than those sampled
 DESCENTS, EDGES = 256, 1 << 16  # descents, fewer where a step of theirs has more edges
@@ -98,7 +98,7 @@ class Explorer:
     def __init__(
         self, game: Game, roots: Ints, known: KnownStates | None = None, max_states: int = 1 << 30
     ) -> None:
-        self.game, self.known, self.max_states = game, known, max_states
+        self.game, self.roots, self.known, self.max_states = game, roots, known, max_states
         self._numbering, self._room = hashing.Numbering(), expansion.room_of(game)
         self._numbering.enter(expansion.keys_of_roots(game, roots))
         self.first, self._kinds = [0, self._numbering.count], list[NDArray[np.uint8]]()
@@ -142,15 +142,35 @@ class Explorer:
             self.first.append(numbering.count)
         return numbering.count > stop
 
+    def far_more_than(self, max_states: int) -> int:
+        """How many states it will have met at the least, having met so many of each level, if that
+        is more than `MARGIN` times `max_states`; else, or where it can not be told, 0."""
+        sizes, most = np.diff(self.first).tolist(), MARGIN * max_states
+        if sum(sizes) < TELLING or _more_than(sizes, LONGEST) <= most:
+            return 0
+        below = _more_than(sizes, self._levels)
+        return below if below > most else 0
+
+    @cached_property
+    def _levels(self) -> int:  # once: the plays are the same at every level
+        return int(np.quantile(plays(self.game, self.roots, self.known)[1], 0.1))
+
 
 def explore(
     game: Game, roots: Ints, *, known: KnownStates | None = None, max_states: int = 1 << 30,
     on_level: Callable[[int, int], None] | None = None,
 ) -> Explorer:  # fmt: skip
     """All levels below canonical roots (m, fields), as an `Explorer` at its end; on_level: told
-    how many states were met, in how many levels. Raises as `Explorer`."""
+    how many states were met, in how many levels. Raises as `Explorer`, and SearchLimitError as soon
+    as it can be told that there are far more than `max_states`."""
     explorer = Explorer(game, roots, known, max_states)
     while explorer.deeper():
+        if below := explorer.far_more_than(max_states):
+            where = "below" if known is None else "above the table"
+            raise SearchLimitError(
+                f"more than {counted(below, 'state')} lie {where}; the search may find "
+                f"{count(max_states)} ({option('max_states')})"
+            )
         if on_level is not None:
             on_level(explorer.first[-1], len(explorer.first) - 1)
     return explorer
@@ -205,38 +225,13 @@ def estimate(game: Game, roots: Ints) -> Estimate:
     return Estimate(max(len(keys), limit, states), "estimated", is_far, keys)
 
 
-@dataclass(frozen=True)
-class FarTooMany:
-    """Tells a search from a root (fields,) whether there are far more than `max_states` states."""
-
-    game: Game
-    root: Ints
-    max_states: int
-    known: KnownStates  # which it does not expand
-
-    def __call__(self, sizes: Sequence[int]) -> int:
-        """How many states it meets at the least, having met so many of each level, if that is more
-        than `MARGIN` times `max_states`; else, or where it can not be told, 0."""
-        if sum(sizes) < TELLING or _more_than(sizes, LONGEST) <= MARGIN * self.max_states:
-            return 0
-        below = _more_than(sizes, self._levels)
-        return below if below > MARGIN * self.max_states else 0
-
-    @cached_property
-    def _levels(self) -> int:  # once: the plays are the same at every level
-        return int(np.quantile(plays(self.game, self.root[None], self.known)[1], 0.1))
-
-
 def far_more_than(game: Game, root: Ints, max_states: int) -> int:
     """How many states lie below a root (fields,) at the least, where a few of them tell that there
     are far more than `max_states`; else 0."""
-    tell = FarTooMany(game, root, max_states, lambda states: np.zeros(len(states), bool))
-    explorer = Explorer(game, root[None])
-    while explorer.first[-1] <= LOOKED_AT and explorer.deeper():
-        below = tell(np.diff(explorer.first).tolist())
-        if below:
-            return below
-    return 0
+    explorer, below = Explorer(game, root[None]), 0
+    while not below and explorer.first[-1] <= LOOKED_AT and explorer.deeper():
+        below = explorer.far_more_than(max_states)
+    return below
 
 
 def _more_than(sizes: Sequence[int], levels: int) -> int:

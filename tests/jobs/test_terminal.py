@@ -10,11 +10,9 @@ from typing import Any
 
 import pytest
 
-import luckbase
 from luckbase.jobs import terminal
 from luckbase.jobs.app import run
 from luckbase.jobs.terminal import blocks, broken, fit, fold
-from luckbase.solver.errors import SearchLimitError
 
 BOARDS = Path(__file__).parents[2] / "boards"
 TINY, GOOFSPIEL = str(BOARDS / "press-your-luck/tiny.toml"), str(BOARDS / "goofspiel/points.toml")
@@ -178,24 +176,3 @@ def test_a_terminal_is_asked_for_its_width(monkeypatch: pytest.MonkeyPatch) -> N
     out: Any = Terminal()
     terminal.print_table("", HEADS, ROWS, out)
     assert "6.54 billion" in out.getvalue() and "…" not in out.getvalue()
-
-
-def test_a_search_that_is_hopeless_is_refused_by_the_level_that_was_met_last(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    seen: list[list[int]] = []
-
-    class TooMany:
-        def __init__(self, *given: object) -> None: ...
-
-        def __call__(self, sizes: list[int]) -> int:
-            seen.append([*sizes])
-            return 10 * sum(sizes) if sum(sizes) > 9 else 0
-
-    monkeypatch.setattr("luckbase.solver.search.explore.FarTooMany", TooMany)
-    with luckbase.open(TINY, in_memory=True, frontier=1) as table:
-        show = terminal.search_progress(table, {"scores": "0,0,0", "earned": "1,0,0"}, 50)
-        show(4, 1)
-        with pytest.raises(SearchLimitError, match="more than 100 states lie above the table"):
-            show(10, 2)
-    assert seen == [[1, 3], [1, 3, 6]]

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from luckbase import solver
 from luckbase.cluster.inputs import roots_of
+from luckbase.solver.errors import SearchLimitError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.search import explore as module
-from luckbase.solver.search.explore import Explorer, FarTooMany, estimate, explore, plays
+from luckbase.solver.search.explore import Explorer, KnownStates, estimate, explore, plays
 from luckbase.solver.search.keys import unpack_all
 from tests.solver.search.moves import moves_of
 
@@ -157,8 +157,11 @@ def test_what_is_too_large_is_said_to_be_more(monkeypatch: pytest.MonkeyPatch) -
 # --- far too many ---------------------------------------------------------------------------------
 
 
-def nowhere(states: Ints) -> NDArray[np.bool_]:
-    return np.zeros(len(states), bool)
+def met(game: Game, roots: Ints, sizes: list[int]) -> Explorer:
+    """One that has met so many states of each level."""
+    explorer = Explorer(game, roots)
+    explorer.first = np.cumsum([0, *sizes]).tolist()
+    return explorer
 
 
 @pytest.mark.parametrize(("path", "options", "start"), GAMES)
@@ -174,25 +177,38 @@ def test_what_can_be_searched_is_never_refused(
     sizes = np.diff(every_state(repr((path, options, start)), game, roots).first).tolist()
     monkeypatch.setattr(module, "TELLING", max(sum(sizes) // 4, 500))
     for levels in range(1, len(sizes)):
-        assert not FarTooMany(game, roots[0], sum(sizes), nowhere)(sizes[:levels])
+        assert not met(game, roots, sizes[:levels]).far_more_than(sum(sizes))
 
 
 def test_a_hopeless_search_is_told_by_its_first_states() -> None:
     game, roots = load(PRESS, {"score_unit": 500}, {"scores": "3000,5000,4000", "earned": "8,8,5"})
     sizes = [1, 12, 52, 228, 964, 3049, 7757, 17344, 35790, 70423, 130722, 246424, 450961, 768511]
-    assert FarTooMany(game, roots[0], 10_000_000, nowhere)(sizes) > 20_000_000
-    assert FarTooMany(game, roots[0], 1, nowhere)(sizes[:9]) > 2  # 65,197 states
-    assert not FarTooMany(game, roots[0], 1, nowhere)(sizes[:8])
-    assert not FarTooMany(game, roots[0], 1 << 40, nowhere)(sizes)
+    assert met(game, roots, sizes).far_more_than(10_000_000) > 20_000_000
+    assert met(game, roots, sizes[:9]).far_more_than(1) > 2  # 65,197 states
+    assert not met(game, roots, sizes[:8]).far_more_than(1)
+    assert not met(game, roots, sizes).far_more_than(1 << 40)
+
+
+@pytest.mark.parametrize("known", [None, lambda states: states[:, 0] > 1 << 40])
+def test_it_is_refused_where_it_is_told(known: KnownStates | None) -> None:
+    game, roots = load(PRESS, {"score_unit": 500}, {"scores": "3000,5000,4000", "earned": "8,8,5"})
+    where = "below" if known is None else "above the table"
+    said = rf"more than [0-9.]+ million states lie {where}; the search may find 1 million \("
+    seen: list[int] = []
+    with pytest.raises(SearchLimitError, match=said):
+        explore(
+            game, roots, known=known, max_states=1_000_000, on_level=lambda n, _: seen.append(n)
+        )
+    assert max(seen) < 500_000
 
 
 def test_a_tree_that_ends_all_at_once_is_not_refused() -> None:
     """Plays at random say how many levels there may still be."""
     game = moves_of(*([(-1,)] * 3), high=12)
-    root, sizes = np.array([9]), [4**level for level in range(9)]
+    sizes = [4**level for level in range(9)]
     assert sum(sizes) > module.TELLING
-    assert not FarTooMany(game, root, 2 * 4**9, nowhere)(sizes)
-    assert FarTooMany(game, np.array([12]), 4**9, nowhere)(sizes)
+    assert not met(game, np.array([[9]]), sizes).far_more_than(2 * 4**9)
+    assert met(game, np.array([[12]]), sizes).far_more_than(4**9)
 
 
 def test_plays_end_at_what_is_held() -> None:
