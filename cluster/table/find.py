@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,7 +29,6 @@ from luckbase.cluster.table.ledger import (
     DECISIONS,
     RUNS,
     TIERS,
-    Goal,
     Head,
     Ledger,
     as_its_file_begins,
@@ -42,7 +41,6 @@ from luckbase.solver import sentences
 from luckbase.solver.board.file import differences, is_there, meant, name_of, read_board
 from luckbase.solver.board.model import (
     Board,
-    canonical,
     changed_options,
     options_of,
     rules_form,
@@ -286,7 +284,7 @@ def open_table(path: str | os.PathLike[str], *, named_by_board: bool = False) ->
     return table_at(where, read_ledger(storage_at(where), where), named_by_board=named_by_board)
 
 
-# --- the status and the summary of a table ------------------------------------------------------
+# --- the status of a table -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -469,68 +467,13 @@ def _questions(table: Lookup) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if start is not None and table.holds(start.reshape(1, -1))[0]:
         yield "the start", table.game.describe(start)
         return
-    for state in _roots(table)[:MAX_ROOTS]:
+    for state in roots_in(table)[:MAX_ROOTS]:
         if table.holds(table.game.parse(state).reshape(1, -1))[0]:
             yield "below this all is solved", state
 
 
-def _roots(table: Lookup) -> list[dict[str, Any]]:
+def roots_in(table: Lookup) -> list[dict[str, Any]]:
+    """The roots of a table's searches."""
     goals = () if table.ledger is None else table.ledger.goals
     roots = [state for goal in goals if goal.roots is not None for state in goal.roots.start]
     return [in_order(state, table.game) for state in roots]
-
-
-@dataclass(frozen=True)
-class Summary:
-    """title: of the board, where its file is still there. board: its canonical form. name: the
-    table as a command names it. commands: that solved it. seconds: of one core, by what
-    they went into. versions: of luckbase that solved it. partial: what is not there yet, in words;
-    "" if all is. roots: of searches."""
-
-    title: str
-    board: dict[str, Any]
-    states: int
-    error: float
-    files: int = 0
-    bytes: int = 0
-    name: str = "BOARD"
-    commands: tuple[str, ...] = ()
-    seconds: dict[str, float] = field(default_factory=dict)
-    versions: tuple[str, ...] = ()
-    partial: str = ""
-    roots: tuple[dict[str, Any], ...] = ()
-
-
-def summary_of(table: Lookup) -> Summary:
-    """What was solved, and how."""
-    board = table.game.board
-    form = canonical(board)
-    ledger = table.ledger
-    if ledger is None:
-        return Summary(board.title, form, table.rows, table.error)
-    seconds: dict[str, float] = {}
-    for entry in ledger.files.values():
-        for name, spent in entry.seconds.items():
-            seconds[name] = seconds.get(name, 0.0) + spent
-    left = sum(not ledger.is_done(goal) for goal in ledger.goals)
-    origin, name = ledger.origin, str(table.where)
-    if origin is not None:
-        name = board_command(_file(origin), origin.settings, board.game, words="")
-    return Summary(
-        title=title_of(ledger), board=form, states=ledger.rows, error=table.error,
-        files=len(ledger.files), bytes=ledger.bytes, name=name,
-        commands=tuple(dict.fromkeys(
-            solve_command(goal, table.game, words="luckbase solve", file=_file(goal))
-            for goal in ledger.goals
-        )),
-        seconds=seconds, versions=tuple(sorted({e.solver_version for e in ledger.files.values()})),
-        partial=f"{left} of the {sentences.many(len(ledger.goals), 'solve')}" if left else "",
-        roots=tuple(_roots(table)),
-    )  # fmt: skip
-
-
-def _file(goal: Goal) -> str:
-    """The board file of a goal: by its name, or its place under a folder ``boards``."""
-    parts = Path(name_of(goal.board_file or "BOARD")).parts
-    last = len(parts) - parts[::-1].index("boards") - 1 if "boards" in parts else 0
-    return str(Path(*parts[last:]))

@@ -27,13 +27,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from luckbase.cluster.table import FORMAT, find
-from luckbase.cluster.table.find import Question, Summary
-from luckbase.cluster.table.ledger import solver_version
+from luckbase.cluster.table.find import Question
+from luckbase.cluster.table.ledger import Goal, board_command, solve_command, solver_version
 from luckbase.jobs.plots import PagePicture, for_page
 from luckbase.jobs.terminal import write_file
 from luckbase.jobs.web.pictures import STYLE as SCENE_STYLE
 from luckbase.jobs.web.pictures import svg
 from luckbase.solver import sentences
+from luckbase.solver.board.file import name_of
+from luckbase.solver.board.model import canonical
 from luckbase.solver.charts import Chart, Curve, Curves, Heatmap, Listing
 from luckbase.solver.errors import LuckbaseError, MissingTableError, need
 from luckbase.solver.game.capabilities import Charts, scene_of
@@ -106,22 +108,16 @@ def report_on(of: Table, sample: int | None = 10_000, *, verify: bool = True) ->
     need("report", "matplotlib", extra="report")
     of.need_payoffs("a report")
     verdict = of.verify(sample) if verify else None
-    summary, questions, (charts, why_none) = (
-        find.summary_of(of),
-        find.opening_answers(of),
-        _charts(of),
-    )
-    before = [
-        *_head(of, summary, verdict), *_questions(of, questions), *_board(of, summary, questions)
-    ]  # fmt: skip
+    questions, (charts, why_none), name = find.opening_answers(of), _charts(of), _name(of)
+    before = [*_head(of, verdict), *_questions(of, questions), *_board(of, questions)]
     before.append(
         "<h2>Charts</h2>" if charts else f"<h2>Charts</h2><p>None: {escape(why_none)}.</p>"
     )
-    after = [*_verdict(of, summary, verdict, sample), *_again(of, summary, sample)]
+    after = [*_verdict(of, verdict, sample), *_again(of, name, sample)]
     html = ""
     for detail in DETAILS:
         sections = [
-            chart_section(each, f"luckbase chart {summary.name} --what {each.name} --csv", detail)
+            chart_section(each, f"luckbase chart {name} --what {each.name} --csv", detail)
             for each in charts
         ]
         title = f"luckbase: {of.game.board.name}, {of.game.board.game}"
@@ -159,10 +155,17 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "") -
     return f'<div class="wide" tabindex="0">{html_table(heads, rows, kind=kind)}</div>'
 
 
-def _head(of: Table, summary: Summary, verdict: Verdict | None) -> Iterator[str]:
-    game = of.game
+def _head(of: Table, verdict: Verdict | None) -> Iterator[str]:
+    game, ledger, partial, files = of.game, of.ledger, "", "none"
+    title, states = game.board.title, of.rows
+    if ledger is not None:
+        title, states = find.title_of(ledger), ledger.rows
+        if left := sum(not ledger.is_done(goal) for goal in ledger.goals):
+            partial = f"{left} of the {sentences.many(len(ledger.goals), 'solve')}"
+        if ledger.files:
+            files = f"{len(ledger.files):,}, {sentences.size(ledger.bytes)}"
     options = sentences.fields(of.origin.options, ", ") or "all at their defaults"
-    yield f"<header><h1>{escape(summary.title or game.board.name)}</h1><p>"
+    yield f"<header><h1>{escape(title or game.board.name)}</h1><p>"
     yield (
         f"A table of {escape(game.board.game)}, board <b>{escape(game.board.name)}</b>: the "
         f"{escape(game.payoff_name)} of {sentences.many(game.players, 'player')}, with the best "
@@ -170,14 +173,13 @@ def _head(of: Table, summary: Summary, verdict: Verdict | None) -> Iterator[str]
     )
     for why in of.origin.stale:
         yield f'<p class="stale">This table is stale: {escape(why)}.</p>'
-    if summary.partial:
-        yield f'<p class="stale">This table is not complete: {summary.partial} are left.</p>'
+    if partial:
+        yield f'<p class="stale">This table is not complete: {partial} are left.</p>'
     checked = "not verified"
     if verdict is not None:
         checked = "verified" if verdict.ok else "FAULTS FOUND"
-    files = f"{summary.files:,}, {sentences.size(summary.bytes)}" if summary.files else "none"
     facts = {
-        "states": sentences.count(summary.states), "payoffs good to": f"{summary.error:.1e}",
+        "states": sentences.count(states), "payoffs good to": f"{of.error:.1e}",
         "files": files, "verdict": checked,
     }  # fmt: skip
     items = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts.items())
@@ -210,7 +212,7 @@ def _questions(of: Table, questions: Sequence[Question]) -> Iterator[str]:
         ])  # fmt: skip
 
 
-def _board(of: Table, summary: Summary, questions: Sequence[Question]) -> Iterator[str]:
+def _board(of: Table, questions: Sequence[Question]) -> Iterator[str]:
     yield "<h2>The board</h2>"
     start_state: Mapping[str, Any] | None = None
     if starts := of.game.starts():
@@ -218,8 +220,8 @@ def _board(of: Table, summary: Summary, questions: Sequence[Question]) -> Iterat
         what = "the start" if len(starts) == 1 else "the likeliest start"
     elif questions:
         start_state, what = questions[0].state, questions[0].title
-    elif summary.roots:
-        start_state, what = summary.roots[0], "solved below this"
+    elif roots := find.roots_in(of):
+        start_state, what = roots[0], "solved below this"
     if start_state is not None:
         scene = scene_of(of.game, start_state)
         yield (
@@ -227,7 +229,7 @@ def _board(of: Table, summary: Summary, questions: Sequence[Question]) -> Iterat
             f"{escape(sentences.fields(start_state))}. {escape(scene.about)}</figcaption></figure>"
         )
     yield '<div class="sections">'
-    for name, section in _sections(summary.board):
+    for name, section in _sections(canonical(of.game.board)):
         rows = [[key, sentences.listed(value)] for key, value in section.items()]
         values = table([name or "board", "value"], rows, "text")
         long = len(rows) > 12
@@ -241,9 +243,7 @@ def _sections(form: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return [("", {name: form[name] for name in form if not isinstance(form[name], dict)}), *parts]
 
 
-def _verdict(
-    of: Table, summary: Summary, verdict: Verdict | None, sample: int | None
-) -> Iterator[str]:
+def _verdict(of: Table, verdict: Verdict | None, sample: int | None) -> Iterator[str]:
     yield "<h2>Is it right?</h2>"
     if verdict is None:
         yield "<p>Not verified for this report.</p>"
@@ -253,9 +253,9 @@ def _verdict(
         yield f'<div class="verdict no"><p><b>Faults were found.</b></p><ul>{faults}</ul></div>'
         return
     yield '<div class="verdict"><p><b>No fault was found.</b></p>'
-    if verdict.files:
+    if verdict.files and of.ledger is not None:
         yield (
-            f"<p>{sentences.many(verdict.files, 'file')}, {sentences.size(summary.bytes)}, read "
+            f"<p>{sentences.many(verdict.files, 'file')}, {sentences.size(of.ledger.bytes)}, read "
             "and compared with the checksums of the day they were written.</p>"
         )
     checked = verdict.residuals
@@ -266,37 +266,61 @@ def _verdict(
             "the payoffs of what they lead to, without the program that made the table: worst "
             f"difference {checked.worst:.2e} at {escape(sentences.fields(checked.state))}, where "
             f"{checked.bound:.2e} is allowed, mean {checked.mean:.2e}. "
-            f"Every payoff is good to {summary.error:.1e}.</p>"
+            f"Every payoff is good to {of.error:.1e}.</p>"
         )
     yield "</div>"
 
 
-def _again(of: Table, summary: Summary, sample: int | None) -> Iterator[str]:
+def _name(of: Table) -> str:
+    """The table as a command names it."""
+    origin = None if of.ledger is None else of.ledger.origin
+    if origin is None:
+        return "BOARD" if of.ledger is None else str(of.where)
+    return board_command(_file(origin), origin.settings, of.game.board.game, words="")
+
+
+def _file(goal: Goal) -> str:
+    """The board file of a goal: by its name, or its place under a folder ``boards``."""
+    parts = Path(name_of(goal.board_file or "BOARD")).parts
+    last = len(parts) - parts[::-1].index("boards") - 1 if "boards" in parts else 0
+    return str(Path(*parts[last:]))
+
+
+def _again(of: Table, name: str, sample: int | None) -> Iterator[str]:
+    """name: as `_name`."""
     import numba
     import pyarrow
 
+    goals = () if of.ledger is None else of.ledger.goals
+    solved_by = [
+        solve_command(goal, of.game, words="luckbase solve", file=_file(goal)) for goal in goals
+    ]
     commands = [
-        *(summary.commands or ("luckbase solve BOARD",)),
-        f"luckbase verify {summary.name} {'--all' if sample is None else f'--sample {sample}'}",
-        f"luckbase report {summary.name} --out report.html",
+        *dict.fromkeys(solved_by or ["luckbase solve BOARD"]),
+        f"luckbase verify {name} {'--all' if sample is None else f'--sample {sample}'}",
+        f"luckbase report {name} --out report.html",
     ]
     yield "<h2>The same again</h2>"
     yield f'<div class="wide"><pre>{escape(chr(10).join(commands))}</pre></div>'
-    spent = ", ".join(f"{what} {sentences.duration(s)}" for what, s in summary.seconds.items())
+    entries = [] if of.ledger is None else [*of.ledger.files.values()]
+    seconds: dict[str, float] = {}
+    for what, spent_there in chain.from_iterable(entry.seconds.items() for entry in entries):
+        seconds[what] = seconds.get(what, 0.0) + spent_there
+    spent = ", ".join(f"{what} {sentences.duration(s)}" for what, s in seconds.items())
     yield table(["", ""], [
         ["rules identity", f"{of.identity} (version {of.game.rules_version} of the rules)"],
         ["table format", str(FORMAT)],
-        ["solved by luckbase", ", ".join(summary.versions) or "–"],
+        ["solved by luckbase", ", ".join(sorted({e.solver_version for e in entries})) or "–"],
         ["time of one core", spent or "–"],
         ["this report", f"luckbase {solver_version()}, {datetime.now(UTC):%Y-%m-%d}"],
         ["with", f"Python {platform.python_version()}, numpy {np.__version__}, numba "
                  f"{numba.__version__}, pyarrow {pyarrow.__version__}, {platform.machine()}"],
     ], "text")  # fmt: skip
-    file = escape(f"{of.game.board.name}.toml")
+    file, text = escape(f"{of.game.board.name}.toml"), board_file(canonical(of.game.board))
     yield (
         f"<details><summary>The board as a file</summary><p>Save it as <code>{file}</code>"
         f" and solve that: the same rules, the same identity.</p>"
-        f'<div class="wide"><pre>{escape(board_file(summary.board))}</pre></div></details>'
+        f'<div class="wide"><pre>{escape(text)}</pre></div></details>'
     )
 
 
