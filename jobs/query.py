@@ -22,6 +22,8 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.sentences import Help, capital, nearest
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from luckbase import Answer, Table
     from luckbase.cluster.info import FieldInfo, OptionInfo, TableAbout
 
@@ -317,8 +319,18 @@ def _answer_batch(table: Table, batch: str, out: str, columns: dict[str, bool] |
         write_lines((json.dumps(answer.as_json()) for answer in table.ask_all(frame)), out)
     else:
         write_rows(table.values(frame, solve_id=True, **columns), out, target or kind)
-    if defaults := table.game.fields.left_out(dict.fromkeys(frame.column_names, 0)):
+    whole = [name for name in frame.column_names if not _is_blank_somewhere(frame[name])]
+    if defaults := table.game.fields.left_out(dict.fromkeys(whole, 0)):
         terminal.say(f"{LEFT_OUT}{sentences.fields(defaults)}")
+
+
+def _is_blank_somewhere(column: pa.ChunkedArray) -> bool:
+    """Whether a cell says nothing, so that the field's default is taken."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    is_text = pa.types.is_string(column.type)
+    return column.null_count > 0 or (is_text and pc.index(column, "").as_py() >= 0)
 
 
 def _print(answer: Answer, payoff_name: str, reasons: list[str]) -> None:

@@ -228,6 +228,14 @@ def test_what_was_left_out_is_said_before_the_answer(
     (tmp_path / "in.csv").write_text('scores,Earned,passed_1,passed_2,passed_3\n"0,0,0",,0,0,0\n')
     assert run(["query", TINY, "--batch", str(tmp_path / "in.csv"), *where]) == 0
     assert "left out, so taken as: earned=0,0,0 whammies=0,0,0\n" in capsys.readouterr().err
+    for name, rows in (
+        ("some.csv", 'scores,earned\n"0,0,0",\n"0,0,0","0,1,0"\n'),
+        ("some.jsonl", '{"scores": "0,0,0"}\n{"scores": "0,0,0", "earned": "0,1,0"}\n'),
+    ):
+        (tmp_path / name).write_text(rows)
+        assert run(["query", TINY, "--batch", str(tmp_path / name), *where]) == 0
+        said = "left out, so taken as: earned=0,0,0 passed=0,0,0 whammies=0,0,0\n"
+        assert said in capsys.readouterr().err, "in one row"
     whole = ["scores=0,1000,500", "earned=0,1,0", "passed=0,0,0", "whammies=0,0,0"]
     assert run(["query", TINY, *whole, *where]) == 0
     assert "left out" not in capsys.readouterr().out
