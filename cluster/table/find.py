@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -467,9 +468,8 @@ def _questions(table: Lookup) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if start is not None and table.holds(start.reshape(1, -1))[0]:
         yield "the start", table.game.describe(start)
         return
-    for state in roots_in(table)[:MAX_ROOTS]:
-        if table.holds(table.game.parse(state).reshape(1, -1))[0]:
-            yield "below this all is solved", state
+    for state in islice(held_roots(table), MAX_ROOTS):
+        yield "below this all is solved", state
 
 
 def roots_in(table: Lookup) -> list[dict[str, Any]]:
@@ -477,3 +477,10 @@ def roots_in(table: Lookup) -> list[dict[str, Any]]:
     goals = () if table.ledger is None else table.ledger.goals
     roots = [state for goal in goals if goal.roots is not None for state in goal.roots.start]
     return [in_order(state, table.game) for state in roots]
+
+
+def held_roots(table: Lookup) -> Iterator[dict[str, Any]]:
+    """Those that it has a row of."""
+    for state in roots_in(table):
+        if table.holds(table.game.parse(state).reshape(1, -1))[0]:
+            yield state

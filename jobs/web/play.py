@@ -148,7 +148,7 @@ def game_view(table: StoredTable, request: ApiRequest[TableParams]) -> GameView:
         _check_opponents(table, game.against)
         how["against"] = game.against
     begins = table.game.start() is not None or tables.known_starts(table)
-    beginning = None if begins else tables.start_of(table)
+    beginning = None if begins else next(tables.beginnings(table), None)
     play = play_on(table, game.state or beginning, **how)
     _check_priced(table, play)
     lines, asks = _replay(play, game.moves)

@@ -494,7 +494,7 @@ def _shared_state(
                 found.append(False)
         return found
 
-    begun = [pool.ask(id, tables.beginnings) for id in ids]
+    begun = [pool.ask(id, lambda table: [*tables.beginnings(table)]) for id in ids]
     states = [*([state] if state else []), *begun[0], *begun[1]]
     both = [pool.ask(id, lambda table: answered(table, states)) for id in ids]
     return next((each for each, *sound in zip(states, *both, strict=True) if all(sound)), state)

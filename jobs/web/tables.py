@@ -12,6 +12,7 @@ import numpy as np
 
 from luckbase.cluster.info import FieldInfo, agents_on, field_info, label
 from luckbase.cluster.table import Condition
+from luckbase.cluster.table.find import held_roots
 from luckbase.cluster.table.ledger import TIERS
 from luckbase.cluster.table.moves import Addressed, Moves, moves
 from luckbase.jobs.web.http import ApiRequest, QueryParams, TableParams
@@ -180,7 +181,7 @@ def info(listed: TableSummary, table: StoredTable) -> TableInfo:
             field_info(game, of, max((spans[n][1] for n in of.columns if n in spans), default=None))
             for of in game.fields
         ],
-        start=_begins(table, known),
+        start=next(beginnings(table, known), None),
         begins=len(known) > 0,
         examples=[Example(label, state, state) for label, state in _instructive(table, known)],
         charts=[] if charts is None else list(charts.kinds),
@@ -245,25 +246,11 @@ def known_starts(table: Table) -> Starts:
     ]  # fmt: skip
 
 
-def start_of(table: StoredTable) -> dict[str, str] | None:
-    """Where a page begins: the game's likeliest start that the table answers, else where a search
-    of the table began, else the first of its examples."""
-    return _begins(table, known_starts(table))
-
-
-def _begins(table: StoredTable, known: Starts) -> dict[str, str] | None:
-    """The likeliest of the known starts, else the first example."""
-    if known:
-        return known[0][1]
-    return next((state for _, state in _instructive(table, known)), None)
-
-
-def beginnings(table: StoredTable) -> list[dict[str, str]]:
-    """Where a page may begin: its start first, and the examples."""
-    known = known_starts(table)
-    start = _begins(table, known)
-    examples = (state for _, state in _instructive(table, known))
-    return [*([] if start is None else [start]), *examples]
+def beginnings(table: StoredTable, known: Starts | None = None) -> Iterator[dict[str, str]]:
+    """Where a page may begin: at the game's likeliest start that the table answers, where a search
+    of the table began, at its other examples. known: its starts, if they are known."""
+    known = known_starts(table) if known is None else known
+    yield from (state for _, state in chain(known[:1], _instructive(table, known)))
 
 
 def _instructive(table: StoredTable, known: Starts) -> Iterator[tuple[str, dict[str, str]]]:
@@ -275,20 +262,11 @@ def _instructive(table: StoredTable, known: Starts) -> Iterator[tuple[str, dict[
             own = {name: text for name, text in said.items()
                    if any(text != other[name] for _, other in starts)}  # fmt: skip
             yield f"a start, one in {1 / chance:,.0f}: {fields(own)}", said
-    yield from islice(_roots(table), 3)
+    yield from (("where a search began", typed(root)) for root in islice(held_roots(table), 3))
     yield from islice(_questions(table), 8)
     for seed in range(2):
         if (state := drawn_state(table, seed)) is not None:
             yield ("a random state", "another random state")[seed], state
-
-
-def _roots(table: StoredTable) -> Iterator[tuple[str, dict[str, str]]]:
-    """Where its searches began, as far as it has them."""
-    for goal in table.ledger.goals:
-        for root in [] if goal.roots is None else goal.roots.start[:3]:
-            said = typed(root)
-            if table.owners(table.game.parse(said).reshape(1, -1))[0] >= 0:
-                yield "where a search began", said
 
 
 def _questions(table: Table) -> Iterator[tuple[str, dict[str, str]]]:
@@ -313,7 +291,7 @@ def need_state(table: StoredTable, words: Mapping[str, str], seed: int | None) -
     """
     if words:
         return words
-    found = drawn_state(table, seed) if seed is not None else start_of(table)
+    found = drawn_state(table, seed) if seed is not None else next(beginnings(table), None)
     if found is None:
         raise MissingTableError(f"{table.origin}: holds no state yet; solve it first")
     return found
