@@ -308,18 +308,7 @@ def _view(table: StoredTable, state: Ints, margin: float, seed: int) -> TrainVie
     if not view.playable or len(answer.actions) < 2:
         return None
     seat = answer.to_act or 1
-    now, slack = answer.value[seat - 1], table.tolerance
-    chances: dict[str, Any] = {}
-    if answer.strategies is not None:
-        chances = {bid.name: bid.chance for bid in answer.strategies[0]}
-    payoffs = {action.name: action.value[seat - 1] for action in answer.actions}
-    actions = dict.fromkeys(expand(table.game, state.reshape(1, -1)).actions.tolist())
-    names = list(chances) or [table.game.action_name(action) for action in actions]
-    choices = [
-        Offer(name, payoffs[name], 0.0 if now - payoffs[name] <= slack else now - payoffs[name],
-              chances.get(name))
-        for name in names
-    ]  # fmt: skip
+    choices = play_on(table, answer.state, seat=seat).offers()
     steps = margin / step(table.game)
     difficulty = next(name for name in ("hard", "medium", "easy") if steps <= BOUNDS[name][1])
     return TrainView(view, seat, choices, margin, difficulty, seed)  # type: ignore[arg-type]
