@@ -281,7 +281,7 @@ class Comparison(Result):
         """The heads and the cells of the small table."""
         heads = ("case", "before", "now", "moved", "cost")
         return heads, [
-            (each.case, each.before, each.now, f"{100 * each.share:.2g} %", self.amount(each.cost))
+            (each.case, each.before, each.now, _percent(each.share), self.amount(each.cost))
             for each in self.cases
         ]
 
@@ -310,8 +310,8 @@ class Comparison(Result):
     def _count(self) -> str:
         if not self.actions:
             return f"no decision moved, of {self.decisions:,}"
-        share = 100 * self.actions / self.decisions if self.decisions else 0.0
-        summary = f"{self.actions:,} of {many(self.decisions, 'decision')} moved ({share:.2g} %)"
+        share = _percent(self.actions / max(self.decisions, 1))
+        summary = f"{self.actions:,} of {many(self.decisions, 'decision')} moved ({share})"
         if isnan(self.mean):
             return summary
         return (
@@ -351,6 +351,11 @@ class Comparison(Result):
         html = html_table(*self.case_rows()) * bool(self.actions)
         html += html_facts("two tables compared", rows)
         return html + html_table(("state", "cost", "first", "second"), worst) * bool(worst)
+
+
+def _percent(share: float) -> str:
+    """In two digits; all of it in three."""
+    return f"{100 * share:.2g} %".replace("1e+02", "100")
 
 
 # --- thresholds ----------------------------------------------------------------------------------

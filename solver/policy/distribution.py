@@ -131,9 +131,9 @@ def of_event(chain: Chain, event: NDArray[np.bool_], starts: Floats) -> Floats:
             _flow_on(chain.first, chain.children, chain.chances, event, order, now, after)
         )
         if after.sum() < TAIL:
-            break
+            return np.array(chances)
         now, after = after, now
-    return np.array(chances)
+    raise StateError(f"a play may have {MAX_COUNT:,} or more of what is to be counted of it")
 
 
 def distribution(chain: Chain, starts: Floats | None = None) -> list[Spread]:

@@ -282,11 +282,10 @@ class Simulation:
     error: Floats
 
 
-def _summed_up(games: int, total: Floats, squares: Floats) -> Simulation:
-    """From the sums of the returns and of their squares, float64 (players,) each."""
-    mean = total / games
-    variance = np.maximum(squares - games * mean * mean, 0.0) / max(games - 1, 1)
-    return Simulation(games, mean, np.sqrt(variance / games))
+def _summed_up(games: int, total: Floats, above: Floats, squares: Floats) -> Simulation:
+    """From the sums of `_sums`, float64 (players,) each."""
+    variance = np.maximum(squares - above * above / games, 0.0) / max(games - 1, 1)
+    return Simulation(games, total / games, np.sqrt(variance / games))
 
 
 class _Plays:
@@ -308,13 +307,18 @@ class _Plays:
         """As far as the chain is expanded. Raises StateError where a play does not end."""
         _advance(edges, self.seed, self.start, self.at, self.steps, self.returns, MAX_STEPS)
         if (self.steps >= MAX_STEPS).any():
-            raise StateError("with these agents a play may never end")
+            raise StateError(f"with these agents a play goes on for {MAX_STEPS:,} steps or more")
 
-    def sums(self, payoffs: Floats) -> Floats:
-        """Of the returns and of their squares (2, players), at the end."""
-        returns = self.returns[:, : payoffs.shape[1]]
-        returns += payoffs[self.at]
-        return np.array([returns.sum(axis=0), (returns * returns).sum(axis=0)])
+    def paid(self, payoffs: Floats) -> Floats:
+        """The returns (n, players), at the end."""
+        return self.returns[:, : payoffs.shape[1]] + payoffs[self.at]
+
+
+def _sums(returns: Floats, first: Floats) -> Floats:
+    """Of returns (n, players), of how far they are above the first of all games, and of the squares
+    of that, which is 0 where all are the same: (3, players)."""
+    above = returns - first
+    return np.array([returns.sum(axis=0), above.sum(axis=0), (above * above).sum(axis=0)])
 
 
 def simulate(
@@ -329,13 +333,17 @@ def simulate(
     paid = chain.rewards if tally is None else _with_events(chain, chain.states(chain.children))
     edges = _Edges(chain.first, size, chain.children, _cumulated(chain), paid)
 
+    alone = _Plays(paid.shape[1], seed, 0, 1, roots, chances)
+    alone.advance(edges)
+    first = alone.paid(chain.payoffs)[0]
+
     def play(start: int) -> Floats:
         stop = min(start + BLOCK, games)
         plays = _Plays(paid.shape[1], seed, start, stop, roots, chances)
         plays.advance(edges)
         if tally is not None:
             tally.add(start, chain.states(plays.at), plays.returns[:, chain.game.players :])
-        return plays.sums(chain.payoffs)
+        return _sums(plays.paid(chain.payoffs), first)
 
     with ThreadPoolExecutor(threads) as pool:
         total = np.sum(list(pool.map(play, range(0, games, BLOCK))), axis=0)
@@ -405,7 +413,7 @@ def simulate_on_the_way(
     begins = starts_at(root)
     home: Keys = pack_all(game.strides, np.ascontiguousarray(begins.states))
     visited = _Expanded(game, deciders, width, known)
-    total = np.zeros((2, game.players))
+    total, first = np.zeros((3, game.players)), np.zeros(game.players)
     for begin in range(0, games, BATCH):
         stop = min(begin + BATCH, games)
         plays = _Plays(width, seed, begin, stop, visited.enter(home), begins.chances)
@@ -424,5 +432,7 @@ def simulate_on_the_way(
         if tally is not None:
             ends = unpack_all(game.strides, visited.numbering.keys_at(plays.at))
             tally.add(begin, ends, plays.returns[:, game.players :])
-        total += plays.sums(visited.payoffs)
+        returns = plays.paid(visited.payoffs)
+        first = first if begin else returns[0]
+        total += _sums(returns, first)
     return _summed_up(games, *total)

@@ -652,7 +652,7 @@ def always_pass_ahead(game: Game, player: int, state: Ints, actions: list[int]) 
 
 
 def play_until_ahead(game: Game, player: int, state: Ints, actions: list[int]) -> int:
-    """Plays until they lead by the least amount that a spin pays, then passes."""
+    """Plays until they lead by more than the least amount that a spin pays, then passes."""
     ints = game.numbers.ints
     smallest = ints[UNITS : UNITS + ints[OUTCOMES]].min(initial=ints[CAP])
     choose = always_pass if leads_in(state[None], player)[0] > smallest else never_pass

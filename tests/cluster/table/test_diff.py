@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -593,3 +594,8 @@ def test_the_small_table_is_counted_from_the_decisions(tmp_path: Path) -> None:
     heads, cells = found.case_rows()
     assert heads == ("case", "before", "now", "moved", "cost") and len(cells) == len(rows)
     assert all(cell[-1].endswith(" pp") for cell in cells)
+    for share, said in ((1, "100 %"), (0.996, "100 %"), (0.9949, "99 %"), (0.00081, "0.081 %")):
+        every = replace(found, actions=round(share * 100_000), decisions=100_000)
+        assert every.case_rows()[1][-1][3] == said and f"decisions moved ({said})" in str(
+            every.sentences
+        )

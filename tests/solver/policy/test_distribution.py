@@ -14,7 +14,7 @@ import luckbase
 from luckbase.cluster.play.evaluate import Count
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.board.model import Board
-from luckbase.solver.errors import OptionError
+from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.games.press_your_luck.game import always_pass, never_pass
 from tests.reference.press_your_luck import State
 from tests.reference.press_your_luck_money import Money, plays
@@ -135,6 +135,15 @@ def test_a_turn_of_pig_is_counted_with_its_rolls() -> None:
     rolls, turns = of(found, "rolls"), of(found, "turns")
     assert rolls.values == turns.values  # one roll a turn
     assert rolls.chances == pytest.approx(turns.chances, abs=1e-12)
+
+
+def test_counts_beyond_all_that_are_kept_are_refused() -> None:
+    """18 heads in a row, some 2^18 turns a player: most of the chances would be missing."""
+    piglet = luckbase.load_board(BOARDS.parent / "pig" / "piglet.toml", goal=18)
+    with pytest.raises(StateError, match=r"a play may have 100,000 or more of what"):
+        luckbase.evaluate(piglet, "hold-at-18", distribution=True)
+    with pytest.raises(StateError, match=r"a play goes on for 1,000,000 steps or more"):
+        luckbase.simulate(piglet, "hold-at-18", 20)
 
 
 def test_games_that_count_nothing_say_so() -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import luckbase
 from luckbase import solver
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import Ints
@@ -210,6 +211,15 @@ def test_the_variance_is_that_of_a_sample() -> None:
                   if 0 < one.mean[0] < 1)  # fmt: skip
     mean = played.mean[0]
     assert played.error[0] == pytest.approx((mean * (1 - mean) / 4) ** 0.5)
+
+
+@pytest.mark.parametrize("states", [1, 0])
+def test_plays_that_all_pay_a_third_have_no_error(states: int) -> None:
+    """Expanded beforehand, and on the way."""
+    level = {"scores": [1000, 1000, 1000]}
+    board = BOARDS / "press-your-luck" / "tiny.toml"
+    played = luckbase.simulate(board, "never-pass", 1000, level, max_states=states)
+    assert played.error == (0, 0, 0) and played.mean == pytest.approx([1 / 3] * 3, abs=1e-14)
 
 
 def test_standard_errors_are_calibrated() -> None:
