@@ -41,7 +41,7 @@ def file(name: str, part: str = "tiers") -> FileEntry:
 
 def shard(name: str) -> ShardEntry:
     sha256 = "0" * 64
-    return ShardEntry(name, "a", 1, 1, sha256, 0.0, "", 3, [3 << 32], [1], sha256, 5)
+    return ShardEntry(name, "a", 1, 1, sha256, 0.0, "", 3, [3 << 32], sha256, 5)
 
 
 NAMES = st.one_of(
@@ -83,9 +83,9 @@ def test_names_that_solves_give_are_read() -> None:
 def test_shards_that_others_left_and_those_of_earlier_versions_are_read() -> None:
     deep = shard("a-1-2" + ".7" * 8)
     assert from_text(HEAD, as_text(HEAD, deep)) == deep
-    said = {"kind": "shard", "asked": {"1": 2}} | {
+    said = {"kind": "shard", "asked": {"1": 2}, "boxes": [1], "spans": []} | {
         name: value for name, value in asdict(shard("a-1-2")).items()
-        if name not in ("box", "spans", "rest", "askers")
+        if name not in ("box", "rest", "askers")
     }  # fmt: skip
     assert from_text(HEAD, seal(HEAD.identity, said)) == shard("a-1-2")
 
