@@ -151,12 +151,7 @@ class Find(_StageJob):
             stages, numbers[0] >> 32, [runs for runs in lists if len(runs.keys)], box,
             known=ends or boundary.joined([self.known, rows]), expected=self.shard.likely,
         )  # fmt: skip
-        parts = list[Box]()
-        if not search.run(stop, self.max_states):
-            parts = search.parts()
-            if len(parts) == 1:
-                search.run(stop)
-                parts = []
+        parts = search.run(stop, self.max_states)
         states, edges, asks = 0, 0, list[Ask]()
         if not parts:
             search.number()

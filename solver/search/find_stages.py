@@ -115,9 +115,11 @@ class BoxSearch:
                 entered = kernels.enter(self.place, self.nodes, self.at, runs, entered)
         self.requested = ()
 
-    def run(self, stop: Callable[[], bool] = lambda: False, max_states: int = 0) -> bool:
-        """Expand until nothing is left, or until more than `max_states` states were reached, if
-        that is not 0; whether nothing is left. stop: polled now and then.
+    def run(self, stop: Callable[[], bool] = lambda: False, max_states: int = 0) -> list[Box]:
+        """Expand until nothing is left. If `max_states` is not 0: or until more states than that
+        were reached, where the level's functions tell them apart; returns the boxes that it is then
+        to be cut into, of about as many, none of which leads to one before it. stop: polled now and
+        then.
 
         Raises RisingError for an edge that leads where the level says that none does, GameError
         for a state whose edges break the rules; Stopped soon after `stop()` turns true."""
@@ -131,7 +133,7 @@ class BoxSearch:
                     self.records, self.patterns, self.known_keys, self.at, BUDGET, limit,
                 )  # fmt: skip
             if code == kernels.FINISHED and not self._look_up_known():
-                return True
+                return []
             if stop():
                 raise Stopped
             if code == kernels.GROW:
@@ -141,7 +143,9 @@ class BoxSearch:
             elif code == kernels.RISES:
                 raise self._rose(int(self.at[kernels.WRONG]))
             if self.at[kernels.OWN] > limit:
-                return False
+                if len(parts := self._parts()) > 1:
+                    return parts
+                limit = EVERY >> 1
 
     def _look_up_known(self) -> bool:
         """Look up which of the states reached since are known; whether any state was."""
@@ -154,9 +158,8 @@ class BoxSearch:
         self.known_keys = hashing.merged([self.known_keys, keys[self.known.holds(keys)]])
         return True
 
-    def parts(self) -> list[Box]:
-        """Boxes that make up its own, of about as many states, by those that it reached; none of
-        them leads to one before it. Itself where the level's functions do not tell them apart."""
+    def _parts(self) -> list[Box]:
+        """Its box cut by the states that it reached, if it can be."""
         keys = self._own_keys()
         sample = np.ascontiguousarray(keys[:: max(1, len(keys) // SAMPLE)])
         return self.stages.split(self.box, sample, len(sample) // PARTS)

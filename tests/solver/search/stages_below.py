@@ -27,12 +27,9 @@ def find_boxes(
         search = BoxSearch(
             stages, level, [some for some in inside if len(some.keys)], box, known=known
         )
-        if not search.run(max_states=most):
-            parts = search.parts()
-            if len(parts) > 1:
-                todo = [*parts, *todo]
-                continue
-            search.run()
+        if parts := search.run(max_states=most):
+            todo = [*parts, *todo]
+            continue
         search.number()
         boxes.append(search.stage())
         runs += [some for number, some, _ in boxes[-1].requests if number >> 32 == level]
