@@ -31,7 +31,7 @@ from luckbase.cluster.search.shards import Demand, Growth
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.search.tasks import Find, FindReceipt, FoundAsks, SweepReceipt
 from luckbase.cluster.table.entries import read_ledger
-from luckbase.cluster.table.folder import shard_file_name
+from luckbase.cluster.table.folder import needed_shards, shard_file_name
 from luckbase.cluster.table.ledger import Done, Ledger
 from luckbase.cluster.table.storage import Folder, place_of, storage_at
 from luckbase.cluster.table.verify import check_files, check_residuals
@@ -603,6 +603,21 @@ def test_ray_workers_write_the_same_bytes_also_where_one_dies(
     import ray
 
     assert not ray.is_initialized()
+
+
+def test_stage_files_are_needed_of_what_is_not_solved_or_is_read_by_what_is_not() -> None:
+    """Of what was left to others nobody needs any."""
+    shards = {
+        f"a-1-{name}": SimpleNamespace(name=f"a-1-{name}", ask="it", rows=rows, askers=askers)
+        for name, rows, askers in (
+            ("open", 1, {}), ("read", 1, {"1": ["open"]}), ("solved", 1, {"1": ["read"]}),
+            ("left", 0, {}),
+        )
+    }  # fmt: skip
+    files = {f"search/a.1.{name}.parquet": None for name in ("read", "solved")}
+    ledger: Any = SimpleNamespace(shards=shards, files=files)
+    assert [one.name for one in needed_shards(ledger, "it")] == ["a-1-open", "a-1-read"]
+    assert needed_shards(ledger, "another") == []
 
 
 @pytest.mark.parametrize("needed", ["kept", "running", "waiting", "uncommitted", ""])
