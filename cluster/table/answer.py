@@ -516,6 +516,7 @@ def _bids_at(game: Game, q: ActionValues, both: Ints, inputs: Ints) -> tuple[Bid
         payoffs[k] = np.stack([solution.values, totals - solution.values], axis=1)
         gaps[k] = solution.gaps
         turned = np.ascontiguousarray(-games.transpose(0, 2, 1))
+        chances = np.concatenate([x, y], axis=1)
         ranges = np.concatenate([matrix_game.all_ranges(side) for side in (games, turned)], axis=1)
         payoffs_of = [
             (games * y[:, None, :]).sum(axis=2),
@@ -535,8 +536,8 @@ def _bids_at(game: Game, q: ActionValues, both: Ints, inputs: Ints) -> tuple[Bid
             np.arange(n + 1) * (rows + columns), tuple(distinct),
             np.array([places[name] for name in names], np.int64),
             players=np.tile(np.repeat([0, 1], [rows, columns]), n),
-            chances=np.concatenate([x, y], axis=1).ravel(),
-            least=ranges[..., 0].ravel(), most=ranges[..., 1].ravel(),
+            chances=chances.ravel(), least=np.minimum(ranges[..., 0], chances).ravel(),
+            most=np.maximum(ranges[..., 1], chances).ravel(),
             payoffs=np.concatenate(payoffs_of, axis=1).ravel(),
         )))  # fmt: skip
     return joined(pieces), payoffs, gaps

@@ -240,9 +240,10 @@ def first_bids(game: Game, lookup: Lookup, words: Mapping[str, object] | None = 
     ((_, solved),) = solved_games(q, np.arange(len(deck)))  # all of one shape
     games = q.values[:, 0].reshape(len(deck), len(hand), -1)
     lower, upper = matrix_game.all_ranges(games).T
+    chances = solved.row_strategies.T
     return FirstBids(
-        tuple(hand), tuple(deck), solved.row_strategies.T, lower, upper, solved.values, solved.gaps,
-        unique=np.max(upper - lower, axis=0) < UNIQUE,
+        tuple(hand), tuple(deck), chances, np.minimum(lower, chances), np.maximum(upper, chances),
+        solved.values, solved.gaps, unique=np.max(upper - lower, axis=0) < UNIQUE,
     )  # fmt: skip
 
 

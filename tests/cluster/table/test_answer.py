@@ -160,6 +160,7 @@ def test_bids_of_turned_cards_are_those_of_single_questions_and_prove_the_value(
             chances = [row[f"bid_{card}_chance_{i + 1}"] for card in hand]
             paid = [row[f"bid_{card}_payoff_{i + 1}"] for card in hand]
             assert sum(chances) == pytest.approx(1)
+            assert all(bid.least <= bid.chance <= bid.most for bid in answer.strategies[i])
             assert max(paid) == pytest.approx(answer.value[i], abs=1e-9)
             played = [p for p, chance in zip(paid, chances, strict=True) if chance > 1e-6]
             assert played == pytest.approx([answer.value[i]] * len(played), abs=1e-6)
