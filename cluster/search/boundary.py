@@ -61,8 +61,8 @@ def given_rows(table: StoredTable, keys: Keys) -> PayoffTable:
     size, pieces = given_at_once(table), [nothing_known(table.game)]
     for at in range(0, len(keys), size):
         states = unpack_all(table.game.strides, keys[at : at + size])
-        names, margin, _ = table.best_of(states)
-        best, actor = _acting(table.game, states, names)
+        margin = table.margins_of(states)
+        best, actor = _acting(table.game, states, table.stored_best(states))
         known = known_rows(keys[at : at + size], table.lookup(states)[0])
         pieces.append(replace(known, best=best, margin=margin, actor=actor))
     return concatenated(pieces)

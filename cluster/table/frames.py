@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from luckbase.cluster.table.answer import Answer, answer_at
-from luckbase.cluster.table.columns import names_of
+from luckbase.cluster.table.columns import DECISION_COLUMNS, names_of
 from luckbase.cluster.table.format import nullable, payoff_columns
 from luckbase.cluster.table.parts import PIECE
 from luckbase.cluster.table.storage import attempt, is_special
@@ -93,23 +93,15 @@ def _answers(
 ) -> dict[str, pa.Array]:
     """The columns of the payoffs, and of what else is wanted of the decisions."""
     names = payoff_columns(table.game)
-    if "actions" in more or table.decisions_alone:  # of which payoffs may be null
+    if table.decisions_alone or {*DECISION_COLUMNS, "actions"} & {*more}:  # some may be null
         actions, known = table.every_action(states, inputs)
         _check_found(table, states, known)
         columns = {name: nullable(actions.values[:, i]) for i, name in enumerate(names)}
-        cells = names_of(table.game, actions).of(actions)
-        return columns | {k: v for k, v in cells.items() if "actions" in more or k in more}
+        only = None if "actions" in more else more
+        return columns | names_of(table.game, actions).of(actions, only)
     values, known = table.lookup_or_backup(states)
     _check_found(table, states, known)
-    columns = {name: pa.array(values[:, i]) for i, name in enumerate(names)}
-    if {"best", "margin", "toss_up"} & {*more}:
-        best, margins, ties = table.best_of(states, inputs)
-        decisions = {
-            "best": pa.array(best, pa.string()), "margin": nullable(margins),
-            "toss_up": pa.array(ties),
-        }  # fmt: skip
-        columns |= {name: column for name, column in decisions.items() if name in more}
-    return columns
+    return {name: pa.array(values[:, i]) for i, name in enumerate(names)}
 
 
 # --- kinds of frames ---------------------------------------------------------------------------

@@ -527,33 +527,17 @@ class Lookup:
         near, errors = (self.tolerance, self.precision), self.errors(edges.children)
         return stepped(self.game, edges, q, near, errors, inputs), complete
 
-    def best_of(
-        self, states: Ints, inputs: Ints | None = None
-    ) -> tuple[list[str | None], Floats, NDArray[np.bool_]]:
-        """Of canonical states (n, fields): the best actions, None where nobody decides or it is not
-        decided; the margins (n,), NaN where there is no choice; and which are toss-ups. Also of
-        states that are not held but all of whose children are; inputs: as `every_action`.
-
-        Raises MissingTableError for a state that is not in the table and not over.
-        """
-        owners = self.owners(states)
-        names = np.full(len(states), None, object)
-        margins = np.full(len(states), np.nan)
-        ties = np.zeros(len(states), bool)
-        for i in np.unique(owners).tolist():
-            at = np.flatnonzero(owners == i)
-            if i < 0:
-                batch, known = self.every_action(states[at], None if inputs is None else inputs[at])
-                self._require(states[at], known)
-                names[at], margins[at], ties[at] = batch.best_names(), batch.margins, batch.ties
-            else:
-                part = self.parts[i]
-                rows = part.stored(states[at])
-                apart = rows.margins
-                if apart is None:
-                    apart = actions_of_part(part, states[at], rows=rows).margins
-                names[at], margins[at], ties[at] = rows.best_names, apart, apart <= part.tolerance
-        return names.tolist(), margins, ties
+    def margins_of(self, states: Ints) -> Floats:
+        """The margins (n,) of canonical states that are held; NaN where there is no choice."""
+        owners, margins = self.owners(states), np.full(len(states), np.nan)
+        for i in np.unique(owners[owners >= 0]).tolist():
+            part, at = self.parts[i], np.flatnonzero(owners == i)
+            rows = part.stored(states[at])
+            apart = rows.margins
+            if apart is None:
+                apart = actions_of_part(part, states[at], rows=rows).margins
+            margins[at] = apart
+        return margins
 
     def stored_best(self, states: Ints) -> list[str | None]:
         """The best actions of canonical states, as they are stored; None of what is not held."""
@@ -583,9 +567,11 @@ class Lookup:
             if at_once and expand(self.game, plain[:1]).kinds[0] == SIMULTANEOUS:
                 return strategies_of(self.action_values(expand(self.game, plain)), player)
             best = self.stored_best(plain)
-            above = [x for x, name in enumerate(best) if name is None]
-            for x, name in zip(above, self.best_of(plain[above])[0] if above else (), strict=True):
-                best[x] = name
+            if above := [x for x, name in enumerate(best) if name is None]:
+                stepped_on, known = self.every_action(plain[above])
+                self._require(plain[above], known)
+                for x, name in zip(above, stepped_on.best_names(), strict=True):
+                    best[x] = name
             chances = []
             for state, name, choices in zip(plain, best, actions, strict=True):
                 names = [game.action_name(int(action)) for action in choices]

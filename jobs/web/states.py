@@ -403,10 +403,8 @@ def _cell_numbers(
         payoffs, there = table.lookup_or_backup(here)
         own = np.flatnonzero(table.owners(here) >= 0)
         if colour == "margin":
-            found, numbers[at[own]], _ = table.best_of(here[own])
-        else:
-            found = table.stored_best(here[own])
-        for x, name in zip(at[own].tolist(), found, strict=True):
+            numbers[at[own]] = table.margins_of(here[own])
+        for x, name in zip(at[own].tolist(), table.stored_best(here[own]), strict=True):
             best[x] = -1 if name is None else names.setdefault(name, len(names))
         decided = best[at] >= 0
         acts[at] = np.where(decided, expand(game, here).actors + 1, 0)

@@ -99,7 +99,7 @@ def test_every_decision_is_that_of_the_table_of_payoffs(
     assert solved.stored_best(every_state) == decided.stored_best(every_state) == right
     assert solved.rows == solved.ledger.rows == len(every_state) == full.rows
     assert solved.rows > decided.rows  # the others have payoffs too
-    _, margins, _ = full.best_of(every_state)
+    margins = full.margins_of(every_state)
     codes, there = decided.codes(every_state)
     assert there.all()
     ends = [0.0, 0.001, 0.005, 0.01, 0.02, 0.05, 1.1]
@@ -702,7 +702,7 @@ def test_dice_games_store_decisions_that_are_those_of_their_payoffs(
         assert table.rows == len(states) == full.rows
         assert table.stored_best(states) == full.stored_best(states)
         codes, there = table.decided.codes(states)  # type: ignore[union-attr]
-        margins = full.best_of(states)[1] / max(map(abs, table.game.payoff_range))
+        margins = full.margins_of(states) / max(map(abs, table.game.payoff_range))
         classes = np.searchsorted([0.001, 0.005, 0.01, 0.02, 0.05], margins, side="right") + 1
         near = np.abs(margins[:, None] - [0.001, 0.005, 0.01, 0.02, 0.05]).min(axis=1) < 1e-9
         right = np.where(np.isnan(margins), 0, classes)

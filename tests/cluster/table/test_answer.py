@@ -15,7 +15,7 @@ import luckbase
 from luckbase import solver
 from luckbase.cluster.table.answer import Answer, answer_at
 from luckbase.cluster.table.columns import ActionNames, in_order, names_of, word_of
-from luckbase.cluster.table.format import Kept, RowGroups, size_of
+from luckbase.cluster.table.format import Kept, RowGroups, payoff_columns, size_of
 from luckbase.cluster.table.storage import Memory
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.game import Game
@@ -96,9 +96,13 @@ def test_a_batchs_columns_say_what_single_questions_do(kind: str, folder: Path) 
     states = drawn(table, 50, seed=2)
     words = [table.game.describe(state) for state in states]
     rows = table.values(words, actions=True)
+    fewer = table.values(words, best=True, margin=True, toss_up=True)
     assert list(table.ask_all(words)) == [table.ask(one) for one in words]
-    for row, one in zip(rows, words, strict=True):
+    for row, less, one in zip(rows, fewer, words, strict=True):
         assert_row_says(row, table.ask(one))
+        assert less.items() <= row.items() and less.keys() - one.keys() == {
+            *payoff_columns(table.game), "best", "margin", "toss_up"
+        }  # fmt: skip
 
 
 def assert_row_says(row: dict[str, Any], answer: Answer) -> None:

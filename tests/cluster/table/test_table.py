@@ -66,7 +66,7 @@ def test_every_stored_payoff_and_every_best_action_is_that_of_the_float64_solve(
         assert np.abs(stored - wanted).max() <= table.error
         assert np.abs(stored.sum(axis=1) - 1).max() < 2e-7
         edges = expand(table.game, states)
-        best = table.best_of(states)[0]
+        best = table.stored_best(states)
         q = evaluate(edges, exact.look_up(edges.children))
         for x in range(len(states)):
             first, last = q.first[x], q.first[x + 1]
@@ -127,7 +127,7 @@ def test_a_toss_up_is_said_where_and_only_where_float64_finds_no_difference(path
         states = all_states(table)[::3]
         edges = expand(table.game, states)
         q = evaluate(edges, exact.look_up(edges.children))
-        ties = table.best_of(states)[2]
+        ties = table.every_action(states)[0].ties
         choices = 0
         for x in range(len(states)):
             own = np.sort(q.values[q.first[x] : q.first[x + 1], edges.actors[x]])
@@ -330,7 +330,7 @@ def test_a_wrong_payoff_in_a_file_that_is_as_the_ledger_says_is_found_by_its_row
 def test_a_wrong_best_action_in_such_a_file_is_found_too(copy: Path) -> None:
     with cluster.open_table(copy) as table:
         states = all_states(table)
-        margin = table.best_of(states)[1]
+        margin = table.margins_of(states)
         x = int(np.nanargmax(margin))
         key = int(table.full.keys(states[x : x + 1])[0])
         (entry,) = (e for e in table.full.entries if e.first_key <= key <= e.last_key)
