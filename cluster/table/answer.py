@@ -155,7 +155,7 @@ class Answer(Result):
         """How good the numbers are and what answered, in a line."""
         each = sentences.within(self.error, "each ") if self.value else "no payoffs are stored"
         if self.source == "games":
-            each = f"standard error {self.error:.1g} or less"
+            each = f"the largest standard error {self.error:.2g}"
         source = _SOURCES.get(self.source, f"the {self.source}")
         return f"{each}, from {source}; answered by {self.origin}"
 

@@ -250,7 +250,7 @@ def test_payoffs_come_from_games_too_with_their_error(solved: StoredTable) -> No
     for each in right.actions:
         assert answer[each.name] == pytest.approx(each.value, abs=5 * answer.error)
     assert answer[str(answer.best)] == answer.value
-    assert "standard error" in str(answer)
+    assert f"the largest standard error {answer.error:.2g}, from" in str(answer)
     again = solved.simulate(words, 4000)
     assert again == answer
     assert solved.simulate(words, 4000, seed=1).value != answer.value
