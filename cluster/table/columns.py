@@ -88,12 +88,11 @@ class ActionNames:
             "toss_up": lambda: pa.array(actions.ties),
         }
         arrays |= {name: make() for name, make in decisions.items() if name in arrays}
+        columns = dict[str, Floats]()  # an action and a choice of one name share theirs
         for name, owners, values in self._payoffs(actions):
             if name in arrays:
-                column = np.full(n, np.nan)
-                column[owners] = values
-                arrays[name] = nullable(column)
-        return arrays
+                columns.setdefault(name, np.full(n, np.nan))[owners] = values
+        return arrays | {name: nullable(column) for name, column in columns.items()}
 
     def _payoffs(self, actions: EveryAction) -> Iterator[tuple[str, Ints, Floats]]:
         """(column, the states (k,) that have it, its values (k,)) of all actions."""

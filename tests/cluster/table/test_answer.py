@@ -12,11 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import luckbase
+import tests.games.wild  # noqa: F401  (registers the game)
 from luckbase import solver
 from luckbase.cluster.table.answer import Answer, answer_at
 from luckbase.cluster.table.columns import ActionNames, in_order, names_of, word_of
 from luckbase.cluster.table.format import Kept, RowGroups, payoff_columns, size_of
 from luckbase.cluster.table.storage import Memory
+from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import SIMULTANEOUS
@@ -168,6 +170,17 @@ def test_bids_of_turned_cards_are_those_of_single_questions_and_prove_the_value(
             assert max(paid) == pytest.approx(answer.value[i], abs=1e-9)
             played = [p for p, chance in zip(paid, chances, strict=True) if chance > 1e-6]
             assert played == pytest.approx([answer.value[i]] * len(played), abs=1e-6)
+
+
+def test_an_action_and_a_choice_of_one_name_have_one_column() -> None:
+    """One player decides here and both at once there, in words that are the same."""
+    board = board_from_canonical("wild", {"game": "wild", "rules": {"at_once": True}})
+    with luckbase.open(board, in_memory=True) as table:
+        states = [table.game.describe(row) for row in drawn(table, 200)]
+        answers = [table.ask(state) for state in states]
+        for row, answer in zip(table.values(states, actions=True), answers, strict=True):
+            assert_row_says(row, answer)
+    assert {answer.strategies is None for answer in answers if answer.actions} == {True, False}
 
 
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(1, 600), st.integers(0, 2**32 - 1))
