@@ -36,6 +36,7 @@ from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Counted
 from luckbase.solver.game.game import Agent, Game
+from luckbase.solver.game.rules import JOINT
 from luckbase.solver.policy.agents import (
     BEST_RESPONSE,
     OPTIMAL,
@@ -56,7 +57,7 @@ from luckbase.solver.policy.chain import (
     explore_profile,
 )
 from luckbase.solver.policy.distribution import Tally, events_of
-from luckbase.solver.search.bellman import MIXED, evaluate, strategies_of
+from luckbase.solver.search.bellman import JOINTLY, MIXED, evaluate, solved_games, strategies_of
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.keys import Keys, Numbering, grown, pack_all, unpack_all
@@ -164,8 +165,9 @@ class Moves:
 
 
 def costly_moves(evaluation: Evaluation, optimal: Graph) -> Moves:
-    """Where the profile's agents do not take a best action. `optimal`: the solved graph of the same
-    root; what its tie tolerance can not tell apart costs nothing."""
+    """Where the profile's agents do not take a best action; where both choose at once, of each what
+    their lottery pays less than an optimal one, against an optimal one of the other. `optimal`: the
+    solved graph of the same root; what its tie tolerance can not tell apart costs nothing."""
     chain, game = evaluation.chain, evaluation.chain.game
     reach = chain.reach(evaluation.starts)
     deciding = np.flatnonzero(chain.actors >= 0)
@@ -182,10 +184,42 @@ def costly_moves(evaluation: Evaluation, optimal: Graph) -> Moves:
     regret -= np.where(
         chain.actors >= 0, np.bincount(chain.owners, chain.chances * payoffs, len(regret)), 0.0
     )
+    both, of_both = _regrets_at_once(chain, optimal)
+    at = np.concatenate([np.arange(len(regret)), both, both])
+    players = np.concatenate([chain.actors, np.repeat([0, 1], len(both))])
+    regret = np.concatenate([regret, *of_both])
     costly = np.flatnonzero(regret > game.tie_tolerance)
-    order = np.argsort(-(reach[costly] * regret[costly]), kind="stable")
-    at = costly[order]
-    return Moves(chain.states(at), chain.actors[at], reach[at], regret[at])
+    order = costly[np.argsort(-(reach[at] * regret)[costly], kind="stable")]
+    return Moves(chain.states(at[order]), players[order], reach[at[order]], regret[order])
+
+
+def _regrets_at_once(chain: Chain, optimal: Graph) -> tuple[Ints, Floats]:
+    """The states (k,) where both choose at once, and what either's lottery costs them: (2, k); what
+    the gap of the game can be costs nothing."""
+    both, game = np.flatnonzero(chain.actors == JOINTLY), chain.game
+    regrets, place = np.zeros((2, len(both))), np.full(len(chain.keys), -1)
+    for part in range(0, len(both), PIECE):
+        numbers = both[part : part + PIECE]
+        edges = expand(game, chain.states(numbers))
+        q = evaluate(edges, optimal.values[optimal.look_up(pack_all(game.strides, edges.children))])
+        place[numbers] = np.arange(len(numbers))
+        on = np.flatnonzero(place[chain.owners] >= 0)
+        owners = np.repeat(np.arange(len(numbers)), np.diff(q.first))
+        pairs = place[chain.owners[on]] * JOINT * JOINT + chain.actions[on]
+        rows = np.searchsorted(owners * JOINT * JOINT + q.actions, pairs)
+        chances = np.bincount(rows, chain.chances[on], len(q.actions))
+        place[numbers] = -1
+        for at, solved in solved_games(q, np.arange(len(numbers))):
+            x, y = solved.row_strategies, solved.column_strategies
+            cells = q.first[at][:, None] + np.arange(x.shape[1] * y.shape[1])
+            shape = len(at), x.shape[1], y.shape[1]
+            pays, taken = q.values[cells, 0].reshape(shape), chances[cells].reshape(shape)
+            against_y = np.einsum("nr,nrc,nc->n", taken.sum(axis=2), pays, y)
+            against_x = np.einsum("nr,nrc,nc->n", x, pays, taken.sum(axis=1))
+            found = np.stack([solved.values - against_y, against_x - solved.values])
+            least = game.tie_tolerance + solved.gaps
+            regrets[:, part + at] = np.where(found > least, found, 0.0)
+    return both, regrets
 
 
 # --- Monte Carlo ---------------------------------------------------------------------------------

@@ -100,6 +100,22 @@ def test_hilo_errs_in_67_positions_and_its_regrets_are_what_it_loses() -> None:
     assert (np.diff(moves.reach * moves.regret) <= 1e-18).all()
 
 
+@pytest.mark.parametrize("player", [0, 1])
+def test_choices_made_at_once_cost_what_they_lose_against_the_best_lottery(player: int) -> None:
+    game = solver.load_game(solver.load_board(BOARDS / "goofspiel" / "tiny.toml"))
+    agents = ["optimal", "optimal"]
+    agents[player] = "random"
+    found, best = evaluate_profile(game, game.start(), agents), Graph(game)
+    at = best.solve(game.start()[None])
+    moves = costly_moves(found, best)
+    lost = best.values[at[0], player] - found.value[player]
+    assert lost > 1 and (moves.reach * moves.regret).sum() == pytest.approx(lost, abs=1e-12)
+    assert set(moves.players.tolist()) == {player}
+    assert (np.diff(moves.reach * moves.regret) <= 1e-18).all()
+    fair = evaluate_profile(game, game.start(), ["optimal", "optimal"])
+    assert len(costly_moves(fair, best).regret) == 0
+
+
 def test_reach_of_a_layer_and_of_those_that_lost_before_it_is_1() -> None:
     game = jackpot()
     chain = evaluate_profile(game, game.start(), ["hilo"]).chain
