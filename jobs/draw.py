@@ -154,7 +154,8 @@ def graph(
 ) -> None:
     """Draw how agents play as a graph (DOT): positions and moves.
 
-    A position has the chance that a play comes to it and its payoffs."""
+    A position has its payoffs, and how often on average a play comes to it: more than once, where
+    it can come back."""
     from luckbase.cluster.play.draw import check_labels
 
     need("graph", "graphviz", extra="report")

@@ -149,6 +149,13 @@ def test_graph_draws_the_seeds_two_variants(command: Command, tmp_path: Path) ->
     assert command(*words)[1].count(" -> ") < command(*words, "--all")[1].count(" -> ")
 
 
+def test_a_position_that_comes_back_is_reached_more_than_once(command: Command) -> None:
+    """A coin in turns until heads: the first tosses 1 + 1/4 + … = 4/3 times, the other 2/3."""
+    code, out, _ = command("graph", str(BOARDS / "pig/piglet.toml"), "--set", "goal=1")
+    assert code == 0 and re.findall(r"reached ([\d.]+), worth", out) == ["1.333", "0.6667"]
+    assert "how often on average a play comes to it" in " ".join(command("graph", "-h")[1].split())
+
+
 @pytest.mark.skipif(shutil.which("dot") is not None, reason="GraphViz is installed")
 def test_without_graphviz_a_picture_is_refused_in_a_sentence(
     command: Command, tmp_path: Path
