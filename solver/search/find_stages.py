@@ -27,8 +27,10 @@ from luckbase.solver.search.stages import (
     KeyedPayoffs,
     KnownPayoffs,
     Stage,
+    StageCells,
     Stages,
     first_edges,
+    grid,
     only_payoffs,
 )
 
@@ -162,7 +164,9 @@ class BoxSearch:
         """Its box cut by the states that it reached, if it can be."""
         keys = self._own_keys()
         sample = np.ascontiguousarray(keys[:: max(1, len(keys) // SAMPLE)])
-        return self.stages.split(self.box, sample, len(sample) // PARTS)
+        values = self.stages.inside.values(self.stages.inside.of(sample))
+        cells = StageCells(values, values + 1, np.ones(len(values)))
+        return [box for box, _ in grid(self.stages, cells, PARTS, self.box)]
 
     def _own_keys(self, start: int = 0) -> Keys:
         """The keys of the stage's states that were reached, from the start-th on."""

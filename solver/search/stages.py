@@ -153,29 +153,6 @@ class Stages:
             np.uint64(box.low), np.uint64(box.high), int(self.level.strict), int(not box.whole),
         )  # fmt: skip
 
-    def split(self, box: Box, keys: Keys, max_keys: int) -> list[Box]:
-        """Boxes of a box, none of which leads to one before it: such that of some of its keys (n,)
-        at most `max_keys` are in each, as far as the level's functions tell them apart."""
-        values = self.inside.values(self.inside.of(keys))
-        low, high = np.zeros(values.shape[1], np.int64), self.inside.most
-        if not box.whole:
-            ends = self.inside.values(np.array([box.low, box.high], np.uint64))
-            low, high = ends[0], ends[1]
-        boxes, todo = [], [(low, high, values, np.zeros(len(low), np.int64))]
-        while todo:
-            low, high, values, cuts = todo.pop()
-            cut = _cut(values, cuts) if len(values) > max_keys else None
-            if cut is None:
-                boxes.append(Box(self.inside.word(low), self.inside.word(high)))
-                continue
-            lane, bound = cut
-            below = values[:, lane] < bound
-            highest, lowest = high.copy(), low.copy()
-            highest[lane], lowest[lane] = bound - 1, bound
-            cuts = cuts + (np.arange(len(cuts)) == lane)
-            todo += [(low, highest, values[below], cuts), (lowest, high, values[~below], cuts)]
-        return boxes if len(boxes) > 1 else [box]
-
     def runs_of(self, keys: Keys) -> Runs:
         """Keys (n,) in runs."""
         at = (keys & np.uint64(self.run)) >> np.uint64(self.run_low)
@@ -228,23 +205,6 @@ def box_ends(boxes: Sequence[Box]) -> tuple[Keys, Keys]:
     """The ends of boxes, (n,) each."""
     low, high = ([getattr(box, end) for box in boxes] for end in ("low", "high"))
     return np.array(low, np.uint64), np.array(high, np.uint64)
-
-
-def _cut(values: Ints, cuts: Ints) -> tuple[int, int] | None:
-    """(the function, the least value of the upper side) that cuts values (n, functions) best: of
-    those whose smaller side has a quarter the one that was cut least, so that the longest chain of
-    boxes is short; else that of the largest; None if all are equal. cuts: how often each was."""
-    best, share = None, 0.0
-    for lane in np.argsort(cuts, kind="stable").tolist():
-        column = np.sort(values[:, lane])
-        middle = int(column[len(column) // 2])
-        for bound in (middle, middle + 1):
-            below = int(np.searchsorted(column, bound)) / len(column)
-            if min(below, 1 - below) > share:
-                best, share = (lane, bound), min(below, 1 - below)
-        if share >= 0.25:
-            break
-    return best
 
 
 class KnownPayoffs(NamedTuple):
@@ -476,9 +436,9 @@ class StageEstimator:
         return mixed
 
 
-def grid(stages: Stages, spread: StageCells, count: int) -> list[tuple[Box, int]]:
-    """A stage cut into about so many boxes, none of which leads to one before it, and how many
-    states each has, about."""
+def grid(stages: Stages, spread: StageCells, count: int, box: Box = WHOLE) -> list[tuple[Box, int]]:
+    """A box of a stage cut into about so many boxes, none of which leads to one before it, and how
+    many states each has, about."""
     bounds: list[list[int]] = [[] for _ in range(spread.low.shape[1])]
     below, whole = [_below(spread, lane) for lane in range(len(bounds))], set[int]()
     while np.prod([1 + len(cuts) for cuts in bounds]) < count and len(whole) < len(bounds):
@@ -489,10 +449,12 @@ def grid(stages: Stages, spread: StageCells, count: int) -> list[tuple[Box, int]
             bounds[lane] = finer
         else:
             whole.add(lane)
-    tops = stages.inside.most.tolist()
+    ends = [np.zeros_like(stages.inside.most), stages.inside.most]
+    if not box.whole:
+        ends = [*stages.inside.values(np.array([box.low, box.high], np.uint64))]
     spans = [
-        list(zip([0, *cuts], [*cuts, top + 1], strict=True))[::-1]
-        for cuts, top in zip(bounds, tops, strict=True)
+        list(zip([low, *cuts], [*cuts, high + 1], strict=True))[::-1]
+        for cuts, low, high in zip(bounds, *(end.tolist() for end in ends), strict=True)
     ]
     parts: list[tuple[tuple[tuple[int, int], ...], StageCells]] = [((), spread)]
     for lane, spans_of in enumerate(spans):
