@@ -137,6 +137,15 @@ def test_a_turn_of_pig_is_counted_with_its_rolls() -> None:
     assert rolls.chances == pytest.approx(turns.chances, abs=1e-12)
 
 
+def test_plays_that_go_round_are_counted_turn_by_turn() -> None:
+    """A coin in turns until heads: k turns with 1/2^k."""
+    piglet = luckbase.load_board(BOARDS.parent / "pig" / "piglet.toml", goal=1)
+    turns = of(luckbase.evaluate(piglet, "random", distribution=True).distribution, "turns")
+    assert turns.chances == tuple(0.5**k for k in range(1, len(turns.values) + 1))
+    assert turns.values[0] == 1 and 2 - turns.mean < 1e-10
+    assert turns.quantiles == {"0.05": 1, "0.25": 1, "0.5": 1, "0.75": 2, "0.95": 5}
+
+
 def test_counts_beyond_all_that_are_kept_are_refused() -> None:
     """18 heads in a row, some 2^18 turns a player: most of the chances would be missing."""
     piglet = luckbase.load_board(BOARDS.parent / "pig" / "piglet.toml", goal=18)
