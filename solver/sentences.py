@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from decimal import ROUND_UP, Context
 from difflib import get_close_matches
 from html import escape
 from pathlib import Path
@@ -224,8 +225,9 @@ def duration(seconds: float) -> str:
 
 
 def within(error: float, each: str = "") -> str:
-    """How far numbers may be off: ``within 3.0e-08``; ``exact`` where they are not."""
-    return f"{each}within {error:.1e}" if error else "exact"
+    """How far numbers may be off, rounded up: ``within 3.0e-08``; ``exact`` where they are not."""
+    bound = Context(prec=2, rounding=ROUND_UP).create_decimal(error * (1 - 1e-9))  # of noise
+    return f"{each}within {float(bound):.1e}" if error else "exact"
 
 
 def cost(number: float, chance: bool = False) -> str:

@@ -13,6 +13,7 @@ from luckbase.cluster.search.files import Ask, RequestedKeys, ask_of, requested_
 from luckbase.cluster.search.shards import Demand, Growth, LevelShard, Order, growth_of
 from luckbase.cluster.table.storage import Memory
 from luckbase.solver.game.capabilities import Level
+from luckbase.solver.search import find_stages
 from luckbase.solver.search import stages as stages_module
 from luckbase.solver.search.find_stages import CACHED, find_stage
 from luckbase.solver.search.keys import NO_KEYS, Keys
@@ -303,10 +304,12 @@ def test_what_is_left_to_others_comes_after_who_left_it_and_before_who_waited(
 
 @pytest.mark.parametrize("name", [
     "MAX_CELLS", "MIN_CELLS", "FIRST_RANGES", "SHARE", "BESIDE", "FEW_OF_CELL",
+    "CACHED", "PARTS", "SAMPLE", "SHARD_STATES", "FEW", "EARLY", "DEEPEST",
 ])  # fmt: skip
 def test_what_decides_how_stages_are_cut_is_said(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     before = level_shards.cutting()
-    monkeypatch.setattr(stages_module, name, 2 * getattr(stages_module, name))
+    module = next(m for m in (stages_module, find_stages, level_shards) if hasattr(m, name))
+    monkeypatch.setattr(module, name, 2 * getattr(module, name))
     assert level_shards.cutting() != before
