@@ -197,7 +197,7 @@ def _table_rows(of: TableAbout | None) -> Iterable[tuple[str, str]]:
     size = f"{sentences.counted(status.states, 'state')}, {sentences.size(status.bytes)}"
     size += f" of {status.stores}" * (status.stores != "payoffs")
     priced = status.stores != "decisions" or of.error_bound > 0
-    within = f"; each payoff within {of.error_bound:.1e}" * priced
+    within = f"; each payoff within {sentences.bound(of.error_bound)}" * priced
     yield status.state, f"{size} on disk{within}"
     for why in status.why:
         yield "", why

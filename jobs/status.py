@@ -159,7 +159,7 @@ def verify(
         terminal.print_to_fit(
             f"{sentences.agree(checked.rows)}: worst residual {checked.worst:.2e} at "
             f"{at}, where {checked.bound:.2e} is allowed, mean {checked.mean:.2e}, stored to "
-            f"{precision:.1e}"
+            f"{sentences.bound(precision)}"
         )
     if not ledger.complete:
         left = sum(not ledger.is_done(goal) for goal in ledger.goals)

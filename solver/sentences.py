@@ -225,9 +225,14 @@ def duration(seconds: float) -> str:
 
 
 def within(error: float, each: str = "") -> str:
-    """How far numbers may be off, rounded up: ``within 3.0e-08``; ``exact`` where they are not."""
-    bound = Context(prec=2, rounding=ROUND_UP).create_decimal(error * (1 - 1e-9))  # of noise
-    return f"{each}within {float(bound):.1e}" if error else "exact"
+    """How far numbers may be off: ``within 3.0e-08``; ``exact`` where they are not."""
+    return f"{each}within {bound(error)}" if error else "exact"
+
+
+def bound(error: float) -> str:
+    """A bound in two digits, rounded up: ``3.0e-08``."""
+    up = Context(prec=2, rounding=ROUND_UP).create_decimal(error * (1 - 1e-9))  # of noise
+    return f"{float(up):.1e}"
 
 
 def cost(number: float, chance: bool = False) -> str:

@@ -171,7 +171,7 @@ class Solved(Result):
                           f"{sentences.size(ledger.bytes)}"),
                 ("time", f"{sentences.duration(self.seconds)} with {how}" * bool(self.shards)),
                 ("memory", sentences.size(self.peak_memory) * bool(self.peak_memory)),
-                ("payoffs within", f"{ledger.error(self.goal.part):.1e}"),
+                ("payoffs within", sentences.bound(ledger.error(self.goal.part))),
                 ("where", str(self.table))]  # fmt: skip
         return html_facts(f"{ledger.head.board} is solved", rows)
 

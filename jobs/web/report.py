@@ -179,7 +179,7 @@ def _head(of: Table, verdict: Verdict | None) -> Iterator[str]:
     if verdict is not None:
         checked = "verified" if verdict.ok else "FAULTS FOUND"
     facts = {
-        "states": sentences.count(states), "payoffs good to": f"{of.error:.1e}",
+        "states": sentences.count(states), "payoffs good to": sentences.bound(of.error),
         "files": files, "verdict": checked,
     }  # fmt: skip
     items = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts.items())
@@ -266,7 +266,7 @@ def _verdict(of: Table, verdict: Verdict | None, sample: int | None) -> Iterator
             "the payoffs of what they lead to, without the program that made the table: worst "
             f"difference {checked.worst:.2e} at {escape(sentences.fields(checked.state))}, where "
             f"{checked.bound:.2e} is allowed, mean {checked.mean:.2e}. "
-            f"Every payoff is good to {of.error:.1e}.</p>"
+            f"Every payoff is good to {sentences.bound(of.error)}.</p>"
         )
     yield "</div>"
 

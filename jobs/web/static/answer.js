@@ -1,7 +1,7 @@
 // What a table says of a state: who is up, actions best first, outcomes, strategies, the main line.
 import { fill, h, newId, sorry } from "./dom.js";
 import { exportBar } from "./export.js";
-import { capital, Payoffs, percent, player } from "./format.js";
+import { bound, capital, Payoffs, percent, player } from "./format.js";
 
 const FEW = 24;
 const view = { player: null };
@@ -61,7 +61,7 @@ function rowsOf(answer, shown, outcomes) {
 
 function known(answer) {
   if (answer.source === "decisions") return `From the stored decisions. ${answer.text ?? ""}`;
-  const error = answer.error ? `Each within ${answer.error.toExponential(1)}, from the ${answer.source}.` : `From the ${answer.source}.`;
+  const error = answer.error ? `Each within ${bound(answer.error)}, from the ${answer.source}.` : `From the ${answer.source}.`;
   return `${error} ${answer.text ?? ""}`;
 }
 

@@ -49,6 +49,12 @@ export class Payoffs {
   }
 }
 
+/** A bound in two digits, rounded up: 3.0e-8. */
+export function bound(error) {
+  const [digits, power] = error.toExponential(9).split("e");
+  return Number(`${Math.ceil(10 * digits - 1e-8) / 10}e${power}`).toExponential(1);
+}
+
 /** To the dollar: $1,720. */
 function dollars(value) {
   return `${value < -0.5 ? MINUS : ""}$${whole.format(Math.round(Math.abs(value)))}`;

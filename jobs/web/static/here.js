@@ -2,7 +2,7 @@
 // the way to another one.
 import * as address from "./address.js";
 import { fill, h, newId } from "./dom.js";
-import { boardTitle, count, gameTitle, options, size } from "./format.js";
+import { boardTitle, bound, count, gameTitle, options, size } from "./format.js";
 
 /** The line of a table. asked: the address; tables: those that there are. */
 export function tableLine(line, asked, table, tables) {
@@ -53,6 +53,6 @@ function facts(table) {
     row("board", table.board),
     own.map(([name, value]) => row(name, String(value), help[name])),
     row("states", count(table.states), `${size(table.bytes)} on disk`),
-    table.error_bound ? row("accuracy", `within ${Number(table.error_bound).toExponential(1)}`, "No payoff is further from the exact one.") : null,
+    table.error_bound ? row("accuracy", `within ${bound(Number(table.error_bound))}`, "No payoff is further from the exact one.") : null,
     row("solve", table.solve_id));
 }

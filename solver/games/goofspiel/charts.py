@@ -49,7 +49,7 @@ from luckbase.solver.matrix_game import simplex as matrix_game
 from luckbase.solver.scene import CHANCE, GONE, QUIET, UP, Box, Scene, Shape, Words, listed
 from luckbase.solver.search.bellman import evaluate, solved_games
 from luckbase.solver.search.expand import expand
-from luckbase.solver.sentences import many
+from luckbase.solver.sentences import bound, many
 
 POSITION = (
     ChartField("mine", "My cards, as 1,2,5. The whole hand if you do not say."),
@@ -260,7 +260,8 @@ def bids_of(first: FirstBids) -> Listing:
         for k, upcard in enumerate(first.deck)
         for i, bid in enumerate(first.hand)
     )
-    note = f"bids in rows, upcards in columns; every game's gap is at most {first.gaps.max():.1e}."
+    gap = bound(first.gaps.max())
+    note = f"bids in rows, upcards in columns; every game's gap is at most {gap}."
     note += " A star: other lotteries are optimal too." if any(stars) else ""
     return Listing(aligned(lines), ("upcard", "bid", "chance", "least", "most"), rows, note)
 
