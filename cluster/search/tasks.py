@@ -265,12 +265,12 @@ class Sweep(_StageJob):
         if not self.commit or table is None or not len(table):
             yield SweepReceipt(shard=self.number, solve_seconds=seconds), None
             return
-        solved, entry = int((table.status == SOLVED).sum()), self.entry
+        solved, box = int((table.status == SOLVED).sum()), self.entry.box
         precision, error = rows[0, :2].tolist()
         with self.location.storage() as storage:
             written = write_states(
                 storage, self.file, load_game(self.board), table, error, precision,
-                stages=entry.stages, boxes=[entry.box] if entry.box else [],
+                stages=self.entry.stages, boxes=[box] if box else [],
             )  # fmt: skip
             receipt = SweepReceipt(shard=self.number, solve_seconds=seconds, solved=solved)
             done = receipt.with_files(storage, self.location.mark, [written])

@@ -355,7 +355,7 @@ class Comparison(Result):
 
 def _percent(share: float) -> str:
     """In two digits; all of it in three."""
-    return f"{100 * share:.2g} %".replace("1e+02", "100")
+    return f"{float(f'{100 * share:.2g}'):g} %"
 
 
 # --- thresholds ----------------------------------------------------------------------------------

@@ -27,10 +27,9 @@ from luckbase.solver.search.stages import (
     KeyedPayoffs,
     KnownPayoffs,
     Stage,
-    StageCells,
     Stages,
+    cut,
     first_edges,
-    grid,
     only_payoffs,
 )
 
@@ -164,9 +163,7 @@ class BoxSearch:
         """Its box cut by the states that it reached, if it can be."""
         keys = self._own_keys()
         sample = np.ascontiguousarray(keys[:: max(1, len(keys) // SAMPLE)])
-        values = self.stages.inside.values(self.stages.inside.of(sample))
-        cells = StageCells(values, values + 1, np.ones(len(values)))
-        return [box for box, _ in grid(self.stages, cells, PARTS, self.box)]
+        return cut(self.stages, sample, PARTS, self.box)
 
     def _own_keys(self, start: int = 0) -> Keys:
         """The keys of the stage's states that were reached, from the start-th on."""

@@ -159,15 +159,12 @@ class Stages:
         members = np.uint64(1) << at
         return merged_runs([Runs(keys & ~np.uint64(self.run), members, self.run_low)])
 
-    def members_within(self, runs: Runs, box: Box) -> Keys:
-        """Which members (n,) of runs lie in a box."""
-        if box.whole:
-            return runs.members
-        return kernels.members_within(self.place(0, box), runs, int(not self.run_is_set))
-
     def within(self, runs: Runs, box: Box) -> Runs:
         """As much of runs as lies in a box."""
-        return runs if box.whole else runs.only(self.members_within(runs, box))
+        if box.whole:
+            return runs
+        in_line = int(not self.run_is_set)
+        return runs.only(kernels.members_within(self.place(0, box), runs, in_line))
 
     def boxes_of(self, keys: Keys, boxes: Sequence[Box]) -> NDArray[np.int32]:
         """Which of the boxes each key (n,) lies in; -1 for none."""
@@ -467,6 +464,13 @@ def grid(stages: Stages, spread: StageCells, count: int, box: Box = WHOLE) -> li
         box = Box(stages.inside.word(low), stages.inside.word(high - 1))
         boxes.append((box, part.total))
     return boxes
+
+
+def cut(stages: Stages, keys: Keys, count: int, box: Box = WHOLE) -> list[Box]:
+    """The `grid` of a box by some of its keys (n,), n > 0."""
+    values = stages.inside.values(stages.inside.of(keys))
+    cells = StageCells(values, values + 1, np.ones(len(values)))
+    return [part for part, _ in grid(stages, cells, count, box)]
 
 
 def _below(spread: StageCells, lane: int) -> tuple[list[int], list[float]]:

@@ -28,15 +28,13 @@ from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.keys import Keys, pack_all
 from luckbase.solver.search.runs import merged_runs
 from luckbase.solver.search.stages import (
-    WHOLE,
     Box,
     EndTable,
     KeyedPayoffs,
     KnownPayoffs,
     Stage,
-    StageCells,
     Stages,
-    grid,
+    cut,
 )
 from luckbase.solver.search.sweep import SolvedStage, Sweeping
 from tests.solver.search.laid_out import NAMES, Laid, Shape, Spot, shapes
@@ -520,13 +518,6 @@ def test_the_states_of_a_run_are_of_one_stage_and_differ_in_the_longest_column()
     assert Stages(long, Level({"c": 1}, (), ({"a_1": 1},))).run_bits == 0  # type: ignore[arg-type]
 
 
-def cut(stages: Stages, keys: Keys, count: int, box: Box = WHOLE) -> list[Box]:
-    """A box cut by some keys, as `BoxSearch` does it."""
-    values = stages.inside.values(stages.inside.of(keys))
-    cells = StageCells(values, values + 1, np.ones(len(values)))
-    return [part for part, _ in grid(stages, cells, count, box)]
-
-
 @given(
     st.lists(st.dictionaries(st.sampled_from(["a", "b_1", "b_2"]), st.integers(-3, 3), min_size=1),
              max_size=3),
@@ -595,8 +586,10 @@ def test_runs_have_the_keys_that_they_were_made_of_and_those_in_a_box(
     here = ((low <= values) & (values <= high)).all(axis=1)[:-2]
     part = stages.within(runs, box)
     assert part.all_keys().tolist() == np.array(keys, int)[here].tolist()
-    assert (part.members > 0).all() and (stages.members_within(part, box) == part.members).all()
-    rest = runs.only(runs.members & ~stages.members_within(runs, box))
+    assert (part.members > 0).all() and (stages.within(part, box).members == part.members).all()
+    in_line = int(not stages.run_is_set)
+    in_box = kernels.members_within(stages.place(0, box), runs, in_line)
+    rest = runs.only(runs.members & ~in_box)
     assert rest.all_keys().tolist() == np.array(keys, int)[~here].tolist()
 
 
