@@ -42,7 +42,7 @@ _KINDS: Mapping[str, Any] = {
     "loops": _I, "given": _F, "given_best": _I, "given_margins": _F, "given_actors": _N,
     "wanted_stages": _U, "wanted_sizes": _I, "wanted_runs": _U,
     "first": _I, "actors": _I, "weights": _F, "actions": _I, "rewards": _F,
-    "payoffs": _F, "counts": _I, "box": _U, "steps": pa.int8(), "far": _N,
+    "payoffs": _F, "counts": _I, "bits": _U, "steps": pa.int8(), "far": _N,
 }  # fmt: skip
 _SCHEMA = pa.schema([(name, pa.large_list(kind)) for name, kind in _KINDS.items()])
 _STEPS = "steps", "far"
@@ -80,7 +80,7 @@ def write_stage(path: Path, stage: Stage | None) -> None:
 
 
 def _batch(stage: Stage) -> pa.RecordBatch:
-    states, shared, own, box = stage.states, stage.patterns, stage.own, stage.box
+    states, shared, own = stage.states, stage.patterns, stage.own
     requests = stage.requests
     sizes = [(len(runs.keys), len(numbers)) for _, runs, numbers in requests]
     wanted = [runs[:2] for _, runs, _ in requests]
@@ -95,7 +95,7 @@ def _batch(stage: Stage) -> pa.RecordBatch:
         "first": shared.first, "actors": shared.actors, "weights": shared.weights,
         "actions": shared.actions, "rewards": shared.rewards, "payoffs": shared.payoffs,
         "counts": np.array([stage.edges, stage.boundary.payoffs.shape[1]], np.int64),
-        "box": np.array([box.low, box.high, stage.alike, own.low], np.uint64),
+        "bits": np.array([stage.alike, own.low], np.uint64),
     }  # fmt: skip
     edges = len(states.children)
     steps, far = np.empty(edges, np.int8), np.empty(edges, np.int32)
@@ -124,7 +124,7 @@ def read_stage(content: bytes) -> Stage:
     )  # fmt: skip
     first = first_edges(patterns.first, read["patterns"])
     steps, far = (numbers_of(batch.column(name).flatten()) for name in _STEPS)
-    low, high, alike, run_low = read["box"].tolist()
+    alike, run_low = read["bits"].tolist()
     states = Order(read["order"], first, read["patterns"], np.empty(len(steps), np.int32))
     n, sizes = len(states.order), read["wanted_sizes"].reshape(-1, 2)
     ends = sizes.cumsum(axis=0)[:-1].T
@@ -138,7 +138,7 @@ def read_stage(content: bytes) -> Stage:
     stage = Stage(
         _runs(read["runs"], run_low), states, patterns, read["loops"].reshape(-1, 2),
         list(zip(read["wanted_stages"].tolist(), runs, numbers, strict=False)), edges,
-        boundary, Box(low, high), alike,
+        boundary, alike,
     )  # fmt: skip
     kernel = stage_kernels.from_steps
     kernel(stage.keys, np.uint64(alike), first, steps, far, states.children)

@@ -252,8 +252,8 @@ class BoxSearch:
         cycles = starts[: 2 * loops].reshape(-1, 2).astype(np.int64)
         known = pattern_of == kernels.BOUNDARY
         boundary = self._known_payoffs(own.all_keys()[known] if known.any() else NO_KEYS)
-        alike = self.stages.alike
-        return Stage(own, states, patterns, cycles, self.requests, edges, boundary, self.box, alike)
+        requests, alike = self.requests, self.stages.alike
+        return Stage(own, states, patterns, cycles, requests, edges, boundary, alike)
 
     def _known_payoffs(self, keys: Keys) -> KnownPayoffs:
         """The payoffs of known states, by key."""

@@ -237,8 +237,8 @@ class Stage:
     own: its keys, in runs. states: in the sweep's order. patterns: what they share. loops:
     int64 (k, 2), the place in the order and the members of each component that is a cycle.
     requests: what it needs of other stages, (stage, runs, numbers), which go by ascending key.
-    edges: expanded. boundary: of its states whose payoffs were known. box: where they lie. alike:
-    the bits of keys that the level's functions `inside` do not read, 0 if there are none.
+    edges: expanded. boundary: of its states whose payoffs were known. alike: the bits of keys that
+    the level's functions `inside` do not read, 0 if there are none.
     """
 
     own: Runs
@@ -248,7 +248,6 @@ class Stage:
     requests: list[tuple[int, Runs, NDArray[np.int32]]]
     edges: int
     boundary: KnownPayoffs
-    box: Box
     alike: int
 
     @cached_property
