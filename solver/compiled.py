@@ -175,7 +175,7 @@ def borrowed(array: Any) -> Any:
 
 
 def _fetched(_: Any, array: Any, row: Any) -> Any:
-    """Of `fetched`, the type of what it returns, and the code."""
+    """Of `fetch`, the type of what it returns, and the code."""
     cgutils: Any = import_module("numba.core.cgutils")
     ir: Any = import_module("llvmlite.ir")
     numba_types: Any = import_module("numba.core.types")

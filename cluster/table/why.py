@@ -1,9 +1,9 @@
 """Why an action is best, in words: what chance brings, what the sure thing pays, where it turns.
 
-A claim is a dataclass of numbers, and its text is the sentence (`Why.sentences`). The numbers come
-from what can happen at the state (`cluster.table.moves`) and from a bounded look along the field
-that the game says, so that a sentence can say nothing that the table does not. Changes are those of
-who decides against what the state is worth to them; ones that the table can not tell from 0 are 0.
+A claim is a dataclass of numbers, and `str` of it is the sentence. The numbers come from what can
+happen at the state (`cluster.table.moves`) and from a bounded look along the field that the game
+says, so that a sentence can say nothing that the table does not. Changes are those of who decides
+against what the state is worth to them; ones that the table can not tell from 0 are 0.
 
     >>> with luckbase.open("boards/pig/tiny.toml") as table:
     ...     print(*table.why({"mine": 0, "yours": 10, "turn": 4}), sep="\\n")

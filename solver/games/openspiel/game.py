@@ -6,7 +6,7 @@ board's numbers: threads, Ray's workers, cycles, stages and verification see a g
 and pyspiel is not called again. State number k is the k-th found, its name OpenSpiel's string, on
 one line.
 
-docs/how-to/openspiel.md says what is one state, and what is refused. `_hold_to_plays` plays at
+docs/how-to/openspiel.md says what is one state, and what is refused. `Graph.hold_to_plays` plays at
 random through pyspiel and compares every position with the graph; a difference is refused. That is
 a test, no proof: only with "histories" is nothing merged.
 
