@@ -428,7 +428,8 @@ def fault_in(where: Path, error: BaseException) -> str:
         said = re.sub(r"Edges\([^>]*?\)\)", "edges", said)
     elif isinstance(error, TypeError) and wrong is not None:
         close = get_close_matches(wrong[1], [*Rules.__annotations__, *Field.__annotations__], n=1)
-        said += f"; did you mean '{close[0]}'?" if close else ""
+        if close:  # from 3.13 on Python says its own
+            said = f"{said.partition('. Did you mean')[0]}; did you mean '{close[0]}'?"
     if not re.match(r"\w+Error: ", said):
         said = f"{type(error).__name__}: {said.replace('.__init__()', '()')}"
     return f"{line_of(error, str(where.absolute()))}: {shorten(said, 240)}"

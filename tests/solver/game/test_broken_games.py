@@ -37,6 +37,7 @@ from luckbase.solver.board import registry
 from luckbase.solver.check import check_sample
 from luckbase.solver.errors import GameError
 from luckbase.solver.game.capabilities import Level
+from luckbase.solver.game.game import fault_in
 from luckbase.solver.search.explore import estimate, explore
 from luckbase.solver.search.game_graph import Graph
 from tests.places import ROOT
@@ -327,6 +328,15 @@ def test_a_mistake_of_an_author_is_a_sentence_with_the_file_and_the_line(
         .removeprefix("--game: ")
         .startswith(f"climb.py{', ' if sentence.startswith('line') else ': '}{sentence}")
     )
+
+
+def test_what_python_suggests_of_itself_is_not_said_twice() -> None:
+    plain = "Rules() got an unexpected keyword argument 'max_edge'"
+    said = [
+        fault_in(Path("climb.py"), TypeError(text))
+        for text in (plain, f"{plain}. Did you mean 'max_edges'?")  # as of 3.11, and of 3.13
+    ]
+    assert said[0] == said[1] and said[0].endswith("; did you mean 'max_edges'?")
 
 
 def test_chance_is_not_called_by_an_action_of_a_player(
