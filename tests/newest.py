@@ -1,9 +1,9 @@
-"""The tests with the newest of every package, and which one broke what.
+"""The tests with the newest of every package, or the lowest that luckbase allows; which broke what.
 
-``python -m tests.newest [WORDS FOR PYTEST…]`` makes a fresh environment without `constraints.txt`,
-no pre-releases, and runs the tests in it, or those that are named. It says which versions differ
-from those that the tests passed with. Where tests fail, each package that differs is tried alone,
-in an environment that else has the tested versions. Exit code 1 where a test fails.
+``python -m tests.newest [--lowest] [WORDS FOR PYTEST…]`` makes a fresh environment without
+`constraints.txt`, no pre-releases, and runs the tests in it, or those that are named. It says which
+versions differ from those that the tests passed with. Where tests fail, each package that differs
+is tried alone, in an environment that else has the tested versions. Exit code 1 where a test fails.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -78,6 +79,15 @@ def pinned_versions() -> Versions:
     return {canonicalize_name(each.name): next(iter(each.specifier)).version for each in pins}
 
 
+def lowest_versions() -> Versions:
+    """Those that `pyproject.toml` allows of what luckbase needs, its extras included."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = [project["optional-dependencies"][extra] for extra in ("cloud", "report", "web")]
+    needs = map(Requirement, sum(extras, project["dependencies"]))
+    return {canonicalize_name(each.name): bound.version
+            for each in needs for bound in each.specifier if bound.operator == ">="}  # fmt: skip
+
+
 def changed(before: Versions, now: Versions) -> dict[str, str]:
     """Of the packages whose version is another one now, ``9.1, tested 9.0``."""
     return {name: f"{now[name]}, tested {version}" for name, version in before.items()
@@ -85,16 +95,16 @@ def changed(before: Versions, now: Versions) -> dict[str, str]:
 
 
 def breaks(
-    newest: Environment, tested: Environment, words: Sequence[str], pins: Versions
-) -> list[str]:
-    """What fails with the newest versions, a line each package that is at fault, and each test that
-    fails and no package alone breaks; nothing where all pass. Environments are made here."""
-    newest.make(".[test]")
+    newest: Environment, tested: Environment, words: Sequence[str], pins: Versions,
+    lowest: Versions = {},
+) -> list[str]:  # fmt: skip
+    """What fails with the newest versions, or with these, a line each package that is at fault, and
+    each test that fails and no package alone breaks; nothing where all pass. Environments are made
+    here."""
+    newest.make(".[test]", *(f"{name}=={version}" for name, version in lowest.items()))
     now = newest.versions()
     differ = changed(pins, now)
-    print(
-        f"{len(differ)} of {len(pins)} packages have newer versions:", *sorted(differ), flush=True
-    )
+    print(f"{len(differ)} of {len(pins)} packages have other versions:", *sorted(differ), flush=True)
     failed = newest.failing(words)
     if not failed:
         return []
@@ -120,6 +130,9 @@ def breaks(
 
 
 if __name__ == "__main__":
-    lines = breaks(Environment(NEWEST), Environment(TESTED), sys.argv[1:], pinned_versions())
-    print("\n".join(lines) or "the tests pass with the newest of everything")
+    words = [word for word in sys.argv[1:] if word != "--lowest"]
+    lowest = lowest_versions() if "--lowest" in sys.argv else {}
+    lines = breaks(Environment(NEWEST), Environment(TESTED), words, pinned_versions(), lowest)
+    which = "the lowest versions" if lowest else "the newest of everything"
+    print("\n".join(lines) or f"the tests pass with {which}")
     sys.exit(1 if lines else 0)

@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.newest import Environment, InstallError, Versions, breaks, changed, pinned_versions
+from tests.newest import (
+    Environment,
+    InstallError,
+    Versions,
+    breaks,
+    changed,
+    lowest_versions,
+    pinned_versions,
+)
 
 OLD = {"numpy": "1.0", "polars": "1.0", "ray": "1.0", "rich": "1.0", "typer": "1.0"}
 NEW = OLD | {"numpy": "2.0", "polars": "2.0", "ray": "2.0", "rich": "2.0"}
@@ -25,6 +33,7 @@ class Said(Environment):
 
     def make(self, *words: str) -> None:
         self.now = dict(OLD if "-c" in words else NEW)
+        self.now |= dict(word.split("==") for word in words if "==" in word)
 
     def install(self, *words: str) -> None:
         if "-r" in words:
@@ -61,8 +70,16 @@ def test_each_failure_is_laid_to_the_package_that_causes_it() -> None:
 def test_where_all_pass_nothing_is_at_fault(capsys: pytest.CaptureFixture[str]) -> None:
     assert breaks(Said(), Said(), ["fine"], OLD) == []
     assert capsys.readouterr().out == (
-        "4 of 5 packages have newer versions: numpy polars ray rich\n"
+        "4 of 5 packages have other versions: numpy polars ray rich\n"
     )
+
+
+def test_versions_that_are_said_are_tried(capsys: pytest.CaptureFixture[str]) -> None:
+    lowest = {"numpy": "0.9", "polars": "1.0"}
+    assert breaks(Said(), Said(), ["slow"], OLD, OLD | lowest) == []
+    assert capsys.readouterr().out == "1 of 5 packages have other versions: numpy\n"
+    assert {"numba", "obstore", "matplotlib", "starlette"} <= lowest_versions().keys()
+    assert lowest_versions().keys() <= {*pinned_versions()}
 
 
 def test_only_what_is_pinned_and_installed_can_differ() -> None:

@@ -297,7 +297,8 @@ def find_level(game: Game, roots: Ints, *, seed: int = 0) -> Level | None:
             if np.ptp(values) and np.mean(field_changes @ function < 0) > 0.5:
                 break
         calm = (calm + 1) * bool((function == before).all() and 0 < 8 * np.ptp(values) <= 9 * reach)
-        hopeless = not function.any() and np.linalg.matrix_rank(field_changes) == columns
+        many = not function.any() and len(field_changes) >= columns
+        hopeless = many and np.linalg.matrix_rank(field_changes) == columns
         if calm == CALM or hopeless or len(states) == known:
             break
     if not np.ptp(values):
