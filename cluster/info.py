@@ -43,6 +43,7 @@ from luckbase.solver.board.file import (
 from luckbase.solver.board.model import Board, canonical, options_of, values_of
 from luckbase.solver.charts import FULL, Kind
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
+from luckbase.solver.game.arrays import set_text
 from luckbase.solver.game.capabilities import Agents, Charts, Layout, SearchHints, detailed
 from luckbase.solver.game.fields import MAX_VALUE, Field
 from luckbase.solver.game.game import Game, load_game
@@ -119,8 +120,8 @@ class FieldInfo(Result):
     """A field of a state, as a page's input has it. kind: players (one number a player), list
     (several other numbers), set (of numbers from 1), choice (one of few), name (one of many),
     number. min, max, step: of each number, null for no bound; held_max: the most among rows of a
-    table. choices: names where the values have some. default: null where it must be said. help:
-    what it is, in a sentence; example: as an address has it."""
+    table. choices: names where the values have some. default: as a person says it, null where they
+    must. help: what it is, in a sentence; example: as an address has it."""
 
     name: str
     label: str
@@ -363,6 +364,8 @@ def field_info(game: Game, of: Field, held_max: int | None = None) -> FieldInfo:
     default: int | str | None = of.default
     if of.names is not None and of.default is not None:
         default = of.names.names[of.default]
+    elif of.is_set and of.default is not None:
+        default = set_text(of.default).replace(" ", ",")
     return FieldInfo(
         name=of.name, label=label(of.name), help=of.help, example=sample(of), kind=kind,
         players=players, length=of.length, min=of.low, max=upper, step=of.unit, held_max=held_max,

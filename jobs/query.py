@@ -4,6 +4,7 @@ table answers, and its rows written to files."""
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 import textwrap
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 import luckbase
 from luckbase.jobs import app, terminal
 from luckbase.solver import sentences
+from luckbase.solver.board import registry
 from luckbase.solver.compiled import in_python
 from luckbase.solver.errors import OptionError
 from luckbase.solver.sentences import Help, capital, nearest
@@ -175,7 +177,7 @@ def _field_text(of: FieldInfo) -> str:
     elif of.kind not in ("set", "name") and of.max is not None and str(of.max) not in of.help:
         texts.append(f"{of.min} to {of.max}{step}.")
     if of.default is not None and not of.blank:
-        texts.append(f"If left out: {of.default}.")
+        texts.append(f"If left out: {'none' if of.default == '' else of.default}.")
     return " ".join([*filter(None, texts), f"Example: {of.name}={of.example}"])
 
 
@@ -183,10 +185,11 @@ def _option_text(of: OptionInfo) -> str:
     values = [each for each in of.values if each not in ("true", "false")]
     source = {"default": "", "board": "the board file", "command": "--set"}[of.set_by]
     otherwise = f"; otherwise {of.default}" if of.default is not None else ""
-    return " ".join(
-        [of.help, *([f"Values: {', '.join(values)}."] if values else []),
-         *([f"Set by {source}{otherwise}."] if source else [])]
+    parts = (
+        of.help, values and f"Values: {', '.join(values)}.",
+        source and f"Set by {source}{otherwise}.",
     )  # fmt: skip
+    return " ".join(part for part in parts if part)
 
 
 def _table_rows(of: TableAbout | None) -> Iterable[tuple[str, str]]:
@@ -251,7 +254,9 @@ def query(
     A state above the table's frontier is answered by a search down to it."""
     if (batch is None) == (not fields):
         form = "query: give a state as FIELD=VALUE, or states with --batch FILE"
-        raise OptionError(f"{form}; examples: {sentences.program()} info {shlex.quote(table)}")
+        files = sorted({os.path.relpath(e.file.path) for e in registry.entries.values() if e.file})
+        words = shlex.join([table, *(word for file in files for word in ("--game", file))])
+        raise OptionError(f"{form}; examples: {sentences.program()} info {words}")
     if batch is not None and (payoffs or games is not None):
         name = "payoffs" if payoffs else "games"
         raise OptionError(f"--{name}: is of one state; leave it out, or give a state for --batch")

@@ -20,11 +20,13 @@ from luckbase.cluster.play.agents import AgentLike, Opener, for_players, no_tabl
 from luckbase.solver import sentences
 from luckbase.solver.errors import OptionError, need
 from luckbase.solver.game.arrays import Floats
-from luckbase.solver.game.capabilities import Drawing, first_state
+from luckbase.solver.game.capabilities import Drawing, View, choice_names, first_state
 from luckbase.solver.game.game import Game
+from luckbase.solver.game.rules import JOINT
 from luckbase.solver.policy.chain import Chain, explore_profile
 from luckbase.solver.policy.evaluate import Starts, deciders_of
 from luckbase.solver.result import OrNull, Result
+from luckbase.solver.search.bellman import JOINTLY
 from luckbase.solver.sentences import many, option
 
 if TYPE_CHECKING:
@@ -206,8 +208,9 @@ def diagram_of(
     for x, source in inner.items():
         for k in range(chain.first[x], chain.first[x + 1]):
             y, action = int(chain.children[k]), int(chain.actions[k])
+            actor = chain.actors[x]
             while not over[y] and y not in inner:
-                k_on = int(chain.first[y])
+                k_on, actor = int(chain.first[y]), chain.actors[y]
                 y, action = int(chain.children[k_on]), int(chain.actions[k_on])
             if over[y]:
                 payoffs = tuple(chain.payoffs[y].tolist())
@@ -218,7 +221,7 @@ def diagram_of(
                 end_reach[payoffs] = end_reach.get(payoffs, 0.0) + share
             else:
                 target = inner[y]
-            key = (source, target, game.action_name(action))
+            key = (source, target, _called(game, action, at_once=actor == JOINTLY))
             chances[key] = chances.get(key, 0.0) + float(chain.chances[k])
     layers = _layers(len(inner) + len(ends), chances)
     nodes = []
@@ -229,6 +232,15 @@ def diagram_of(
         nodes.append(Node({}, end_reach[payoffs], payoffs, layers[i], True))
     edges = [Edge(*key, chance) for key, chance in sorted(chances.items())]
     return Diagram(nodes, edges)
+
+
+def _called(game: Game, action: int, *, at_once: bool) -> str:
+    """An action; where both choose at once, what each of them chooses, unless the game calls pairs
+    something itself."""
+    if not at_once or game.own(View).choice_names is not None:
+        return game.action_name(action)
+    pair = enumerate(divmod(action, JOINT))
+    return " against ".join(choice_names(game, {}, player, [number])[0] for player, number in pair)
 
 
 def _layers(count: int, edges: Iterable[tuple[int, int, str]]) -> list[int]:

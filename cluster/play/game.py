@@ -484,16 +484,17 @@ def seeded(seed: int) -> Draw:
 
 
 def read_answer(names: Sequence[str], answer: str, *, at_once: bool) -> int | None:
-    """Which of the names an answer means, None if it is none or several: a name, a number from 1,
-    or the beginning of one name; where both choose at once, whose names may end in numbers of their
-    own, a name or the last word of one."""
-    text = " ".join(answer.lower().split())
-    if text in names:
-        return names.index(text)
+    """Which of the names an answer means, in whatever letters, None if it is none or several: a
+    name, a number from 1, or the beginning of one name; where both choose at once, whose names may
+    end in numbers of their own, a name or the last word of one."""
+    text, lower = " ".join(answer.lower().split()), [name.lower() for name in names]
+    for said, known in ((answer, names), (text, lower)):
+        if said in known:
+            return known.index(said)
     if at_once:
-        meant = [i for i, name in enumerate(names) if text == name.split()[-1]]
+        meant = [i for i, name in enumerate(lower) if text == name.split()[-1]]
     else:
         numbers = [i for i in range(len(names)) if text == str(i + 1)]
-        prefixed = [i for i, name in enumerate(names) if text and name.startswith(text)]
+        prefixed = [i for i, name in enumerate(lower) if text and name.startswith(text)]
         meant = numbers or prefixed
     return meant[0] if len(meant) == 1 else None

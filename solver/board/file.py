@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from select import select
 from stat import S_ISFIFO
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
@@ -141,7 +141,15 @@ def _with_setting(
             return changed  # not a section: validation will say so
         inner[section] = dict(inner.get(section, {}))
         inner = inner[section]
-    inner[key] = int(text) if re.fullmatch(r"[+-]?[0-9]{1,30}", text) else text
+    kind = fields_of(model, tuple(sections))[key].annotation
+    kinds, inner[key] = (kind, *get_args(kind)), text
+    if str in kinds or text in kinds:
+        return changed
+    if re.fullmatch(r"[+-]?[0-9]{1,30}", text):
+        inner[key] = int(text)
+    elif float in kinds:
+        with suppress(ValueError):
+            inner[key] = float(text)
     if text in ("true", "false"):
         inner[key] = text == "true"
     return changed

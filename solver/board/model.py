@@ -39,9 +39,10 @@ class Section(BaseModel):
 def option(
     default: Any, low: float | None = None, high: float | None = None, help: str = ""
 ) -> Any:
-    """An option of a section: a whole number from `low` to `high`, or a truth value, a text, one of
-    several (by its annotation); nothing else is taken for one. help: what it does, in a sentence of
-    plain words with its unit. Raises TypeError for what no board file can say."""
+    """An option of a section, by its annotation: a whole number from `low` to `high` (`int`), a
+    fraction (`float`), a truth value, a text, one of several texts (`Literal`); nothing else is
+    taken for one. help: what it does, in a sentence of plain words with its unit. Raises TypeError
+    for what no board file can say."""
     if not isinstance(default, int | float | str | list | None):
         raise TypeError(f"option: {default!r:.60}; expected a number, text, true or false")
     strict = None if type(default) is str else True  # text is taken from text alone
@@ -142,7 +143,7 @@ def mistake(sentence: str, *location: str | int) -> PydanticCustomError:
     return PydanticCustomError("board", "{sentence}", {"sentence": sentence, "at": location})
 
 
-def fields_of(model: type[BaseModel], location: Location) -> list[str]:
+def fields_of(model: type[BaseModel], location: Location) -> dict[str, FieldInfo]:
     """The keys that the section at `location` may have; none if the model has no such section."""
     for part in location:
         field = model.model_fields.get(str(part))
@@ -151,9 +152,9 @@ def fields_of(model: type[BaseModel], location: Location) -> list[str]:
             x for x in (kind, *get_args(kind)) if isinstance(x, type) and issubclass(x, BaseModel)
         ]
         if not inner:
-            return []
+            return {}
         model = inner[0]
-    return list(model.model_fields)
+    return model.model_fields
 
 
 def in_order(key: str) -> tuple[int, str]:
@@ -217,7 +218,8 @@ def options_of(board: Board) -> dict[str, tuple[Any, FieldInfo]]:
 
 
 def values_of(field: FieldInfo) -> list[str | bool | range]:
-    """The values that an option takes: texts, truth values, whole numbers from one to another."""
+    """The values that an option takes: texts, truth values, whole numbers from one to another; of
+    fractions a text that says so."""
     kind = field.annotation
     kinds = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
     values: list[str | bool | range] = []
@@ -233,7 +235,9 @@ def _values_of(kind: Any, bounds: list[Any]) -> list[str | bool | range]:
         return [*get_args(kind)]
     if kind is bool:
         return [True, False]
-    ends: dict[str, int] = {}
+    ends: dict[str, Any] = {}
     for bound in [part for each in bounds for part in (each, *getattr(each, "metadata", ()))]:
         ends |= {name: getattr(bound, name) for name in ("ge", "le") if hasattr(bound, name)}
-    return [range(ends["ge"], ends["le"] + 1)] if len(ends) == 2 else []
+    if len(ends) < 2:
+        return []
+    return [range(ends["ge"], ends["le"] + 1) if kind is int else "{ge:g} to {le:g}".format(**ends)]

@@ -92,7 +92,7 @@ def register(
     if not re.fullmatch(r"\w[\w-]*", name):
         raise OptionError(f"game {name!r}: expected a name of letters, digits, - and _")
     texts = isinstance(title, str) and isinstance(about, str)
-    if not (hasattr(board, "model_validate") and callable(rules) and texts):
+    if not (hasattr(board, "options") and callable(rules) and texts):  # as a `Board` has
         raise TypeError(
             "register: expected (name, a class of Board, the function of its rules, title, about)"
         )

@@ -43,6 +43,8 @@ MAX_VALUE = 10**9 - 1
 """The largest value of a field that says no other."""
 NEAR = 2_000
 """Names of a field's values among which the one that was meant is looked for."""
+FEW = 12
+"""Names of a field's values that a sentence lists."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
 _PLAIN = re.compile(r"[0-9]{1,9}(,[0-9]{1,9})*")
 _TAKEN = re.compile(r"key|best|to_act|margin|status|toss_up|payoff(_\d+)?|tier")
@@ -246,8 +248,10 @@ class Field:
 
     def _unknown(self, said: str) -> str:
         assert self.names is not None
-        near = get_close_matches(word(said)[:200], self.names.names[:NEAR], n=1, cutoff=0.8)
-        meant = f"did you mean {near[0]}?" if near else f"one is {self.names.names[0]}"
+        names = self.names.names
+        near = get_close_matches(word(said)[:200], names[:NEAR], n=1, cutoff=0.8)
+        known = f"one is {names[0]}" if len(names) > FEW else f"expected one of: {', '.join(names)}"
+        meant = f"did you mean {near[0]}?" if near else known
         return f"{self.name}: there is no '{shorten(said, 60)}'; {meant}"
 
     def _bits(self, parts: list[object]) -> int:

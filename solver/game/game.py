@@ -36,8 +36,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
 from luckbase.solver.board import registry
+from luckbase.solver.board.file import sentence_of
 from luckbase.solver.board.model import Board, Source, canonical
 from luckbase.solver.board.registry import GameFile
 from luckbase.solver.errors import GameError, LuckbaseError, OptionError, StateError
@@ -423,9 +425,14 @@ def fault_in(where: Path, error: BaseException) -> str:
     """What went wrong in a game's file, behind its name: with the line."""
     said = str(error)
     wrong = re.search(r"unexpected keyword argument '(\w+)'", said)
+    helper = re.search(r"Untyped global name '(\w+)'.*<class 'function'>", said)
     if type(error).__module__.startswith("numba"):  # its own words come first, and last
         said = re.split(r"\n\s*(?:There are|During:|File )", _NOISE.sub("", said).strip())[0]
         said = re.sub(r"Edges\([^>]*?\)\)", "edges", said)
+        said += f"; write @numba.njit above 'def {helper[1]}'" if helper else ""
+    elif isinstance(error, ValidationError):
+        first = error.errors(include_url=False)[0]
+        said = f"{', '.join(map(str, first['loc']))}: {sentence_of(first)}"
     elif isinstance(error, TypeError) and wrong is not None:
         close = get_close_matches(wrong[1], [*Rules.__annotations__, *Field.__annotations__], n=1)
         if close:  # from 3.13 on Python says its own

@@ -13,11 +13,14 @@ import pytest
 
 import luckbase
 from luckbase.cluster.play.episode import read_script
+from luckbase.game import Board, Field, Rules, Section, option, register, set_field
 from luckbase.jobs.app import run
 from luckbase.solver import load_board, load_game
+from luckbase.solver.board import registry
 from luckbase.solver.board.file import episodes, packaged
 from luckbase.solver.board.model import canonical
 from luckbase.solver.errors import BoardError, OptionError
+from tests.games.climb import climb
 
 TINY = [name for name in packaged() if name.endswith("tiny")]
 Capture = pytest.CaptureFixture[str]
@@ -74,6 +77,46 @@ def test_options_say_their_value_and_who_says_it() -> None:
     assert said["first_roll_safe"] == ("false", "default", "false")
     assert found["goal"].values == ("1 to 200",)
     assert found["some_ones"].values == ("turn", "score", "points")
+
+
+class Odds(Section):
+    chance: float = option(0.75, 0.1, 0.9)
+    label: str = option("x", help="A text.")
+
+
+class OddsBoard(Board):
+    rules: Odds = Odds()
+
+
+@pytest.fixture
+def odds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "entries", dict(registry.entries))
+    fields = [Field("steps", length=2, high=10), set_field("turns", 3, default=0b101)]
+    register("odds", OddsBoard, lambda board: Rules(
+        fields=fields, players=2, transition=climb, numbers=(10, 6), max_edges=7, start={},
+        actions=("rest", "roll"),
+    ))  # fmt: skip
+    Path("odds.toml").write_text('game = "odds"\n')
+
+
+def test_fractions_texts_and_sets_of_a_game_of_ones_own(odds: None, capsys: Capture) -> None:
+    found = luckbase.info("odds.toml", chance=0.5, label="7")
+    assert [each.value for each in found.options] == ["0.5", "7"]
+    assert found.options[0].values == ("0.1 to 0.9",) and found.fields[1].default == "1,3"
+    assert run(["info", "odds.toml", "--set", "chance=.25", "--set", "label=true"]) == 0
+    printed = capsys.readouterr().out
+    assert "chance=0.25  Values: 0.1 to 0.9. Set by --set; otherwise 0.75." in printed
+    assert "label=true   A text." in printed and "If left out: 1,3." in printed
+    with pytest.raises(OptionError, match=r"chance: 1.0 is too large; expected at most 0.9"):
+        luckbase.info("odds.toml", chance="1.0")
+
+
+def test_a_question_without_a_state_names_the_file_of_the_game(capsys: Capture) -> None:
+    Path("climb.py").write_bytes(Path(climb.__code__.co_filename).read_bytes())
+    Path("hill.toml").write_text('game = "climb"\n')
+    assert run(["query", "hill.toml", "--game", "climb.py"]) == 2
+    *_, program = capsys.readouterr().err.strip().partition("examples: ")
+    assert program == "luckbase info hill.toml --game climb.py"
 
 
 def test_a_table_says_its_size_age_and_origin(capsys: Capture) -> None:

@@ -325,6 +325,20 @@ def test_an_answer_is_a_name_its_beginning_or_its_number(answer: str, index: int
     assert read_answer(names, answer, at_once=False) == index
 
 
+@pytest.mark.parametrize(
+    ("answer", "index"),
+    [("go to Cork", 0), ("GO to c", 0), ("go to cork", 0), ("go", None), ("Go", 2), ("GO", 2)],
+)
+def test_an_answer_is_a_name_in_whatever_letters(answer: str, index: int | None) -> None:
+    names = ["go to Cork", "go to Bath", *["Go"] * (index == 2)]
+    assert read_answer(names, answer, at_once=False) == index
+
+
+@pytest.mark.parametrize("answer", ["Cork", "cork", "To cork"])
+def test_a_bid_is_a_name_in_whatever_letters(answer: str) -> None:
+    assert read_answer(["to Bath", "to Cork"], answer, at_once=True) == 1
+
+
 def test_changes_are_told_as_the_one_who_moved_sees_them() -> None:
     pig, jackpot = (solver.load_game(solver.load_board(file)) for file in (PIG, JACKPOT))
     before = {"mine": 5, "yours": 9, "turn": 12, "player": 1}

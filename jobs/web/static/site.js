@@ -167,6 +167,7 @@ class Site {
 function readField(field, text) {
   const { name, length, min, max, step } = field;
   const wrong = (what) => new Refused(`${name}: ${what}`, 400, name);
+  if (field.kind === "set") text ??= field.default;
   if (text === null || text === "") {
     if (field.kind === "set" && text === "") return [0];
     if (field.default === null) throw wrong(`is missing; write ${name}=${field.example}`);

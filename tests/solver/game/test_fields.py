@@ -336,8 +336,8 @@ def test_a_column_of_numbers_says_names_where_these_are_numbers() -> None:
         (MINE, "1,6", "mine: 6 is not a number from 1 to 5"),
         (MINE, "0", "mine: 0 is not a number from 1 to 5"),
         (MINE, "2 2", "mine: 2 is there twice"),
-        (STAGE, 1, "stage: there is no '1'; one is 2"),
-        (STAGE, True, "stage: there is no 'True'; one is 2"),
+        (STAGE, 1, "stage: there is no '1'; expected one of: 2, 3, 4"),
+        (STAGE, True, "stage: there is no 'True'; expected one of: 2, 3, 4"),
     ],
 )
 def test_what_is_no_value_is_said_with_field_and_value(

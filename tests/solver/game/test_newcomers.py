@@ -49,6 +49,7 @@ def test_payoffs_are_of_each_player_and_of_an_edge(end: Callable[[Any], Any], sa
         ({"actions": (1, 2)}, "expected names"),
         ({"actions": ("rest", " ")}, "expected names"),
         ({"fields": []}, "fields: expected one or more"),
+        ({"fields": [Field("turns"), Field("turns")]}, "two columns are called 'turns'"),
         ({"fields": {"turns": 3}}, "fields: expected one or more"),
         ({"capabilities": {"Agents": None}}, "by their classes"),
         ({"capabilities": [Agents]}, "by their classes"),
@@ -113,7 +114,9 @@ def test_a_game_has_the_name_of_a_folder(name: str, tmp_path: Path) -> None:
         register(name, Board, lambda board: None)  # type: ignore[arg-type, return-value]
 
 
-@pytest.mark.parametrize("wrong", [{"title": 5}, {"about": 5}, {"rules": 5}, {"board": dict}])
+@pytest.mark.parametrize(
+    "wrong", [{"title": 5}, {"about": 5}, {"rules": 5}, {"board": dict}, {"board": Section}]
+)
 def test_a_game_is_registered_with_its_board_its_rules_and_texts(wrong: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match=r"register: expected .name, a class of Board"):
         register(**{"name": "hill", "board": Board, "rules": lambda board: None, **wrong})

@@ -96,6 +96,13 @@ def test_where_both_are_free_or_nobody_ever_draws_it_is_refused_in_a_sentence(bo
         luckbase.evaluate(board, draws(0.0))
 
 
+def test_a_drawing_says_what_each_of_two_chooses(board: Any) -> None:
+    edges = luckbase.graph(board, draws(0.5)).diagram.edges
+    assert {edge.action for edge in edges} == {
+        "wait against wait", "wait against draw", "draw against wait", "draw against draw",
+    }  # fmt: skip
+
+
 def test_a_solve_that_is_refused_leaves_no_table(board: Any, tmp_path: Path) -> None:
     with pytest.raises(luckbase.errors.StateError, match="clock=0 result=0 lies"):
         luckbase.solve(board, results=tmp_path / "results")
