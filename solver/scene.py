@@ -175,7 +175,7 @@ def _numbers(item: Field, numbers: Sequence[int], y: float) -> Iterator[Box]:
         x = LABEL + (i % ACROSS) * (CELL + GAP)
         yield Box(
             "plate", x, y + i // ACROSS * ROW, CELL, HIGH, (text,), GONE if nothing else "",
-            fitting(text, CELL, 18),
+            fitting(text, CELL - 10, 18),
             column, column, str(value),
         )  # fmt: skip
 

@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from luckbase.cluster.table.answer import EveryAction
 from luckbase.cluster.table.format import nullable
-from luckbase.solver.errors import OptionError
+from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints, set_text
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game
@@ -299,7 +299,7 @@ def _conditions(game: Game, name: str, op: str, value: str, schema: pa.Schema) -
     if pa.types.is_boolean(kind):
         return [Condition(name, op, _yes_or_no(name, op, value))]
     if pa.types.is_string(kind) or pa.types.is_dictionary(kind):
-        return [Condition(name, op, value)]
+        return [Condition(name, op, _text(game, name, op, value))]
     if value in schema.names and _is_number(schema.field(value).type):
         same = schema.field(value).type == kind
         return [Condition(name, op, None, kind if same else pa.float64(), value)]
@@ -333,6 +333,15 @@ def _yes_or_no(name: str, op: str, value: str) -> bool:
     if op not in ("==", "!=") or value.lower() not in ("true", "false"):
         raise OptionError(f"where: {name} is true or false; write {name}=true or {name}=false")
     return value.lower() == "true"
+
+
+def _text(game: Game, name: str, op: str, value: str) -> str:
+    """A text of a column as a table has it: of a field one of its names."""
+    named = [field for field in game.fields if field.name == name and op in ("==", "!=") and value]
+    try:
+        return named[0].text(*named[0].read(value)) if named else value
+    except StateError as error:
+        raise OptionError(f"where: {error}") from None
 
 
 def _set(name: str, value: str) -> str:

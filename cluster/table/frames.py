@@ -85,7 +85,10 @@ def all_answers(table: Lookup, frame: Any) -> Iterator[Answer]:
 def _check_found(table: Lookup, states: Ints, known: NDArray[np.bool_]) -> None:
     if not known.all():
         x = int(np.argmin(known))
-        raise StateError(f"row {x + 1}: is {table.why_outside(states[x])}")
+        why = f"is {table.why_outside(states[x])}"
+        if table.full is None:  # what was left out, or is called otherwise, may be why
+            why = f"{table.missing(states[x])}; ask it alone, or solve from it first"
+        raise StateError(f"row {x + 1}: {why}")
 
 
 def _answers(

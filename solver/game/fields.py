@@ -31,6 +31,7 @@ from decimal import Decimal
 from difflib import get_close_matches
 from functools import cached_property, lru_cache, partial
 from typing import Any, Protocol
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +57,9 @@ _NO_NUMBERS = (bool, np.timedelta64)
 
 
 def word(text: str) -> str:
-    """A text as one word of a state: ``_`` for a space, ``/`` for a new line."""
+    """A text as one word of a state: ``_`` for a space, ``/`` for a new line, an accent on its
+    letter."""
+    text = normalize("NFC", text)
     said = "/".join(text.strip("\n").splitlines()).replace(" ", "_")
     return "".join(char if char.isprintable() else "?" for char in said)
 

@@ -39,7 +39,6 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from luckbase.solver.board import registry
-from luckbase.solver.board.file import sentence_of
 from luckbase.solver.board.model import Board, Source, canonical
 from luckbase.solver.board.registry import GameFile
 from luckbase.solver.errors import GameError, LuckbaseError, OptionError, StateError
@@ -431,6 +430,8 @@ def fault_in(where: Path, error: BaseException) -> str:
         said = re.sub(r"Edges\([^>]*?\)\)", "edges", said)
         said += f"; write @numba.njit above 'def {helper[1]}'" if helper else ""
     elif isinstance(error, ValidationError):
+        from luckbase.solver.board.file import sentence_of
+
         first = error.errors(include_url=False)[0]
         said = f"{', '.join(map(str, first['loc']))}: {sentence_of(first)}"
     elif isinstance(error, TypeError) and wrong is not None:

@@ -24,6 +24,7 @@ from luckbase.game import (
 )
 from luckbase.jobs.app import run
 from luckbase.solver.board import registry
+from luckbase.solver.errors import OptionError
 from luckbase.solver.game.rules import JOINT
 
 GUSTY = 0.25
@@ -76,6 +77,8 @@ def test_choices_are_called_what_the_rules_call_them(file: Path) -> None:
                 choice.chance for choice in each
             ]
         assert row["middle_chance_1"] is None is row["right_chance_2"]
+        with pytest.raises(OptionError, match=r"wind: there is no 'lull'; expected one of: c"):
+            table.to_arrow("wind!=lull")
         for seat, theirs in enumerate(names, 1):
             play = play_on(table, None, seat=seat, seed=1)
             lines = play.through(lambda at: at.names[1])

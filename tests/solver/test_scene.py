@@ -21,6 +21,7 @@ from luckbase.solver.scene import (
     GONE,
     GOOD,
     KINDS,
+    LETTER,
     ROLES,
     UP,
     Box,
@@ -261,6 +262,14 @@ def test_the_plain_drawing_of_sets_and_of_what_is_not_there() -> None:
     assert tiles[13].y > tiles[0].y  # a second row
     assert [b.lines for b in boxes(scene, "plate")] == [("–",), ("–",)]
     assert max(edges(s)[3] for s in scene.shapes) <= scene.high
+
+
+def test_a_name_keeps_from_the_edges_of_its_box() -> None:
+    from luckbase.solver.game.fields import Field, Names
+
+    sky = Field("sky", high=1, names=Names(["unknown", "fair"]))
+    (box,) = boxes(plain_scene([sky], [0], "weather"), "plate")
+    assert 0 < box.size * LETTER * len("unknown") <= box.wide - 10
 
 
 def test_what_is_no_state_is_refused_in_a_sentence() -> None:

@@ -193,16 +193,17 @@ function slider(here, column) {
   const [low, step] = [field.min ?? 0, field.step ?? 1];
   const high = Math.min(field.max ?? Infinity, field.held_max ?? Infinity);
   const id = newId("slider");
-  const ranged = (high - low) / step <= LONGEST_SLIDER;
-  const input = h("input", {
+  const named = typeof field.choices?.[0] === "string";
+  const ranged = !named && field.kind !== "name" && (high - low) / step <= LONGEST_SLIDER;
+  const input = h(named ? "select" : "input", {
     id, name: column.name, "data-column": column.name,
-    ...(ranged ? { type: "range", min: low, max: high, step } : { type: "text", inputmode: "numeric" }),
+    ...(named ? {} : ranged ? { type: "range", min: low, max: high, step } : { type: "text", inputmode: "numeric" }),
     oninput: () => {
       if (input.nextElementSibling) input.nextElementSibling.textContent = input.value;
       clearTimeout(waiting);
       waiting = setTimeout(() => go(here, query({ ...now(here), base: changed(here.table, now(here).base, column, input.value.trim()) }), true), ranged ? 60 : 300);
     },
-  });
+  }, named ? field.choices.map((each) => h("option", { value: each }, each)) : null);
   return h("div.slider", null, h("label", { for: id }, column.label), input, ranged ? h("output.n", { for: id }) : null);
 }
 

@@ -143,6 +143,8 @@ def test_what_a_search_in_memory_does_not_hold_is_said(tmp_path: Path) -> None:
         assert table[state].source == "table"
         with pytest.raises(StateError, match="is not below this table's roots"):
             table.ask({"open": (1, 2, 3, 4)})
+        with pytest.raises(StateError, match=r"row 2: open=1,2,3,4 is not .*; ask it alone"):
+            table.values([state, {"open": (1, 2, 3, 4)}])
         assert table[{"open": (1, 2, 3, 4)}].source == "search"
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +24,11 @@ from tests.jobs.web.browsing import (
     numbers,
     only_refusals,
     queried,
+    serving,
 )
+from tests.places import ROOT
+
+CLIMB = ROOT / "tests/games/climb.py"
 
 # --- grids ----------------------------------------------------------------------------------------
 
@@ -64,6 +71,29 @@ def test_a_cell_says_the_number_of_the_state_that_it_opens(
     assert shown is not None and float(shown[1]) == pytest.approx(100 * wanted, abs=0.0051)
     if "best: " in said:
         assert said.rpartition("best: ")[2] == answer["best"]
+
+
+def test_a_grid_of_a_game_of_ones_own_has_names_to_choose(tmp_path: Path, windows: Any) -> None:
+    named = "default=turns, names=Names([f't{i}' for i in range(turns + 1)])"
+    game, text = tmp_path / "named.py", CLIMB.read_text()
+    game.write_text(text.replace("default=turns", named).replace("Field, R", "Field, Names, R"))
+    (tmp_path / "named.toml").write_text('game = "climb"\n')
+    words = ["named.toml", "--game", "named.py"]
+    subprocess.run(
+        [sys.executable, "-m", "luckbase", "solve", *words], cwd=tmp_path, check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    (table,) = (path.parent for path in tmp_path.glob("results/*/*/*/table.json"))
+    with serving(table, Path("--game"), game) as site:
+        visitor = Visitor(windows(viewport={"width": 1200, "height": 900}), site)
+        page = visitor.go(f"#/t/{id_of(table)}/grid")
+        turns = page.locator("select[name=turns]")
+        expect(turns).to_have_value("t6")
+        turns.select_option("t2")
+        page.wait_for_url("**turns=t2**")
+        visitor.drawn()
+        assert visitor.said == [] and page.locator("canvas.map").count() == 1
+        page.close()
 
 
 def test_a_grid_by_keyboard_slider_and_as_a_table(

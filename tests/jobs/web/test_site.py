@@ -106,7 +106,8 @@ def deck(board, state, edges):  # type: ignore[no-untyped-def]
 
 
 def deck_rules(board: Board) -> Rules:
-    fields = [set_field("hand", most=40), Field("heat", low=-20, high=10, unit=5, default=-20)]
+    hand = 1 << 1 | 1 << 32 | 1 << 39  # as the start has it
+    fields = [set_field("hand", 40, hand), Field("heat", low=-20, high=10, unit=5, default=-20)]
     start = {"hand": (2, 33, 40), "heat": -10}
     return Rules(fields=fields, players=1, transition=deck, numbers=(), max_edges=2, start=start,
                  actions=("aside", "take"))  # fmt: skip
@@ -183,6 +184,9 @@ def test_a_page_without_a_server_says_what_the_table_says(
                 for one, other in zip(*ways, strict=True):
                     same = ("query", "weight", "cases", "value", "over", "reward")
                     assert [one[name] for name in same] == [other[name] for name in same]
+        if game == "deck":  # a set that is not said is its default
+            ((_, own),) = asked(page, table, ["heat=-10"])
+            assert own["state"]["hand"] == [2, 33, 40] and own["value"] == [1.0]
         page.close()
 
 

@@ -103,6 +103,7 @@ def test_a_field_has_bounds(wrong: dict[str, Any]) -> None:
 
 def test_names_are_words_that_differ() -> None:
     assert Names(["light rain", "sun"]).names == ("light_rain", "sun")
+    assert Names(["A\u030alesund"]).value("\xc5lesund") == 0  # one character, or two
     for wrong in (["a", "a"], ["a b", "a_b"], ["a", ""]):
         with pytest.raises(ValueError, match="expected words, no two the same"):
             Names(wrong)
