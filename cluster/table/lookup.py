@@ -121,7 +121,9 @@ class Lookup:
     @cached_property
     def origin(self) -> Origin:
         """What every answer says of the table."""
-        return origin_of(self.game, self.stale)
+        origin = origin_of(self.game, self.stale)  # by the rules as they are now
+        own = self.ledger and self.ledger.head.identity
+        return replace(origin, solve_id=own or origin.solve_id)
 
     @property
     def identity(self) -> str:

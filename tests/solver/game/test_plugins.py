@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from luckbase import cluster, solver
+from luckbase import cluster, evaluate, solver
 from luckbase.game import load_game, load_game_file
 from luckbase.solver.board import registry
 from luckbase.solver.board.file import read_board
@@ -73,6 +73,11 @@ def test_a_table_that_an_older_text_has_solved_answers_nothing(board: Path, tmp_
     load_game_file(file(tmp_path / "b", CLIMB.replace("k > 1", "k > 2")))
     after = cluster.solve_below(read_board(board), results=tmp_path / "results").table
     assert before.parent == after.parent and before != after
+    with cluster.open_table(before) as old:  # named by its path it answers, and says which it is
+        assert "the rules are version" in old.stale[0]
+        assert old.ask({}).origin.solve_id == old.identity == before.name
+        with pytest.raises(OptionError, match=r"is a table of hill.*, not of this board"):
+            evaluate(read_board(board), [old, old])
     with cluster.open_table(after) as table:
         edges = table.game.parse({}).reshape(1, -1)
         assert table.probe(edges)[0, 0] != pytest.approx(0.5, abs=1e-6)
