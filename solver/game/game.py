@@ -428,7 +428,7 @@ def fault_in(where: Path, error: BaseException) -> str:
     if type(error).__module__.startswith("numba"):  # its own words come first, and last
         said = re.split(r"\n\s*(?:There are|During:|File )", _NOISE.sub("", said).strip())[0]
         said = re.sub(r"Edges\([^>]*?\)\)", "edges", said)
-        said += f"; write @numba.njit above 'def {helper[1]}'" if helper else ""
+        said += f"; write @numba.njit(boundscheck=True) above 'def {helper[1]}'" if helper else ""
     elif isinstance(error, ValidationError):
         from luckbase.solver.board.file import sentence_of
 

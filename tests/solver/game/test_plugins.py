@@ -130,7 +130,7 @@ def test_ray_workers_solve_it(board: Path, tmp_path: Path, ray_cluster: str) -> 
         (CLIMB.replace("board.ints\n", "bored.ints\n"), "bored"),
         (
             CLIMB.replace("lead(", "led(").replace("@transition", "def led(x): ...\n@transition"),
-            "'led'.* write @numba.njit above 'def led'$",
+            r"'led'.* write @numba.njit\(boundscheck=True\) above 'def led'$",
         ),
         (
             CLIMB.replace("option(3, 1, 20)", "option(0, 1, 20)"),
