@@ -49,7 +49,7 @@ Draw = Callable[[Floats], int]
 """draw(chances) -> the index of what happens."""
 LEFT = "you left; the game is not over"
 
-HELP = "a name, the beginning of one, or its number; ? shows what each is worth, q quits"
+HELP = "a name, the beginning of just one, or its number; ? shows what each is worth, q quits"
 HELP_AT_ONCE = "a name, or how it ends (3 for bid 3); ? shows what each is worth, q quits"
 """Where both choose at once; names may end in numbers of their own."""
 
