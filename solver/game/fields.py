@@ -518,11 +518,12 @@ class Fields(Sequence[Field]):
         """The fields that a state in words does not say and that have a default, in words that are
         JSON: what `read` takes them for."""
         said = said_in(words)
+        empty = {name for name, it in said.items() if isinstance(it, str) and not it.strip()}
         return {
             field.name: field.say([field.default] * field.length)
             for field in self
-            if field.name not in said and field.default is not None and field.blank is None
-            if not said.keys() & {*field.columns}
+            if field.default is not None and field.blank is None
+            if not (said.keys() - (set() if field.is_set else empty)) & {field.name, *field.columns}
         }
 
     def read_columns(self, cells: Mapping[str, Any], rows: int) -> Ints:

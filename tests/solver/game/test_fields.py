@@ -446,6 +446,8 @@ def test_what_is_left_out_is_what_it_is_read_as() -> None:
     fields = Fields([SCORES, Field("earned", 2, high=9), Field("player", low=1, high=2, default=1),
                      Field("upcard", high=5, default=0, blank=0)])  # fmt: skip
     assert fields.left_out({"scores": "0,0,0"}) == {"earned": [0, 0], "player": 1}
+    assert fields.left_out({"scores": "0,0,0", "earned": ""}) == {"earned": [0, 0], "player": 1}
+    assert Fields([set_field("boxes", 5, 3)]).left_out({"boxes": ""}) == {}  # the set of none
     assert fields.left_out({"earned_1": 0, "earned_2": 3, "player": None}) == {"player": 1}
     assert fields.left_out({"earned": "1,0", "player": 2}) == {}
     said = {"scores": (0, 0, 0)}
