@@ -110,9 +110,9 @@ def verify(table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = n
         have = "a residual above what the error of their file allows"
         off = f", allowed {residuals.bound:.2e}"
     if residuals.faults:
-        of = f"{residuals.faults} of {many(residuals.rows, 'row')}"
-        worst = f"the worst, {residuals.worst:.2e}{off}, is {residuals.state}"
-        faults.append(f"{of} have {have}; {worst}")
+        of = f"{residuals.faults:,} of {many(residuals.rows, 'row')}"
+        worst = f"the worst, {residuals.worst:.2e}{off}, is {fields(residuals.state)}"
+        faults.append(f"{of} {'has' if residuals.faults == 1 else 'have'} {have}; {worst}")
     return Verdict(faults, len(files), residuals)
 
 

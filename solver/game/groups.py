@@ -71,7 +71,7 @@ class Threshold:
     who: whose decision, as a sentence about it begins: "with one spin left the leader". does: what
     they do from there on: "passes". takes: whether an action, by its name, is of that kind. number:
     how the number is written without its sign, `{:,}` in its place; of: what stands behind it:
-    "ahead". at: what stands before it.
+    "ahead", "points", an s left out after 1. at: what stands before it.
     """
 
     who: str
@@ -83,7 +83,8 @@ class Threshold:
 
     def say(self, number: int) -> str:
         """The number in words: "$5,500 ahead"."""
-        return f"{self.number.format(abs(number))} {self.of}".rstrip()
+        of = self.of.removesuffix("s") if abs(number) == 1 else self.of
+        return f"{self.number.format(abs(number))} {of}".rstrip()
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ export class Payoffs {
 
   /** What an edge pays: +4. */
   paid(value) {
-    return value ? this.change(value).replace(/\.?0+( pp)?$/, "$1") : "0";
+    return value ? this.change(value).replace(/\.0+( pp)?$|(\.\d*[1-9])0+( pp)?$/, "$2$1$3") : "0";
   }
 
   /** How large a difference is; small ones as 1.2e-8. */
@@ -75,15 +75,19 @@ export function percent(chance) {
 export function count(number) {
   if (number === null || number === undefined) return "";
   if (number < 1e6) return whole.format(number);
-  if (number < 1e9) return `${(number / 1e6).toPrecision(3)} million`;
-  return `${(number / 1e9).toPrecision(3)} billion`;
+  return number < 999.5e6 ? `${three(number / 1e6)} million` : `${three(number / 1e9)} billion`;
 }
 
 export function size(bytes) {
   for (const [unit, word] of [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]]) {
-    if (bytes >= unit) return `${(bytes / unit).toPrecision(3)} ${word}`;
+    if (bytes >= 0.9995 * unit) return `${three(bytes / unit)} ${word}`;
   }
   return `${bytes} bytes`;
+}
+
+/** Three digits, or all of those before the point. */
+function three(number) {
+  return number < 999.5 ? number.toPrecision(3) : whole.format(number);
 }
 
 /** What people call the game of a table. */

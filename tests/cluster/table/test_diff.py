@@ -574,6 +574,7 @@ def test_where_a_decision_turns_is_said_of_the_middle_case() -> None:
     assert (said.before, said.now) == ("from 7 points", "from 6 points")
     said = threshold_difference(threshold, {(3, NEVER): 3, (7, 7): 4, (8, 2): 2})
     assert said.sentence == "one holds: now never, before from 3 points; moved in 5 of 9 cases"
+    assert [threshold.say(number) for number in (0, 1, -1)] == ["0 points", "1 point", "1 point"]
 
 
 def test_the_small_table_is_counted_from_the_decisions(tmp_path: Path) -> None:

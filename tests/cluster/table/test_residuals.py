@@ -26,6 +26,7 @@ from luckbase.cluster.table.parts import drawn_rows
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import Verdict, check_residuals
 from luckbase.jobs.app import run
+from luckbase.solver import sentences
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.search.bellman import most_residual
 from tests.cluster.table.test_tie_slack import Held
@@ -182,6 +183,7 @@ def test_a_table_whose_payoffs_are_all_off_by_ten_errors_is_refused(
     found = verdict(disturbed(sound, lambda rows: np.full(rows, -10.0), tmp_path / "t"))
     assert found.residuals is not None and found.residuals.faults
     assert f"allowed {found.residuals.bound:.2e}" in found.faults[0]
+    assert found.faults[0].endswith(f"is {sentences.fields(found.residuals.state)}")
 
 
 @pytest.mark.parametrize(("number", "share"), [(-1, -10.0), (12345, 10.0)])
