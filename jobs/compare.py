@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import luckbase
 from luckbase.jobs import app, terminal
 from luckbase.solver import sentences
-from luckbase.solver.sentences import Help, capital
+from luckbase.solver.sentences import Help, capital, figures
 
 if TYPE_CHECKING:
     from luckbase import Evaluated, Matrix
@@ -237,9 +237,9 @@ def _print_counts(counts: Sequence[Count] | None) -> None:
     heads += [f"{100 * float(share):g}%" for share in shares]
     rows = []
     for each in counts:
-        row = [each.what, "" if each.player is None else str(each.player), f"{each.mean:z.6g}"]
+        row = [each.what, "" if each.player is None else str(each.player), figures(each.mean, 6)]
         row += [f"{each.stderr or 0:.2g}"] * errors
-        rows.append(row + [f"{each.quantiles[s]:,g}" if each.quantiles else "" for s in shares])
+        rows.append(row + [figures(each.quantiles[s], 6) if each.quantiles else "" for s in shares])
     terminal.print_table("", heads, rows, sys.stdout)
 
 

@@ -21,7 +21,7 @@ from luckbase.solver import sentences
 from luckbase.solver.board import registry
 from luckbase.solver.compiled import in_python
 from luckbase.solver.errors import OptionError
-from luckbase.solver.sentences import Help, capital, nearest
+from luckbase.solver.sentences import Help, capital, figures, nearest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -105,7 +105,7 @@ def info(
     print(facts.title, named, *paragraph, "", sep="\n")
     who = "of the player" if facts.players == 1 else f"of each of {facts.players} players"
     low, high = facts.payoff_range
-    print(f"Payoff: {facts.payoff_name}, {who}, from {low:g} to {high:g}.")
+    print(f"Payoff: {facts.payoff_name}, {who}, from {figures(low, 6)} to {figures(high, 6)}.")
     print("\nA state, field by field")
     _print_pairs((each.name, _field_text(each)) for each in facts.fields)
     if facts.options:

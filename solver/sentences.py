@@ -186,8 +186,8 @@ def count(number: float) -> str:
     if abs(number) < 999_999.5:
         return f"{number:,.0f}"
     if abs(number) < 999.5e6:
-        return f"{_three(number / 1e6)} million"
-    return f"{_three(number / 1e9)} billion"
+        return f"{figures(number / 1e6, 3)} million"
+    return f"{figures(number / 1e9, 3)} billion"
 
 
 def counted(number: float, thing: str) -> str:
@@ -204,13 +204,13 @@ def size(number: float) -> str:
     """``1.2 GB``."""
     for unit, word in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if abs(number) >= 0.9995 * unit:
-            return f"{_three(number / unit)} {word}"
+            return f"{figures(number / unit, 3)} {word}"
     return many(round(number), "byte")
 
 
-def _three(number: float) -> str:
-    """Three digits, or all of those before the point."""
-    return f"{number:.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
+def figures(number: float, digits: int) -> str:
+    """So many digits, or all of those before the point: ``1,003,000``."""
+    return f"{number:z,.{digits}g}" if abs(number) < 10**digits - 0.5 else f"{number:,.0f}"
 
 
 def duration(seconds: float) -> str:

@@ -249,7 +249,8 @@ def payoffs_text(game: Game, names: Iterable[str], value: Iterable[float]) -> st
     payoffs = Payoffs(game.payoff_name, game.pays_chances)
     if payoffs.dollars or game.payoff_name == "chance to win":
         return "; ".join(payoffs.of(*each) for each in zip(names, value, strict=True))
-    text = ", ".join(f"{name} {paid:,.6g}" for name, paid in zip(names, value, strict=True))
+    paid = (sentences.figures(each, 6) for each in value)
+    text = ", ".join(map(" ".join, zip(names, paid, strict=True)))
     return f"{game.payoff_name}: {text}"
 
 

@@ -176,7 +176,7 @@ def _dot(game: Game, diagram: Diagram, title: str, how: DrawingOptions) -> graph
 
 
 def _node_text(node: Node) -> str:
-    payoffs = ", ".join(f"{payoff:.4g}" for payoff in node.payoffs)
+    payoffs = ", ".join(sentences.figures(payoff, 4) for payoff in node.payoffs)
     if node.end:
         return f"over: {payoffs}\nreached {node.reach:.4g}"
     state = "  ".join(f"{name} {sentences.listed(value)}" for name, value in node.fields.items())

@@ -345,8 +345,8 @@ class Play:
         reply = self.draw(lottery) if len(lottery) > 1 else 0
         pair = (pick, reply) if me == 0 else (reply, pick)
         gain = float(self._step(int(at.actions[0][pair[0]] * JOINT + at.actions[1][pair[1]]))[me])
-        gets = f"; you {'lose' if gain < 0 else 'get'} {f'{abs(gain):.6g}' if gain else 'nothing'}"
-        gets = gets if self.game.pays else ""
+        what = sentences.figures(abs(gain), 6) if gain else "nothing"
+        gets = f"; you {'lose' if gain < 0 else 'get'} {what}" if self.game.pays else ""
         yield f"  you: {names[pick]}, {rival.name}: {at.names[opponent][reply]}{gets}"
         return True
 
@@ -359,7 +359,10 @@ class Play:
                 return "you lose"
             if self.game.players == 2 and (self.returns == 0.5).all():
                 return "a draw"
-        texts = [f"{s.name} {r:.6g}" for s, r in zip(self.seats, self.returns, strict=True)]
+        texts = [
+            f"{seat.name} {sentences.figures(paid, 6)}"
+            for seat, paid in zip(self.seats, self.returns, strict=True)
+        ]
         return f"{self.game.payoff_name.removeprefix('expected ')}: {', '.join(texts)}"
 
 

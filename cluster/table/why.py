@@ -32,7 +32,7 @@ from luckbase.solver.game.groups import Groups, TurningPoint
 from luckbase.solver.game.rules import DECISION
 from luckbase.solver.scene import listed
 from luckbase.solver.search.expand import expand, who_acts
-from luckbase.solver.sentences import NUMBERS, capital, noun
+from luckbase.solver.sentences import NUMBERS, capital, figures, noun
 
 MAX_LINE = 256
 """States that are looked up along a field, around the one that was asked about."""
@@ -84,7 +84,7 @@ class Payoffs:
         """``player 2 wins 66.1%``, ``expected points ahead 0.31``, ``player 2 expects $1,132``."""
         if self.dollars:
             return f"{player} expects {self.size(value)}"
-        text = _percent(value) if self.chance else f"{value:z.3g}"
+        text = _percent(value) if self.chance else figures(value, 3)
         return f"{player} wins {text}" if self.name == "chance to win" else f"{self.name} {text}"
 
 

@@ -464,7 +464,10 @@ def _numbers_table(chart: Heatmap | Curves, command: str, detail: Detail) -> str
         caption = f"{chart.colour_label}: {chart.x_label} in columns, {chart.y_label} in rows."
         heads = [f"{chart.names[1]} \\ {chart.names[0]}", *(f"{x:,}" for x in chart.xs[::step])]
         lines = list(zip(chart.ys[::step], *chart.values[::step, ::step], strict=True))
-    rows = [[f"{x:,}", *("" if np.isnan(v) else f"{v:.4g}" for v in line)] for x, *line in lines]
+    rows = [
+        [f"{x:,}", *("" if np.isnan(v) else sentences.figures(v, 4) for v in line)]
+        for x, *line in lines
+    ]
     numbered = {2: "second", 3: "third"}.get(step, f"{step}th")
     left_out = f"Every {numbered} {which}; all" if step > 1 else "The same in a file"
     return (

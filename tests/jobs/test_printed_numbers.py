@@ -20,7 +20,7 @@ from luckbase.cluster.play.game import seeded as _draw
 from luckbase.jobs.app import run
 from luckbase.jobs.solve import say_solved
 from luckbase.solver import load_game
-from luckbase.solver.sentences import count, duration, size
+from luckbase.solver.sentences import count, duration, figures, size
 from tests.solver.search.written_out import board_of, chance, over
 
 BOARDS = Path(__file__).parents[2] / "boards"
@@ -211,6 +211,23 @@ def test_a_size_is_said_in_the_unit_that_it_rounds_to(number: float, said: str) 
 )  # fmt: skip
 def test_a_count_is_said_in_the_unit_that_it_rounds_to(number: float, said: str) -> None:
     assert count(number) == said
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(9999.4, "9,999"), (12_000, "12,000"), (1_003_000, "1,003,000"), (-0.0, "0"), (0.25, "0.25")],
+)
+def test_figures_are_never_cut_before_the_point(number: float, said: str) -> None:
+    assert figures(number, 4) == said
+
+
+def test_a_million_dollars_is_written_out(capsys: pytest.CaptureFixture[str]) -> None:
+    board = [f"{BOARDS}/press-your-luck/tiny.toml", "--set", "objective=win+money"]
+    assert run(["info", *board, "--set", "win_value=1000000"]) == 0
+    assert "from 0 to 1,003,000." in capsys.readouterr().out
+    state = ["scores=0,1500,1000", "earned=0,1,0"]
+    assert run(["graph", *board, "--set", "win_value=1000000", *state]) == 0
+    assert ", worth 0, 778,962, 223,006" in capsys.readouterr().out
 
 
 @given(st.integers(0, 10**14))

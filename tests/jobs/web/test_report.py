@@ -380,3 +380,5 @@ def test_curves_have_their_numbers_with_gaps() -> None:
     left, _, width, _ = said["plot"]
     assert len(said["places"]) == 3 and all(left < x < left + width for x in said["places"])
     assert "500 0.2 0.4 1,000 0.3 0.2" in Page(html).text
+    dollars = replace(made, curves=(Curve("lead", "lead", np.array([12_000.0, np.nan, 4000.0])),))
+    assert "0 12,000 500 1,000 4,000" in Page(figure(dollars, "s", "c", Detail())).text
