@@ -72,7 +72,8 @@ KINDS = (
     Kind(
         "upcard", "the first move: the chance of each bid by upcard", picture=True,
         takes=POSITION,
-        reading="A column for each upcard; the darker a cell, the likelier the bid.",
+        reading="A column for each upcard; the brighter a cell, the likelier the bid; no colour: "
+        "never.",
     ),
 )  # fmt: skip
 OVER_LEAD = Kind(

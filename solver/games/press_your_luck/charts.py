@@ -108,8 +108,8 @@ def kinds_of(players: int) -> tuple[Kind, ...]:
         Kind(
             "by-spins", "the same over the spins left", picture=True, needs=STATES,
             takes=(up, OWN, RIVAL, *common),
-            reading="The higher curve is the better choice with so many spins, at $8,000 against "
-            "$3,000 unless other scores are set.",
+            reading="The higher curve is the better choice with so many spins, at the scores that "
+            "the chart names.",
         ),
     )  # fmt: skip
 

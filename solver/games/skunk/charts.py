@@ -79,7 +79,7 @@ KINDS = (
     Kind(
         "turn", "roll or hold over my score and the turn, at one score of the other", picture=True,
         takes=(OTHER,),
-        reading="Roll where it is coloured, hold elsewhere.",
+        reading="The colour is the chance to win; roll on one side of the line, hold on the other.",
     ),
 )  # fmt: skip
 SCORES = ("mine", "yours")

@@ -81,6 +81,16 @@ def test_the_turn_is_rolled_and_held_where_the_answers_and_the_reference_say(pig
     assert set(map(tuple, turned.tolist())) <= set(map(tuple, pieces.tolist()))
 
 
+def test_how_to_read_a_picture_is_true_of_it(pig: Table, points: Table) -> None:
+    """More is brighter (`tests.jobs.test_plots`); where the table has no colour, the sentence says
+    so."""
+    for table, name, coloured in ((pig, "turn", True), (points, "upcard", False)):
+        made, (kind,) = table.chart(name), [each for each in table.charts if each.name == name]
+        assert isinstance(made, Heatmap) and (made.blank is None) == coloured
+        assert ("no colour" not in kind.reading) == ("line" in kind.reading) == coloured
+        assert "darker" not in kind.reading
+
+
 def test_the_card_and_the_turn_refuse_what_they_do_not_show(pig: Table) -> None:
     assert "yours: the picture is of one score; write yours=3" in refused(pig, "turn", "yours=3,4")
     assert "mine: this picture is over it; leave it out" in refused(pig, "turn", "mine=3")
