@@ -63,9 +63,10 @@ class Payoffs:
         if sign and (abs(value) >= 1 or not value):
             return f"${floor(abs(value)) if down else abs(value):,.0f}"
         size = abs(value) * (100 if self.chance else 1)
-        if size < 0.0005:
+        *ends, least = (10, 0.1, 0.01, 0.001) if down else (9.95, 0.095, 0.0095, 0.0005)
+        if size < least:
             return f"under {sign}0.001" if size and not down else "0"
-        digits = 0 if size >= 9.95 else 1 if size >= 0.095 else 2 if size >= 0.0095 else 3
+        digits = sum(size < end for end in ends)
         return f"{sign}{floor(size * 10**digits) / 10**digits if down else size:.{digits}f}"
 
     def change(self, value: float, *, down: bool = False) -> str:

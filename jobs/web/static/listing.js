@@ -5,7 +5,7 @@ import { breadth } from "./pen.js";
 
 const FEW = 200, FEW_LONG = 2, LONG = 5, LINE = 26;
 
-export const plain = (value) => (value === null ? "none" : Number(value.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 6 }));
+export const plain = (value) => (value === null ? "none" : Number(value.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 6 }).replace(/^-0$/, "0"));
 
 /** A list of a game's: got: as /api/…/chart/… says it; shows: what it is, for people. */
 export function listing(got, shows) {

@@ -309,4 +309,6 @@ def test_spans_are_short(low: float, high: float, said: str) -> None:
 def test_what_is_said_to_cost_so_much_or_more_does() -> None:
     points = Payoffs("expected points ahead", False)
     assert points.change(0.19, down=True) == "0.1 points"
+    down = [points.size(size, down=True) for size in (9.97, 0.0999, 0.00999, 0.0009)]
+    assert down == ["9.9", "0.09", "0.009", "0"]
     assert points.change(0.19) == "0.2 points"

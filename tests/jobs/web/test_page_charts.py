@@ -368,13 +368,14 @@ def test_the_page_writes_counts_sizes_and_what_is_paid_in_full(visitor: Visitor)
     said = page.evaluate(
         """async () => {
           const { Payoffs, count, size } = await import("/static/format.js");
+          const { plain } = await import("/static/listing.js");
           const paid = (name, value) => new Payoffs({ payoff_name: name }).paid(value);
           return [count(999.6e6), size(999.6e3), count(4.2e12), paid("expected dollars", 1700),
-                  paid("points", 10), paid("points", -0.25), paid("points", 1e-10)];
+                  paid("points", 10), paid("points", -0.25), paid("points", 1e-10), plain(-1e-9)];
         }"""
     )
     assert said[:3] == ["1.00 billion", "1.00 MB", "4,200 billion"]
-    assert said[3:] == ["+$1,700", "+10", "−0.25", "+1.0e-10"]
+    assert said[3:] == ["+$1,700", "+10", "−0.25", "+1.0e-10", "0"]
 
 
 # --- what if -----------------------------------------------------------------------------
