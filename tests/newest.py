@@ -104,7 +104,8 @@ def breaks(
     newest.make(".[test]", *(f"{name}=={version}" for name, version in lowest.items()))
     now = newest.versions()
     differ = changed(pins, now)
-    print(f"{len(differ)} of {len(pins)} packages have other versions:", *sorted(differ), flush=True)
+    many = f"{len(differ)} of {len(pins)} packages have"
+    print(f"{many} other versions:", *sorted(differ), flush=True)
     failed = newest.failing(words)
     if not failed:
         return []

@@ -455,11 +455,11 @@ def _numbers(chart: Heatmap | Curves, picture: PagePicture, detail: Detail) -> d
 def _numbers_table(chart: Heatmap | Curves, command: str, detail: Detail) -> str:
     """The numbers as a table, every so many of them."""
     if isinstance(chart, Curves):
-        step, which = -(-len(chart.xs) // CURVE_ROWS), "row"
+        step, which = -(-len(chart.xs) // CURVE_ROWS), "rows"
         caption, heads = chart.y_label, [chart.x_label, *(curve.label for curve in chart.curves)]
         lines = list(zip(chart.xs, *(curve.values for curve in chart.curves), strict=True))[::step]
     else:
-        (n, m), which = chart.values.shape, "row and column"
+        (n, m), which = chart.values.shape, "rows and columns"
         step = next(k for k in count(1) if -(-n // k) * -(-m // k) <= detail.cells)
         caption = f"{chart.colour_label}: {chart.x_label} in columns, {chart.y_label} in rows."
         heads = [f"{chart.names[1]} \\ {chart.names[0]}", *(f"{x:,}" for x in chart.xs[::step])]
@@ -468,8 +468,7 @@ def _numbers_table(chart: Heatmap | Curves, command: str, detail: Detail) -> str
         [f"{x:,}", *("" if np.isnan(v) else sentences.figures(v, 4) for v in line)]
         for x, *line in lines
     ]
-    numbered = {2: "second", 3: "third"}.get(step, f"{step}th")
-    left_out = f"Every {numbered} {which}; all" if step > 1 else "The same in a file"
+    left_out = f"One in {step} {which}; all" if step > 1 else "The same in a file"
     return (
         f"<details><summary>The numbers as a table</summary><p>{escape(caption)}</p>"
         f"{table(heads, rows)}<p>{left_out}: <code>{command}</code></p></details>"

@@ -72,11 +72,13 @@ def serving(*tables: Path) -> Iterator[str]:
             break
     else:
         raise AssertionError(said)
-    yield found[0]
-    served.terminate()
-    with suppress(subprocess.TimeoutExpired):
-        served.wait(10)
-    served.kill()
+    try:
+        yield found[0]
+    finally:
+        served.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            served.wait(10)
+        served.kill()
 
 
 @contextmanager

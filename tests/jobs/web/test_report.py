@@ -362,7 +362,7 @@ def test_a_picture_of_one_cell_has_its_number() -> None:
 def test_the_table_of_a_picture_is_thinned_and_right() -> None:
     html = figure(heatmap(50, 40), "s", "c", Detail(cells=100))
     rows = re.findall(r'<th scope="row">(\d+)</th>(.*?)</tr>', html)
-    assert len(rows) <= 10 and "Every 5th row and column; all: " in html
+    assert len(rows) <= 10 and "One in 5 rows and columns; all: " in html
     for y, cells in rows:
         found = [float(x) for x in re.findall(r"<td>([\d.]+)</td>", cells)]
         every = -(-50 // len(found))
