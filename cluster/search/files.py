@@ -62,7 +62,7 @@ def _one_row(array: NDArray[Any], kind: Any) -> pa.Array:
     flat = np.ascontiguousarray(array).reshape(-1)
     if flat.dtype.kind in "iu":
         flat = np.diff(flat, prepend=flat.dtype.type(0))
-    return lists_of([flat], kind.to_pandas_dtype())
+    return lists_of([flat], np.dtype(str(kind)))  # `to_pandas_dtype` may import pandas
 
 
 def _array(batch: pa.RecordBatch, name: str) -> NDArray[Any]:

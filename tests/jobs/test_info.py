@@ -111,7 +111,10 @@ def test_fractions_texts_and_sets_of_a_game_of_ones_own(odds: None, capsys: Capt
         luckbase.info("odds.toml", chance="1.0")
 
 
-def test_a_question_without_a_state_names_the_file_of_the_game(capsys: Capture) -> None:
+def test_a_question_without_a_state_names_the_file_of_the_game(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "entries", {})  # another test may know the game
     Path("climb.py").write_bytes(Path(climb.__code__.co_filename).read_bytes())
     Path("hill.toml").write_text('game = "climb"\n')
     assert run(["query", "hill.toml", "--game", "climb.py"]) == 2
