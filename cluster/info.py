@@ -43,7 +43,6 @@ from luckbase.solver.board.file import (
 from luckbase.solver.board.model import Board, canonical, options_of, values_of
 from luckbase.solver.charts import FULL, Kind
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
-from luckbase.solver.game.arrays import set_text
 from luckbase.solver.game.capabilities import Agents, Charts, Layout, SearchHints, detailed
 from luckbase.solver.game.fields import MAX_VALUE, Field
 from luckbase.solver.game.game import Game, load_game
@@ -362,10 +361,8 @@ def field_info(game: Game, of: Field, held_max: int | None = None) -> FieldInfo:
         choices = list(range(of.low, upper + 1, of.unit))
         kind = "choice" if kind == "number" else kind
     default: int | str | None = of.default
-    if of.names is not None and of.default is not None:
-        default = of.names.names[of.default]
-    elif of.is_set and of.default is not None:
-        default = set_text(of.default).replace(" ", ",")
+    if of.is_text and of.default is not None:
+        default = of.text(of.default).replace(" ", ",")  # names are single words
     return FieldInfo(
         name=of.name, label=label(of.name), help=of.help, example=sample(of), kind=kind,
         players=players, length=of.length, min=of.low, max=upper, step=of.unit, held_max=held_max,

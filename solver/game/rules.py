@@ -226,8 +226,8 @@ class Rules:
             (not (isfinite(low) and isfinite(high) and low <= high),
              f"payoff_range: {self.payoff_range}; expected the least, then the greatest payoff"),
             (not self.tie_tolerance >= 0, "tie_tolerance: expected 0 or more"),
-            (len(set(names)) < len(names), "fields: two columns are called "
-             f"{next((n for i, n in enumerate(names) if n in names[:i]), None)!r}"),
+            (len(set(names)) < len(names),
+             f"fields: two columns are called {max(names, key=names.count)!r}"),
             (bits > 64, f"fields: a state takes {bits} bits; expected at most 64: lower a field's "
              "`high`, or its bits"),
         ):  # fmt: skip

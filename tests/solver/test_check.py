@@ -176,7 +176,7 @@ def test_rules_that_break_the_contract_are_told_which_point(
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"fields": [Field("purse", high=64), Field("purse", high=5)]}, "two columns are called"),
+        ({"fields": [Field("purse", high=64), Field("purse", high=5)]}, "are called 'purse'"),
         ({"fields": [Field("purse", length=3), Field("tosses")]}, "expected at most 64"),
         ({"players": 0}, "players: 0; expected at least 1"),
         ({"max_edges": 0}, "max_edges: 0; expected at least 1"),
