@@ -288,11 +288,11 @@ class _Declared(registry.CPUDispatcher):  # type: ignore[misc]
 
     def compile(self, sig: Any) -> Any:
         with global_compiler_lock:  # two threads may come for it at once
+            _without_scipy()
             if self.declared is None:
                 self._compiler.pipeline_class = _AsWhole
                 return super().compile(sig)
             if self._can_compile:
-                _without_scipy()
                 self._compiler.pipeline_class = _AsWhole
                 wait_for(self.py_func.__module__, self.py_func.__qualname__)
                 super().compile(self.declared)

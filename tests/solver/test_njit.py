@@ -68,7 +68,8 @@ def test_a_part_is_compiled_into_its_caller_and_raises_there() -> None:
     assert add(3) == 4 and len(made.overloads) == 1
 
 
-def test_scipy_is_imported_where_matrices_are_multiplied_and_nowhere_else() -> None:
+@pytest.mark.parametrize("signature", ["nb.int64(nb.int64)", "None"])
+def test_scipy_is_imported_where_matrices_are_multiplied_and_nowhere_else(signature: str) -> None:
     """Also where it is a function of somebody else's, after one of ours."""
     script = """
 import sys
@@ -76,7 +77,7 @@ import numba as nb
 import numpy as np
 from luckbase.solver.njit import njit
 
-@njit(nb.int64(nb.int64), cache=False)
+@njit(SIGNATURE, cache=False)
 def add(x):
     return x + 1
 
@@ -89,8 +90,9 @@ before = "scipy.linalg" in sys.modules
 print(before, dot(np.eye(2), 3 * np.eye(2))[1].tolist(), "scipy.linalg" in sys.modules)
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
-    )
+        [sys.executable, "-c", script.replace("SIGNATURE", signature)],
+        capture_output=True, text=True, check=True, cwd=ROOT,
+    )  # fmt: skip
     assert done.stdout.split() == ["False", "[0.0,", "3.0]", "True"]
 
 
