@@ -77,8 +77,8 @@ class Reference:
         if self.allowed == "jackpot":
             numbers = [*roll, sum(roll)] if len(roll) > 1 else [*roll]
             return [frozenset({n}) for n in numbers if n in open]
-        sets = (frozenset(s) for k in range(1, len(open) + 1) for s in combinations(open, k))
-        return [s for s in sets if sum(s) == sum(roll)]
+        sets = (s for k in range(1, len(open) + 1) for s in combinations(open, k))
+        return [frozenset(s) for s in sets if sum(s) == sum(roll)]
 
     def left(self, open: Open) -> Fraction:
         """The payoff of a game that is over with these tiles open."""

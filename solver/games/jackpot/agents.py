@@ -17,7 +17,9 @@ lottery over edges with chance w and child y, all in fractions::
 Every edge leads to fewer open tiles, or from before a roll to after it with the same ones. So with
 the sets of tiles in the order of their bits, and the states after a roll before the one it comes
 from, children stand before their parents and one pass up gives V. The edges are the rules' own
-(`game.transition`); a chance is made exact by the denominator that all rolls share, sides ** dice.
+(`game.transition`); a chance is made exact by the denominator that all rolls share, sides ** dice,
+and all is kept as whole numbers of 1 / unit: between two rolls a tile is flipped, so no payoff has
+a denominator other than one that divides unit, that of as many rolls as there are tiles.
 
     >>> exact = Exact(game)
     >>> exact.best.value
@@ -87,21 +89,22 @@ MAX_STATES = 200_000
 """Sets of tiles times rolls: 12 tiles and two dice of 6 are 147,456 and take 5 s and 300 MB."""
 
 State = tuple[int, ...]
-Lottery = list[tuple[Fraction, int]]
-"""Chances and the places of the children."""
+Lottery = list[tuple[int, int]]
+"""Of all rolls, as many as lead to a child, and its place."""
 
 
 @dataclass(frozen=True)
 class Play:
-    """A way of playing. `values` and `actions` stand in the order of `Exact.states`; the action is
-    -1 where the game is over. `value` is that of the start."""
+    """A way of playing. `values`, in units of 1 / unit, and `actions` stand in the order of
+    `Exact.states`; the action is -1 where the game is over. `value` is that of the start."""
 
-    values: list[Fraction]
+    values: list[int]
     actions: list[int]
+    unit: int
 
     @property
     def value(self) -> Fraction:
-        return self.values[-1]
+        return Fraction(self.values[-1], self.unit)
 
 
 class Exact:
@@ -109,7 +112,7 @@ class Exact:
 
     states: the states as tuples, children before parents, the start last. at: their places.
     lotteries: for each state, by action in the order of the rules; empty where the game is over.
-    payoffs: of the states that are over, by place.
+    payoffs: of the states that are over, by place, in units of 1 / unit.
 
     Raises OptionError for a board with too many states.
     """
@@ -129,21 +132,24 @@ class Exact:
         self.at = {state: x for x, state in enumerate(self.states)}
         edges = expand(game, np.array(self.states))
         below = [self.at[child] for child in map(tuple, edges.children.tolist())]
+        self.rolls, self.unit = options.rolls, options.rolls**options.tiles
         self.payoffs = {  # whole, as floats too
-            int(x): Fraction(edges.rewards[edges.first[x], 0])
+            int(x): int(edges.rewards[edges.first[x], 0]) * self.unit
             for x in np.flatnonzero(edges.terminal)
         }
         self.lotteries: list[dict[int, Lottery]] = [{} for _ in self.states]
         # The chances that the rules mean: so many of sides ** dice rolls.
-        chances = {w: Fraction(w).limit_denominator(options.rolls) for w in set(edges.weights)}
-        assert all(float(chance) == w for w, chance in chances.items())
+        ways = {w: round(w * self.rolls) for w in set(edges.weights.tolist())}
+        assert all(count / self.rolls == w for w, count in ways.items())
         parents = np.repeat(np.arange(len(self.states)), np.diff(edges.first)).tolist()
         for x, action, weight, child in zip(
-            parents, edges.actions.tolist(), edges.weights, below, strict=True
+            parents, edges.actions.tolist(), edges.weights.tolist(), below, strict=True
         ):
             if x not in self.payoffs:
-                self.lotteries[x].setdefault(action, []).append((chances[weight], child))
-        assert all(sum(w for w, _ in rolls) == 1 for x in self.lotteries for rolls in x.values())
+                self.lotteries[x].setdefault(action, []).append((ways[weight], child))
+        assert all(
+            sum(w for w, _ in each) == self.rolls for x in self.lotteries for each in x.values()
+        )
 
     @cached_property
     def best(self) -> Play:
@@ -153,7 +159,7 @@ class Exact:
     def play(self, agent: Agent) -> Play:
         """An agent's play. Where there is one action they are not asked."""
 
-        def choose(x: int, q: dict[int, Fraction]) -> int:
+        def choose(x: int, q: dict[int, int]) -> int:
             if len(q) == 1:
                 return next(iter(q))
             state = np.array(self.states[x])
@@ -164,20 +170,19 @@ class Exact:
 
         return self._play(choose)
 
-    def _play(self, choose: Callable[[int, dict[int, Fraction]], int]) -> Play:
+    def _play(self, choose: Callable[[int, dict[int, int]], int]) -> Play:
         """The play of who chooses an action of a state, by its place, of the actions' values."""
-        values: list[Fraction] = []
+        values: list[int] = []
         actions: list[int] = []
         for x, lotteries in enumerate(self.lotteries):
-            q = {action: expected(lottery, values) for action, lottery in lotteries.items()}
+            q = {action: self.expected(lottery, values) for action, lottery in lotteries.items()}
             actions.append(choose(x, q) if q else -1)
             values.append(q[actions[x]] if q else self.payoffs[x])
-        return Play(values, actions)
+        return Play(values, actions, self.unit)
 
-
-def expected(lottery: Lottery, values: list[Fraction]) -> Fraction:
-    """The mean of the children's values."""
-    return sum((chance * values[child] for chance, child in lottery), Fraction(0))
+    def expected(self, lottery: Lottery, values: list[int]) -> int:
+        """The mean of the children's values; it is whole."""
+        return sum(ways * values[child] for ways, child in lottery) // self.rolls
 
 
 class Fractions(ClosedForms):

@@ -18,7 +18,7 @@ from luckbase import solver
 from luckbase.solver.errors import BoardError, OptionError, StateError
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import CHANCE, DECISION, TERMINAL
-from luckbase.solver.games.jackpot.agents import AGENTS, Exact, Play, State, expected
+from luckbase.solver.games.jackpot.agents import AGENTS, Exact, Play, State
 from luckbase.solver.games.jackpot.game import choices, options_of
 from luckbase.solver.search.bellman import choose, evaluate
 from luckbase.solver.search.expand import expand
@@ -34,6 +34,7 @@ LEAST_SUM = BOARDS / "shut-the-box-sum.toml"
 TINY = BOARDS / "tiny.toml"
 
 OPTIMUM = Fraction(14103327415, 176319369216)
+UNIT = 36**9
 
 Settings = tuple[tuple[str, object], ...]
 
@@ -60,22 +61,27 @@ NAMES = [
 every_variant = pytest.mark.parametrize(("path", "settings"), VARIANTS, ids=NAMES)
 
 
-def reach_of(exact: Exact, play: Play) -> list[Fraction]:
-    """The chance that a game played so comes to each state; in the order of `exact.states`."""
-    reached = [Fraction(0)] * len(exact.states)
-    reached[-1] = Fraction(1)
-    for x in range(len(exact.states) - 1, -1, -1):
-        if reached[x] and play.actions[x] >= 0:
-            for chance, child in exact.lotteries[x][play.actions[x]]:
-                reached[child] += reached[x] * chance
+@cache
+def reach(name: str) -> list[int]:
+    """The chance that a game which an agent plays on the board of nine tiles comes to each state,
+    in units of 1 / `UNIT`; in the order of `Exact.states`."""
+    actions, lotteries = played(name).actions, exact(SEED).lotteries
+    reached = [0] * len(actions)
+    reached[-1] = UNIT
+    for x in range(len(actions) - 1, -1, -1):
+        if reached[x] and actions[x] >= 0:
+            for ways, child in lotteries[x][actions[x]]:
+                share, left = divmod(reached[x] * ways, 36)
+                reached[child] += share
+                assert not left
     return reached
 
 
-def regrets_of(exact: Exact, play: Play) -> dict[State, Fraction]:
+def regrets_of(exact: Exact, play: Play) -> dict[State, int]:
     """What one action of a play loses, the best play before and after it; only where it does."""
     best = exact.best.values
     lost = {
-        x: best[x] - expected(choices[play.actions[x]], best)
+        x: best[x] - exact.expected(choices[play.actions[x]], best)
         for x, choices in enumerate(exact.lotteries) if len(choices) > 1
     }  # fmt: skip
     return {exact.states[x]: each for x, each in lost.items() if each}
@@ -188,11 +194,11 @@ def test_the_tiny_board_by_hand() -> None:
 @every_variant
 def test_every_position_has_the_reference_value(path: Path, settings: Settings) -> None:
     value = slow(path, settings).value
-    found = exact(path, settings).best.values
+    found, unit = exact(path, settings).best.values, exact(path, settings).unit
     here = list(positions(path, settings))
     assert len(here) == len(value)
     for x, open_tiles in here:
-        assert found[x] == value[open_tiles], open_tiles
+        assert found[x] == value[open_tiles] * unit, open_tiles
 
 
 @pytest.mark.parametrize("path", [SEED, SHUT_THE_BOX], ids=lambda path: path.stem)
@@ -205,15 +211,14 @@ def test_every_position_after_every_roll_has_the_reference_value(path: Path) -> 
         states = game.canonical_states(np.array([(bits, *roll) for roll in rolls]))
         for roll, state in zip(rolls, states.tolist(), strict=True):
             after = slowly.after(slowly.value, open_tiles, roll)
-            assert solved.best.values[solved.at[tuple(state)]] == after
+            assert solved.best.values[solved.at[tuple(state)]] == after * UNIT
 
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_an_agent_reaches_every_position_as_often_as_in_the_reference(name: str) -> None:
     """The reference gives agents the same list, doubles twice."""
-    reached = reach_of(exact(SEED), played(name))
-    expected = slow(SEED).reach(reference.AGENTS[name])
-    assert all(reached[x] == expected[open_tiles] for x, open_tiles in positions(SEED))
+    reached, expected = reach(name), slow(SEED).reach(reference.AGENTS[name])
+    assert all(reached[x] == expected[open_tiles] * UNIT for x, open_tiles in positions(SEED))
     assert expected[frozenset()] == played(name).value
 
 
@@ -238,27 +243,25 @@ def test_a_new_agent_is_one_short_function() -> None:
 @pytest.mark.parametrize("name", AGENTS)
 def test_reach_sums_to_1_with_the_games_lost_before_the_layer(name: str) -> None:
     """Layer k holds the positions with k tiles flipped; who is not in it lost on the way."""
-    reached, game = reach_of(exact(SEED), played(name)), exact(SEED)
-    lost = [Fraction(0)] * 10
-    layer = [Fraction(0)] * 10
+    reached, game = reach(name), exact(SEED)
+    lost, layer = [0] * 10, [0] * 10
     for x, (open_tiles, *dice) in enumerate(game.states):
         flipped = 9 - open_tiles.bit_count()
         if not any(dice):
             layer[flipped] += reached[x]
         elif x in game.payoffs:
             lost[flipped] += reached[x]
-    assert layer[0] == 1
-    assert all(layer[k] + sum(lost[:k]) == 1 for k in range(10))
+    assert layer[0] == UNIT
+    assert all(layer[k] + sum(lost[:k]) == UNIT for k in range(10))
 
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_regret_times_reach_is_what_an_agent_loses_in_the_game(name: str) -> None:
-    solved = exact(SEED)
-    reached = reach_of(solved, played(name))
+    solved, reached = exact(SEED), reach(name)
     lost = sum(
         reached[solved.at[state]] * lost for state, lost in regrets_of(solved, played(name)).items()
     )
-    assert lost == OPTIMUM - played(name).value
+    assert Fraction(lost, UNIT**2) == OPTIMUM - played(name).value
 
 
 def test_the_best_play_has_no_regret() -> None:
@@ -297,7 +300,7 @@ def test_the_tie_tolerance_calls_ties_as_exact_fractions_do(path: Path) -> None:
     game, solved = jackpot(path), exact(path)
     deciding = [x for x, choices in enumerate(solved.lotteries) if len(choices) > 1]
     states = np.array([solved.states[x] for x in deciding])
-    values = np.array([[float(value)] for value in solved.best.values])
+    values = np.array([[value / solved.unit] for value in solved.best.values])
     edges = expand(game, states)
     below = np.array([solved.at[tuple(child)] for child in edges.children.tolist()])
     q = evaluate(edges, values[below])
