@@ -310,8 +310,7 @@ def find_level(game: Game, roots: Ints, *, seed: int = 0) -> Level | None:
 def features(game: Game, states: Ints) -> Ints:
     """int64 (n, columns) of states (n, columns): their numbers, and of a set how many it has."""
     numbers, sets = np.array(states, np.int64), [f.is_set for f in game.fields for _ in f.columns]
-    bits = range(int(game.fields.most.max()).bit_length())
-    numbers[:, sets] = sum(numbers[:, sets] >> bit & 1 for bit in bits)
+    numbers[:, sets] = np.bitwise_count(numbers[:, sets])
     return numbers
 
 
@@ -334,7 +333,8 @@ def descents(
         worst = np.where((below[inner] == 0) & (change < 0), -greatest, change)
         yield at[~edges.terminal], _distinct(np.hstack([change, worst]))
         liked = (below * push[owner]).sum(axis=1) + 1e-9 * rng.random(len(owner))
-        taken = np.lexsort((liked, owner))[edges.first[1:] - 1]
+        best = np.flatnonzero(liked == np.maximum.reduceat(liked, edges.first[:-1])[owner])
+        taken = best[np.searchsorted(best, edges.first[1:]) - 1]
         at = np.where(inner[taken, None], edges.children[taken], rng.choice(starts, n))
 
 
