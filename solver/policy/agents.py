@@ -40,7 +40,7 @@ def asking(agent: Agent) -> Decider:
     def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
         answers = []
         for state, codes in zip(states, actions, strict=True):
-            listed = game.own(Agents).choices(state, codes.tolist())
+            listed = game.own(Agents).choices(state, coded := codes.tolist())
             answer = agent(game, player, state, list(listed))
             weights = np.zeros(len(listed))
             if isinstance(answer, int | np.integer):
@@ -57,7 +57,7 @@ def asking(agent: Agent) -> Decider:
                 )
             chances = np.zeros(len(codes))
             for action, weight in zip(listed, weights, strict=True):
-                chances[np.flatnonzero(codes == action)[0]] += weight
+                chances[coded.index(action)] += weight
             answers.append(chances)
         return answers
 

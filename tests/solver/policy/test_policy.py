@@ -21,6 +21,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.games.jackpot.agents import AGENTS, Exact
 from luckbase.solver.policy.chain import explore_profile
 from luckbase.solver.policy.evaluate import (
+    Evaluation,
     costly_moves,
     deciders_of,
     evaluate_profile,
@@ -51,23 +52,29 @@ def tiny() -> Game:
     return solver.load_game(solver.load_board(BOARDS / "press-your-luck/tiny.toml"))
 
 
+@cache
+def played(name: str) -> Evaluation:
+    """An agent's play of Jackpot with nine tiles."""
+    return evaluate_profile(jackpot(), jackpot().start(), [name])
+
+
 def start(**words: str) -> Ints:
     return tiny().parse({"scores": "0,1000,500", "earned": "0,2,0"} | words)
 
 
 @pytest.mark.parametrize("name", PERCENT)
 def test_the_seeds_agents_to_four_decimals(name: str) -> None:
-    value = evaluate_profile(jackpot(), jackpot().start(), [name]).value[0]
+    value = played(name).value[0]
     assert round(100 * value, 4) == PERCENT[name][0]
     assert value == pytest.approx(float(exact().play(AGENTS[name]).value), abs=1e-15)  # type: ignore
 
 
 @pytest.mark.parametrize("name", PERCENT)
 def test_the_seeds_monte_carlo_is_within_three_standard_errors(name: str) -> None:
-    found = evaluate_profile(jackpot(), jackpot().start(), [name])
-    played = simulate(found.chain, 100_000, seed=1)
-    assert abs(played.mean[0] - found.value[0]) < 3 * played.error[0]
-    assert abs(100 * played.mean[0] - PERCENT[name][1]) < 3 * 100 * np.sqrt(2) * played.error[0]
+    simulated = simulate(played(name).chain, 100_000, seed=1)
+    (mean,), (error,) = simulated.mean, simulated.error
+    assert abs(mean - played(name).value[0]) < 3 * error
+    assert abs(100 * mean - PERCENT[name][1]) < 3 * 100 * np.sqrt(2) * error
 
 
 @pytest.mark.parametrize("name", ["optimal", "best-response"])
@@ -89,10 +96,8 @@ def test_shut_the_box(board: str, value: float) -> None:
 
 
 def test_hilo_errs_in_67_positions_and_its_regrets_are_what_it_loses() -> None:
-    game = jackpot()
-    found = evaluate_profile(game, game.start(), ["hilo"])
-    best = Graph(game)
-    at = best.solve(game.start()[None])
+    found, best = played("hilo"), Graph(jackpot())
+    at = best.solve(jackpot().start()[None])
     moves = costly_moves(found, best)
     assert len(set(moves.states[:, 0].tolist())) == 67
     lost = best.values[at[0], 0] - found.value[0]
@@ -117,8 +122,7 @@ def test_choices_made_at_once_cost_what_they_lose_against_the_best_lottery(playe
 
 
 def test_reach_of_a_layer_and_of_those_that_lost_before_it_is_1() -> None:
-    game = jackpot()
-    chain = evaluate_profile(game, game.start(), ["hilo"]).chain
+    chain = played("hilo").chain
     reach = chain.reach()
     assert reach[chain.over].sum() == pytest.approx(1, abs=1e-14)
     assert reach @ chain.payoffs[:, 0] == pytest.approx(0.0798552796, abs=1e-10)
@@ -257,8 +261,7 @@ def test_a_new_agent_is_one_short_function_and_may_be_mixed() -> None:
     mixed = evaluate_profile(
         game, game.start(), [lambda game, player, state, actions: [1 / len(actions)] * len(actions)]
     )
-    random = evaluate_profile(game, game.start(), ["random"])
-    assert mixed.value == random.value
+    assert mixed.value == played("random").value
 
 
 @pytest.mark.parametrize("answer", [7, -1, [0.5, 0.6], [1.0], [1.5, -0.5], "a",
