@@ -88,7 +88,7 @@ def words_of(line: str) -> tuple[list[str], str] | None:
     """The words of a line that only calls luckbase, and the file that takes what it prints ("":
     none); None where a shell is needed."""
     line, _, out = re.sub(r"\s+# exit \d+$", "", line).partition(" > ")
-    if re.search(r"[|<>;&$`*]", re.sub(r"'[^']*'", "", line + out)):
+    if re.search(r"[|<>;&$`*]", re.sub(r"'[^']*'|\"[^\"$`]*\"", "", line + out)):
         return None
     words = shlex.split(line, comments=True)
     return (words[1:], out) if words and words[0] == "luckbase" else None

@@ -99,7 +99,10 @@ def test_a_state_that_is_none_is_said(capsys: pytest.CaptureFixture[str]) -> Non
     assert "3501" in capsys.readouterr().err
 
 
-def test_a_formula_knows_no_levels(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_formula_knows_no_levels(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(estimating, "EXACT_STATES", 10_000)
     words = ["plan", str(BOARDS / "goofspiel/points.toml"), "--set", "cards=9", "--from"]
     every = "1,2,3,4,5,6,7,8,9"
     assert run([*words, *(f"{hand}={every}" for hand in ("mine", "theirs", "deck"))]) == 0
@@ -129,6 +132,7 @@ def test_games_that_go_in_circles_or_in_which_both_choose_at_once_take_longer(
         return found[-1]
 
     monkeypatch.setattr(planning, "estimate", noted)
+    monkeypatch.setattr(estimating, "EXACT_STATES", 300_000)
     board = solver.load_board(BOARDS / f"{name}.toml", **settings)
     game = solver.load_game(board)
     words = {"scores": "0,1000,500", "earned": "1,1,1"}

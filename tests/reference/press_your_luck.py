@@ -258,10 +258,9 @@ class Reference:
         return self.merged(state)
 
     def _expected(self, outcomes: Outcomes) -> Triple:
-        return tuple(
-            sum(chance * self.settled[after][i] for chance, after in outcomes)
-            for i in range(len(outcomes[0][1].scores))
-        )
+        settled = [(chance, self.settled[after]) for chance, after in outcomes]
+        players = range(len(settled[0][1]))
+        return tuple(sum(chance * payoffs[i] for chance, payoffs in settled) for i in players)
 
     def _settle(self, root: State) -> None:
         """Find the values of ``root`` and of all states reachable from it (Tarjan's algorithm)."""

@@ -34,11 +34,8 @@ class Reference:
         self.rolling = {state: state[2] < 20 for state in self.states()}
         while True:
             self.value = self._evaluated()
-            better = {
-                state: self.roll(state) > self.hold(state)
-                for state in self.states()
-                if state[2] > 0 and self.roll(state) != self.hold(state)
-            }
+            gains = {s: self.roll(s) - self.hold(s) for s in self.states() if s[2] > 0}
+            better = {state: gain > 0 for state, gain in gains.items() if gain}
             if all(self.rolling[state] == rolls for state, rolls in better.items()):
                 break
             self.rolling.update(better)

@@ -20,13 +20,13 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     cut_small(monkeypatch)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Solved:
     """What lies below WIDE in one piece."""
     return search(tmp_path_factory.mktemp("whole"), tiny().parse(WIDE)[None])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def staged(tmp_path_factory: pytest.TempPathFactory) -> Solved:
     """The same search by stages, in small shards."""
     with pytest.MonkeyPatch.context() as patch:

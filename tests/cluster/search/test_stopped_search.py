@@ -59,7 +59,7 @@ def killed(results: Path | str, kind: str, times: int) -> Ledger:
     files."""
     script = (
         "import sys, time; sys.path.insert(0, sys.argv[1])\n"
-        "from tests.cluster.search import test_stopped_search as t\n"
+        "from tests.cluster.search import searches as t\n"
         "t.cut_small(t.pytest.MonkeyPatch())\n"
         "from luckbase.cluster.table.entries import Commits\n"
         "flush = Commits.flush\n"
