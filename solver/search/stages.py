@@ -416,7 +416,7 @@ class StageEstimator:
         """The ranges (n, functions) that keys (n,) lie in: from, and to before."""
         values = self._values(keys)
         columns = zip(values.T, self._single, strict=True)
-        single = np.stack([np.isin(column, at_root) for column, at_root in columns], axis=1)
+        single = np.stack([(v == roots[:, None]).any(axis=0) for v, roots in columns], axis=1)
         low = np.where(single, values, values // widths * widths)
         high = np.minimum(low + np.where(single, 1, widths), self.stages.inside.most + 1)
         return low, high
