@@ -26,16 +26,21 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
+def imports(path: Path) -> list[ast.Import | ast.ImportFrom]:
+    """The imports of a file, anywhere in it: to look for them takes longer than to read it."""
+    found = ast.walk(parsed(path))
+    return [node for node in found if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
 def imported(path: Path) -> set[str]:
     """The packages that a file imports, anywhere in it: our rooms by their names, others by the
     top one."""
     found: set[str] = set()
-    for node in ast.walk(parsed(path)):
-        names: list[str] = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module]
+    for node in imports(path):
+        names = [alias.name for alias in node.names]
+        if isinstance(node, ast.ImportFrom):
+            names = [node.module or ""]
             if node.module == "luckbase":
                 names = [f"luckbase.{alias.name}" for alias in node.names]
         for name in names:
@@ -53,8 +58,8 @@ def test_nothing_is_imported_by_a_rooms_name_alone() -> None:
     for path in [*FILES, *sorted((ROOT / "tests").rglob("*.py"))]:
         if not named.search(ours.sub("", path.read_text())):
             continue  # to parse them all takes ten seconds
-        for node in ast.walk(parsed(path)):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        for node in imports(path):
+            names = [alias.name for alias in node.names]
             if isinstance(node, ast.ImportFrom):
                 names = [node.module or ""]
             tops = {name.partition(".")[0] for name in names}
@@ -94,10 +99,10 @@ def import_graph(modules: dict[str, Path]) -> dict[str, set[str]]:
     graph = {}
     for name, path in modules.items():
         found: set[str] = set()
-        for node in ast.walk(parsed(path)):
+        for node in imports(path):
             if isinstance(node, ast.Import):
                 found |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module:
+            elif node.module:
                 inner = {f"{node.module}.{alias.name}" for alias in node.names}
                 found |= {each if each in modules else node.module for each in inner}
         graph[name] = (found & modules.keys()) - {name}

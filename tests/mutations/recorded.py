@@ -220,8 +220,8 @@ def _says() -> list[tuple[tuple[str, str], frozenset[str]]]:
             file = str(path.relative_to(ROOT))
             for node in ast.walk(parsed(path)):
                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Assign):
-                    names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-                    names |= {p.attr for p in ast.walk(node) if isinstance(p, ast.Attribute)}
+                    parts = (p for p in ast.walk(node) if isinstance(p, ast.Name | ast.Attribute))
+                    names = {p.id if isinstance(p, ast.Name) else p.attr for p in parts}
                     for own in _names(node):
                         found.append(((file, own), frozenset(names - {own})))
     return found
