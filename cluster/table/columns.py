@@ -337,7 +337,9 @@ def _yes_or_no(name: str, op: str, value: str) -> bool:
 
 def _text(game: Game, name: str, op: str, value: str) -> str:
     """A text of a column as a table has it: of a field one of its names."""
-    named = [field for field in game.fields if field.name == name and op in ("==", "!=") and value]
+    if op not in ("==", "!="):
+        raise OptionError(f"where: {name} is a text; compare it with = or !=")
+    named = [field for field in game.fields if field.name == name and value]
     try:
         return named[0].text(*named[0].read(value)) if named else value
     except StateError as error:

@@ -167,9 +167,9 @@ def _head(of: Table, verdict: Verdict | None) -> Iterator[str]:
     options = sentences.fields(of.origin.options, ", ") or "all at their defaults"
     yield f"<header><h1>{escape(title or game.board.name)}</h1><p>"
     yield (
-        f"A table of {escape(game.board.game)}, board <b>{escape(game.board.name)}</b>: the "
-        f"{escape(game.payoff_name)} of {sentences.many(game.players, 'player')}, with the best "
-        f"play, in every state of it. Options of the board: {escape(options)}.</p>"
+        f"A table of {escape(game.board.game)}, board <b>{escape(game.board.name)}</b>: what each "
+        f"player gets ({escape(game.payoff_name)}), with the best play, in every state of it. "
+        f"Options of the board: {escape(options)}.</p>"
     )
     for why in of.origin.stale:
         yield f'<p class="stale">This table is stale: {escape(why)}.</p>'
@@ -197,14 +197,14 @@ def _questions(of: Table, questions: Sequence[Question]) -> Iterator[str]:
             values = [f"{x:z.7f}" for x in of.ask(state).value]
             rows.append(["the start" if len(starts) == 1 else odds, *values])
     if rows:
-        yield f"{head}<p>At the start, the {escape(of.game.payoff_name)}:</p>"
+        yield f"{head}<p>At the start ({escape(of.game.payoff_name)}):</p>"
         head = ""
         yield table(["", *(f"player {i}" for i in range(1, len(rows[0])))], rows)
     if questions:
         yield head
         names = find.action_names(questions)
         if names:
-            yield f"<p>The {escape(of.game.payoff_name)} of who acts:</p>"
+            yield f"<p>Of who acts ({escape(of.game.payoff_name)}):</p>"
         heads = ["the player up is" if names else "", "state", *names, "best"]
         yield table(heads, [
             [q.title, sentences.fields(q.state), *map(q.payoff_of, names), q.best]

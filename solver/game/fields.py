@@ -25,7 +25,7 @@ the row, from 1, where there are several.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
@@ -530,7 +530,8 @@ class Fields(Sequence[Field]):
         """The values (rows, columns) of a frame: name of a field or a column -> its cells, an array
         of whole numbers or a sequence of what `Field.read` takes. Other columns are ignored.
 
-        Raises StateError, with the row where it is a cell that is wrong.
+        Raises StateError, with the row where it is a cell that is wrong; for a column whose name is
+        nearly that of a field which is not there, too.
         """
         if not cells and not rows:
             return np.empty((0, len(self.columns)), np.int64)
@@ -555,8 +556,16 @@ class Fields(Sequence[Field]):
             elif len(missing) < field.length or field.default is None:
                 raise StateError(f"column {missing[0]} is missing")
             else:
+                self._check_slips(cells, field)
                 parts.append(np.full((rows, field.length), field.default))
         return np.ascontiguousarray(np.hstack(parts).astype(np.int64))
+
+    def _check_slips(self, cells: Iterable[str], field: Field) -> None:
+        """Raises StateError for a column that was to be a field: it would be its default."""
+        for name in cells:
+            meant = nearest(name, dict.fromkeys((field.name, *field.columns)), "")
+            if name not in self._known and meant.startswith("did you mean"):
+                raise StateError(f"unknown column '{shorten(name, 30)}'; {meant}")
 
     def numbers(self, values: Ints, refuse: Refuse | None = None) -> Ints:
         """The numbers (n, columns) of values (n, columns). Raises StateError for a value that is

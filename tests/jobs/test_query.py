@@ -225,7 +225,7 @@ def test_what_was_left_out_is_said_before_the_answer(
     assert headline == "the game is over"
     assert run(["query", TINY, "scores=0,1000,500", "earned=0,1,0", *where]) == 0
     assert "left out, so taken as: passed=0,0,0 whammies=0,0,0\n" in capsys.readouterr().out
-    (tmp_path / "in.csv").write_text('scores,Earned,passed_1,passed_2,passed_3\n"0,0,0",,0,0,0\n')
+    (tmp_path / "in.csv").write_text('scores,note,passed_1,passed_2,passed_3\n"0,0,0",,0,0,0\n')
     assert run(["query", TINY, "--batch", str(tmp_path / "in.csv"), *where]) == 0
     assert "left out, so taken as: earned=0,0,0 whammies=0,0,0\n" in capsys.readouterr().err
     for name, rows in (

@@ -245,6 +245,8 @@ def test_a_value_of_several_words_needs_no_quotes_within(folder: Path) -> None:
         assert table.to_arrow(words).read_all().sort_by("payoff_1").num_rows == one.num_rows
     with pytest.raises(OptionError, match="toss_up is true or false; write toss_up=true"):
         table.to_arrow("toss_up=1", actions=True)
+    with pytest.raises(OptionError, match="best is a text; compare it with = or !="):
+        table.to_arrow("best<spin")
 
 
 # --- files -------------------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from contextlib import nullcontext
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -209,6 +211,21 @@ def test_in_a_frame_a_default_is_what_it_is_in_words(
         return  # turn=3 without its rolls
     read = game.fields.read_columns({name: [value] * 2 for name, value in words.items()}, 2)
     assert game.canonical_states(read).tolist() == [wanted.tolist()] * 2
+
+
+@pytest.mark.parametrize(
+    ("slip", "meant"),
+    [("upcards", "did you mean 'upcard'?"), ("Upcard", "did you mean 'upcard'? Capitals and"),
+     ("up", ""), ("note", "")],
+)  # fmt: skip
+def test_a_slip_in_a_columns_name_is_not_taken_for_the_default(slip: str, meant: str) -> None:
+    """Other columns are ignored, and so is one that is nearly a field which is there."""
+    fields = load("goofspiel/points").fields
+    cells = {"mine": ["1 2"], "theirs": ["1 3"], "deck": ["1 2"], slip: ["2"]}
+    refused = pytest.raises(StateError, match=re.escape(f"'{slip}'; {meant}"))
+    with refused if meant else nullcontext():
+        assert fields.read_columns(cells, 1).tolist() == [[3, 5, 3, 0]]
+    assert fields.read_columns({**cells, "upcard": ["2"]}, 1).tolist() == [[3, 5, 3, 2]]
 
 
 def test_a_set_of_one_is_a_number_in_a_frame() -> None:
