@@ -370,7 +370,7 @@ class Place(PosixPath):
         return True
 
     def is_file(self, **_: Any) -> bool:
-        return _objects(self.parent).has(self.name)
+        return len(self.parts) > 2 and _objects(self.parent).has(self.name)
 
     def exists(self, **_: Any) -> bool:
         if len(self.parts) < 3:  # of a bucket the first request says so

@@ -307,6 +307,14 @@ def test_a_board_file_means_its_table_in_results_of_a_uri(
     assert f"no table of this board with frontier=1 under {nothing}; run: " in err
 
 
+def test_a_bucket_alone_holds_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bucket = f"memory://{tmp_path.name}-alone"
+    code, _, err = said_by(capsys, "status", bucket)
+    assert (code, err) == (1, f"luckbase: {bucket}: has neither a table nor a board file\n")
+    assert said_by(capsys, "solve", str(BOARDS / "pig/tiny.toml"), "--results", bucket)[0] == 0
+    assert said_by(capsys, "status", bucket)[1].startswith(f"complete  {bucket}/pig/tiny/")
+
+
 def test_a_byte_that_changed_in_the_store_is_found(
     memory: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
