@@ -78,11 +78,12 @@ class Outcome(Result):
     """Where chance leads, or both players' choices together.
 
     name: what happens, in words. weight, cases: its chance as so many of so many equally likely
-    cases, where there are few; else the chance, and None. chance: given the action; of a pair of
-    choices, under optimal strategies. reward: what it pays, one number a player. state: where it
-    leads, in JSON as `query`, `text`. value: its payoff, one a player; None where the table does
-    not know it. over: whether the game ends there. pair: at a state in which both choose at once,
-    the choice of each, counted from 0. actor: who acts where it leads, from 0; -1: nobody, or both.
+    cases, where there are few; else the chance, of a pair of choices given these, and None. chance:
+    given the action; of a pair, under optimal strategies. reward: what it pays, one number a
+    player. state: where it leads, in JSON as `query`, `text`. value: its payoff, one a player; None
+    where the table does not know it. over: whether the game ends there. pair: at a state in which
+    both choose at once, the choice of each, counted from 0. actor: who acts where it leads, from 0;
+    -1: nobody, or both.
     """
 
     name: str
@@ -235,8 +236,9 @@ class _Children:
         state = Described(self.game.fields, self.same[k])
         return Outcome(
             name or happened(self.game, answer.state, state),
-            chance if cases is None else round(chance * cases), cases, chance, self.rewards[k],
-            state, self.payoffs[k] if self.known[k] else None, self.over[k], pair, self.actors[k],
+            self.weights[k] if pair else chance if cases is None else round(chance * cases), cases,
+            chance, self.rewards[k], state, self.payoffs[k] if self.known[k] else None,
+            self.over[k], pair, self.actors[k],
         )  # fmt: skip
 
     def moves(self, answer: Answer, numbers: Ints, span: slice, actor: int) -> Iterator[Move]:
@@ -256,8 +258,8 @@ class _Children:
             )  # fmt: skip
 
     def pairs(self, answer: Answer, span: slice) -> tuple[Outcome, ...]:
-        """Where both choose at once: every pair of choices, with its chance under the strategies of
-        the answer."""
+        """Where both choose at once: what comes of every pair of choices, with its chance under the
+        strategies of the answer."""
         assert answer.strategies is not None
         first, second = answer.strategies
         row, column = (
@@ -266,11 +268,14 @@ class _Children:
         )
         outcomes = [
             self._outcome(
-                answer, k, first[i].chance * second[j].chance, None,
+                answer, k, first[i].chance * second[j].chance * self.weights[k], None,
                 f"{first[i].name} against {second[j].name}", (i, j),
             )
             for k, (i, j) in enumerate(zip(row, column, strict=True), span.start)
         ]  # fmt: skip
+        for each in outcomes:
+            if each.weight < 1:
+                each.name += f"; {happened(self.game, answer.state, each.state)}"
         return tuple(sorted(outcomes, key=lambda each: -each.chance))
 
 

@@ -82,9 +82,9 @@ class Payoffs:
         return f"{f'{least} to' if low else 'up to'} {most}"
 
     def of(self, player: str, value: float) -> str:
-        """``player 2 wins 66.1%``, ``expected points ahead 0.31``, ``player 2 expects $1,132``."""
+        """``player 2 wins 66.1%``, ``expected points ahead 0.31``, ``player 2 expects -$1,132``."""
         if self.dollars:
-            return f"{player} expects {self.size(value)}"
+            return f"{player} expects {'-' if value < 0 else ''}{self.size(value)}"
         text = _percent(value) if self.chance else figures(value, 3)
         return f"{player} wins {text}" if self.name == "chance to win" else f"{self.name} {text}"
 
@@ -401,10 +401,10 @@ def _mix(at: Moves, payoffs: Payoffs, slack: float) -> Iterator[Mix]:
     answer = at.answer
     assert answer.strategies is not None
     rows, columns = answer.strategies
-    payoffs_of_pairs = np.full((len(rows), len(columns)), np.nan)
+    payoffs_of_pairs = np.zeros((len(rows), len(columns)))
     for each in at.outcomes:
-        if each.pair is not None and each.value is not None:
-            payoffs_of_pairs[each.pair] = each.value[0] + each.reward[0]
+        value = np.nan if each.value is None else each.value[0] + each.reward[0]
+        payoffs_of_pairs[each.pair] += each.weight * value
     drawn = sorted((each for each in rows if each.chance > 1 - SURE), key=lambda b: -b.chance)
     if np.isnan(payoffs_of_pairs).any() or len(rows) < 2 or not drawn:
         return

@@ -200,10 +200,10 @@ function outcomeTable(table, payoffs, ways, action, outcomes, who, before) {
 }
 
 /** What a choice of player 1 meets: the other's choices, with their chances in his strategy. */
-function met(answer, action) {
+export function met(answer, action) {
   const [mine, theirs] = answer.strategies;
   return answer.outcomes.filter(({ pair }) => mine[pair[0]].action === action.action)
-    .map((outcome) => ({ ...outcome, chance: theirs[outcome.pair[1]].chance, cases: null }))
+    .map((outcome) => ({ ...outcome, chance: theirs[outcome.pair[1]].chance * outcome.weight, cases: null }))
     .sort((a, b) => b.chance - a.chance);
 }
 

@@ -57,7 +57,7 @@ export function bound(error) {
 
 /** To the dollar: $1,720. */
 function dollars(value) {
-  return `${value < -0.5 ? MINUS : ""}$${whole.format(Math.round(Math.abs(value)))}`;
+  return `${value <= -0.5 ? MINUS : ""}$${whole.format(Math.round(Math.abs(value)))}`;
 }
 
 function fixed(value, decimals) {

@@ -10,9 +10,8 @@ import { HeatMap } from "./heatmap.js";
  * href(query): the address of a state. */
 export function matrix(table, payoffs, answer, href) {
   const [mine, theirs] = answer.strategies;
-  const pairs = new Map(answer.outcomes.map((outcome) => [outcome.pair.join(), outcome]));
-  const pair = (i, j) => pairs.get(`${j},${i}`);
-  const paid = (outcome) => (outcome?.value ? outcome.value[0] + outcome.reward[0] : null);
+  const pair = (i, j) => answer.outcomes.filter((way) => way.pair[0] === j && way.pair[1] === i);
+  const paid = (ways) => (ways.every((way) => way.value) ? ways.reduce((sum, way) => sum + way.weight * (way.value[0] + way.reward[0]), 0) : null);
   const cells = theirs.map((_, i) => mine.map((__, j) => paid(pair(i, j))));
   if (cells.flat().every((value) => value === null)) return null;
   const middle = answer.value[0];
@@ -35,7 +34,7 @@ export function matrix(table, payoffs, answer, href) {
   const about = `Blue is better for player 1 than this state, ${payoffs.text(middle)}; orange is worse. The bars say how often, in percent, each choice is made.`;
   const map = new HeatMap(data, {
     scale, tell, caption: title, what: "choices", colour: (i, j) => (cells[i][j] === null ? null : scale.colour(cells[i][j])),
-    href: (i, j) => (pair(i, j)?.over === false ? href(pair(i, j).query) : null),
+    href: (i, j) => (pair(i, j).length === 1 && !pair(i, j)[0].over ? href(pair(i, j)[0].query) : null),
   });
   return [h("h2", null, title), h("p.about", null, about), scale.legend, map.element,
     exportBar({ name: `${table.game}-choices`, title, about: answer.text ?? "", ...map.kept })];

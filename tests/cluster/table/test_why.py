@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,12 @@ from luckbase.cluster.table.why import (
     why,
     why_all,
 )
+from luckbase.game import load_game_file
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.fields import typed
 from luckbase.solver.game.rules import JOINT, SIMULTANEOUS
 from luckbase.solver.search.expand import expand
-from tests.places import BOARDS
+from tests.places import BOARDS, ROOT
 
 TABLES: dict[str, dict[str, Any]] = {
     "press-your-luck/tiny": {"frontier": 2},
@@ -205,7 +207,7 @@ def check_mix(table: Table, state: State, claim: Mix) -> None:
     )
     for k, child in enumerate(edges.children):
         value = table.ask(typed(game.describe(child))).value[0]
-        paid[rows[k], columns[k]] = value + edges.rewards[k][0]
+        paid[rows[k], columns[k]] += edges.weights[k] * (value + edges.rewards[k][0])
     chances = {bid.name: bid.chance for bid in answer.strategies[0]}
     assert dict(claim.bids) == {name: chance for name, chance in chances.items() if chance > 1e-9}
     against = paid @ [bid.chance for bid in answer.strategies[1]]
@@ -219,7 +221,37 @@ def check_mix(table: Table, state: State, claim: Mix) -> None:
         assert claim.others == pytest.approx(answer.value[0] - max(others), abs=1e-8)
     assert claim.foreseen == pytest.approx(answer.value[0] - paid.min(axis=1).max(), abs=1e-8)
     row = mine.index(claim.sure)
-    assert paid[row, theirs.index(claim.reply)] == paid[row].min() == paid.min(axis=1).max()
+    least = pytest.approx(paid.min(axis=1).max(), abs=1e-8)
+    assert paid[row, theirs.index(claim.reply)] == least and paid[row].min() == least
+
+
+def test_what_a_pair_of_choices_pays_is_the_mean_of_what_chance_brings_after_it(
+    tmp_path: Path,
+) -> None:
+    load_game_file(ROOT / "tests/games/wild.py")
+    (tmp_path / "wild.toml").write_text('game = "wild"')
+    options = {"seed": 23, "at_once": True, "pays": True}
+    with luckbase.open(tmp_path / "wild.toml", in_memory=True, **options) as table:
+        claims = []
+        for state in table:
+            at = moves(table, state)
+            if at.answer.strategies is None:
+                continue
+            mean = sum(each.chance * (each.value[0] + each.reward[0]) for each in at.outcomes)
+            assert sum(each.chance for each in at.outcomes) == pytest.approx(1)
+            assert mean == pytest.approx(at.answer.value[0], abs=1e-8)
+            several = {each.name for each in at.outcomes if each.weight < 1}
+            assert all("; " in name for name in several)
+            found = [claim for claim in why(table, at) if isinstance(claim, Mix)]
+            claims += found * bool(several)
+            for claim in found:
+                check_mix(table, typed(state), claim)
+        assert claims
+
+
+def test_an_expected_loss_of_dollars_has_its_sign() -> None:
+    dollars = Payoffs("dollars", chance=False)
+    assert dollars.of("player 2", -1132.4) == "player 2 expects -$1,132"
 
 
 CHECKS: dict[type, Callable[[Table, State, Any], None]] = {

@@ -371,11 +371,32 @@ def test_the_page_writes_counts_sizes_and_what_is_paid_in_full(visitor: Visitor)
           const { plain } = await import("/static/listing.js");
           const paid = (name, value) => new Payoffs({ payoff_name: name }).paid(value);
           return [count(999.6e6), size(999.6e3), count(4.2e12), paid("expected dollars", 1700),
-                  paid("points", 10), paid("points", -0.25), paid("points", 1e-10), plain(-1e-9)];
+                  paid("points", 10), paid("points", -0.25), paid("points", 1e-10), plain(-1e-9),
+                  new Payoffs({ payoff_name: "dollars" }).text(-0.5)];
         }"""
     )
     assert said[:3] == ["1.00 billion", "1.00 MB", "4,200 billion"]
-    assert said[3:] == ["+$1,700", "+10", "−0.25", "+1.0e-10", "0"]
+    assert said[3:] == ["+$1,700", "+10", "−0.25", "+1.0e-10", "0", "−$1"]
+
+
+def test_a_pair_of_choices_shows_the_mean_of_what_chance_brings_after_it(visitor: Visitor) -> None:
+    page = visitor.go("")
+    legend, chances = page.evaluate(
+        """async () => {
+          const { matrix } = await import("/static/matrix.js");
+          const { met } = await import("/static/answer.js");
+          const { Payoffs } = await import("/static/format.js");
+          const way = (weight, value, reward) =>
+            ({ pair: [0, 0], weight, value: [value], reward: [reward], over: false, query: "x=1" });
+          const answer = {
+            value: [0], strategies: [[{ action: "a", chance: 1 }], [{ action: "b", chance: 1 }]],
+            outcomes: [way(0.25, 8, 0), way(0.75, 0, 4)],
+          };
+          const [, , scale] = matrix({ game: "g" }, new Payoffs({}), answer, (to) => to);
+          return [scale.textContent, met(answer, { action: "a" }).map((each) => each.chance)];
+        }"""
+    )
+    assert "5.0000" in legend and chances == [0.75, 0.25]
 
 
 # --- what if -----------------------------------------------------------------------------
