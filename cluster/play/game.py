@@ -353,7 +353,7 @@ class Play:
     def _result(self) -> str:
         if self.game.pays_chances:
             won = np.flatnonzero(self.returns == 1.0)
-            if len(won):
+            if len(won) == 1:
                 return "you win" if won[0] == self.person else f"{self.seats[won[0]].name} wins"
             if self.game.players == 1 and self.returns[0] == 0.0:
                 return "you lose"

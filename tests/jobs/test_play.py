@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 import luckbase
-import tests.games.climb  # noqa: F401  (registers the game)
+import tests.games.climb  # registers the game
 from luckbase import solver
 from luckbase.cluster.inputs import search_below, table_for_play
 from luckbase.cluster.play.agents import opponents
@@ -20,6 +21,7 @@ from luckbase.cluster.play.game import Draw, Play, Seat, read_answer
 from luckbase.cluster.table.moves import changed
 from luckbase.cluster.table.table import StoredTable, Table
 from luckbase.jobs.app import run
+from luckbase.solver.board import registry
 from luckbase.solver.errors import MissingTableError
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.game import Game
@@ -399,3 +401,16 @@ def test_a_wrong_request_is_one_sentence(played: Command, words: list[str], said
     code, out, err = played(*words)
     assert code == 2 and out == ""
     assert said in err and err.strip().count("\n") == 0
+
+
+def test_payoffs_are_said_where_more_than_one_player_gets_all(
+    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "entries", {})
+    rules = Path(tests.games.climb.__file__).read_text().replace("first, 1 - first", "1, 1")
+    (tmp_path / "together.py").write_text(rules)
+    (tmp_path / "hill.toml").write_text('game = "climb"\n[rules]\nrounds = 1\n')
+    monkeypatch.setattr(sys, "stdin", io.StringIO("rest\n"))
+    board, file = str(tmp_path / "hill.toml"), str(tmp_path / "together.py")
+    code, out, _ = command("play", board, "--game", file, "--results", str(tmp_path))
+    assert code == 0 and "chance to win: you 1, player 2 (optimal) 1" in out
