@@ -253,3 +253,20 @@ def _shared_on_machine() -> int:
 _peak = _Peak()
 
 restart_memory_peak, memory_used = _peak.begin, _peak.so_far
+
+
+def machine_id() -> str:
+    """What only processes that see each other's numbers have in common; "" where the system does
+    not say."""
+    with suppress(OSError):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{socket.gethostname()} {boot} {os.readlink('/proc/self/ns/pid')}"
+    return ""
+
+
+def started(process: int) -> str:
+    """When a process of this machine began, in the system's count; "" where there is none."""
+    with suppress(OSError, IndexError):
+        state, *rest = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return "" if state in "ZX" else rest[18]
+    return ""

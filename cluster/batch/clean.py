@@ -26,8 +26,8 @@ from pathlib import Path
 
 from luckbase.cluster.batch.requests import requests_for
 from luckbase.cluster.run.driver import PROBE
-from luckbase.cluster.run.progress import LOCK, lock, suspended
-from luckbase.cluster.table import RUNNING
+from luckbase.cluster.run.progress import lock, suspended
+from luckbase.cluster.table import LOCK, RUNNING
 from luckbase.cluster.table.entries import (
     HEAD,
     LINES,

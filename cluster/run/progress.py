@@ -31,8 +31,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, PlainSerializer, computed_field
 
-from luckbase.cluster.machine import resident_memory
-from luckbase.cluster.table import RUNNING
+from luckbase.cluster.machine import machine_id, resident_memory, started
+from luckbase.cluster.table import LOCK, RUNNING
 from luckbase.cluster.table.ledger import FileEntry, Goal, Ledger, Origin
 from luckbase.cluster.table.storage import Storage, attempt, storage_at
 from luckbase.solver import sentences
@@ -46,7 +46,6 @@ LOGS = 20
 """Logs that are kept of a table."""
 MIN_SHARE = 0.01
 """Of the work, after which there is a pace to go by: the first shards are the smallest."""
-LOCK = "lock.json"
 LEASE, BEATS = 15.0, 3
 """Seconds that a holder may say nothing; how often they say something in that time."""
 WATCH_SECONDS = 0.25
@@ -329,8 +328,8 @@ class Lock:
         end. A store may even have requests under way of one that was killed."""
         self.epoch = self.beat = 0
         self._own = {
-            "host": socket.gethostname(), "process": os.getpid(), "machine": _machine(),
-            "started": _started(os.getpid()), "nonce": os.urandom(8).hex(),
+            "host": socket.gethostname(), "process": os.getpid(), "machine": machine_id(),
+            "started": started(os.getpid()), "nonce": os.urandom(8).hex(),
             "since": datetime.now().astimezone().isoformat(timespec="seconds"),
         }  # fmt: skip
         self._stop, self._thread = threading.Event(), threading.Thread(
@@ -462,10 +461,10 @@ def _is_gone(record: dict[str, Any]) -> bool | None:
     """Whether who held it does not any more; None where that is not known here."""
     if record.get("free"):
         return True
-    machine = _machine()
+    machine = machine_id()
     if not machine or record.get("machine") != machine:
         return None
-    if _started(record["process"]) != record["started"]:
+    if started(record["process"]) != record["started"]:
         return True
     return record["process"] == os.getpid() and record["nonce"] not in _nonces  # could not be freed
 
@@ -474,20 +473,3 @@ def _describe(record: dict[str, Any]) -> str:
     if "process" not in record:
         return "somebody whom its lock.json does not name"
     return f"process {record['process']} on {record['host']} since {record['since']}"
-
-
-def _machine() -> str:
-    """What only processes that see each other's numbers have in common; "" where the system does
-    not say."""
-    with suppress(OSError):
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return f"{socket.gethostname()} {boot} {os.readlink('/proc/self/ns/pid')}"
-    return ""
-
-
-def _started(process: int) -> str:
-    """When a process of this machine began, in the system's count; "" where there is none."""
-    with suppress(OSError, IndexError):
-        state, *rest = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-        return "" if state in "ZX" else rest[18]
-    return ""

@@ -12,7 +12,7 @@ from typing import Literal
 FORMAT = 4
 FILE_FORMAT = "3"
 """Of the Parquet files, whose bytes have not changed since."""
-RUNNING = "running.json"
+RUNNING, LOCK = "running.json", "lock.json"
 Condition = Literal["complete", "partial", "stale", "damaged", "refused", "missing"]
 """Of a table."""
 OnRows = Callable[[int, int], None]

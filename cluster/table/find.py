@@ -17,7 +17,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from luckbase.cluster.table import RUNNING, Condition
+from luckbase.cluster.machine import machine_id, started
+from luckbase.cluster.table import LOCK, RUNNING, Condition
 from luckbase.cluster.table.entries import (
     HEAD,
     LINES,
@@ -68,7 +69,7 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.table import StoredTable
 
 SILENT_SECONDS = 60.0
-"""A solve without a sign of life for so long has been killed."""
+"""A solve on another machine without a sign of life for so long has been killed."""
 MAX_ROOTS = 6
 """Roots of searches that are shown with their answers."""
 
@@ -393,6 +394,11 @@ def running(path: Path) -> dict[str, Any] | None:
         age = datetime.now().astimezone() - datetime.fromisoformat(progress["at"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
+    with suppress(OSError, ValueError, KeyError, TypeError):  # of this machine the system knows
+        holder = json.loads(storage_at(path).read(LOCK))["holder"]
+        here = holder["machine"] == machine_id() != ""
+        if here and started(int(holder["process"])) != holder["started"]:
+            return None
     return progress if abs(age.total_seconds()) < SILENT_SECONDS else None
 
 

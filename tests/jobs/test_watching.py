@@ -11,8 +11,8 @@ import pytest
 
 import luckbase
 from luckbase.cluster.run import progress as watch
-from luckbase.cluster.run.progress import Progress, Watch
-from luckbase.cluster.table import RUNNING
+from luckbase.cluster.run.progress import Progress, Watch, lock
+from luckbase.cluster.table import LOCK, RUNNING
 from luckbase.cluster.table.find import SILENT_SECONDS, running
 from luckbase.jobs import terminal
 from luckbase.jobs.app import run
@@ -84,6 +84,16 @@ def test_each_solve_has_a_log_and_old_ones_go(
 
 def full(*given: object) -> None:
     raise OSError(28, "No space left on device")
+
+
+def test_a_solve_that_was_killed_on_this_machine_does_not_run(tmp_path: Path) -> None:
+    with lock(tmp_path), Watch(tmp_path, print, print) as told:
+        told.show(Progress(1, 2, 3, 4, 5.0), [])
+        assert running(tmp_path) is not None
+        said = json.loads((tmp_path / LOCK).read_text())
+        said["holder"]["started"] = "0"  # another process has its number now
+        (tmp_path / LOCK).write_text(json.dumps(said))
+        assert running(tmp_path) is None
 
 
 def test_a_solve_that_has_long_been_silent_does_not_run(tmp_path: Path) -> None:
