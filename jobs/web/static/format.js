@@ -44,8 +44,9 @@ export class Payoffs {
   size(value) {
     if (this.dollars && Math.abs(value) >= 0.5) return dollars(Math.abs(value));
     const [size, decimals, unit] = this.chance ? [Math.abs(100 * value), 2, " pp"] : [Math.abs(value), 4, ""];
-    if (size === 0) return `0${unit}`;
-    return size >= 0.5 * 10 ** -decimals ? size.toFixed(decimals) + unit : `${size.toExponential(1)}${unit}`;
+    const sign = this.dollars ? "$" : "";
+    if (size === 0) return `${sign}0${unit}`;
+    return sign + (size >= 0.5 * 10 ** -decimals ? size.toFixed(decimals) : size.toExponential(1)) + unit;
   }
 }
 

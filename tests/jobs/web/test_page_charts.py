@@ -372,11 +372,11 @@ def test_the_page_writes_counts_sizes_and_what_is_paid_in_full(visitor: Visitor)
           const paid = (name, value) => new Payoffs({ payoff_name: name }).paid(value);
           return [count(999.6e6), size(999.6e3), count(4.2e12), paid("expected dollars", 1700),
                   paid("points", 10), paid("points", -0.25), paid("points", 1e-10), plain(-1e-9),
-                  new Payoffs({ payoff_name: "dollars" }).text(-0.5)];
+                  new Payoffs({ payoff_name: "dollars" }).text(-0.5), paid("dollars", 0.25)];
         }"""
     )
     assert said[:3] == ["1.00 billion", "1.00 MB", "4,200 billion"]
-    assert said[3:] == ["+$1,700", "+10", "−0.25", "+1.0e-10", "0", "−$1"]
+    assert said[3:] == ["+$1,700", "+10", "−0.25", "+1.0e-10", "0", "−$1", "+$0.25"]
 
 
 def test_a_pair_of_choices_shows_the_mean_of_what_chance_brings_after_it(visitor: Visitor) -> None:
