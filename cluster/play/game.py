@@ -272,10 +272,10 @@ class Play:
 
     def _decide(self, up: int, actions: Ints) -> int:
         """What an opponent takes, an index into `actions`."""
-        decide = self.seats[up].decide
-        if decide is None:
-            return choose(self.table.action_values(self.edges).values, up, self.slack)
-        return self.draw(decide(self.game, up, self.state.reshape(1, -1), [actions])[0])
+        decide, inputs = self.seats[up].decide, (self.state.reshape(1, -1), [actions])
+        if decide is None:  # what the table stores, which knew more than its rounded payoffs do
+            return int(np.argmax(self.table.agent().decide(self.game, up, *inputs)[0]))
+        return self.draw(decide(self.game, up, *inputs)[0])
 
     def _ask(self) -> Generator[str | Question, str | None, int | None]:
         """The person's choice, an index into `names`, asked for until an answer can be read; None

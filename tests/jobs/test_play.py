@@ -414,3 +414,13 @@ def test_payoffs_are_said_where_more_than_one_player_gets_all(
     board, file = str(tmp_path / "hill.toml"), str(tmp_path / "together.py")
     code, out, _ = command("play", board, "--game", file, "--results", str(tmp_path))
     assert code == 0 and "chance to win: you 1, player 2 (optimal) 1" in out
+
+
+def test_an_optimal_opponent_takes_what_the_table_stores_not_what_its_error_leaves_open(
+    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = (ROUNDS, "--set", "rounds=2", "--set", "cut=60", "--results", str(tmp_path))
+    assert command("solve", *words)[0] == 0  # payoffs within .16: rolling is best by .15
+    monkeypatch.setattr(sys, "stdin", io.StringIO("q\n"))
+    _, out, _ = command("play", *words, "--seed", "3", "--as", "2")
+    assert "round=1 player=1\n  roll: " in out
