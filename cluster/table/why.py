@@ -84,7 +84,7 @@ class Payoffs:
     def of(self, player: str, value: float) -> str:
         """``player 2 wins 66.1%``, ``expected points ahead 0.31``, ``player 2 expects -$1,132``."""
         if self.dollars:
-            return f"{player} expects {'-' if value < 0 else ''}{self.size(value)}"
+            return f"{player} expects {'-' if value <= -0.0005 else ''}{self.size(value)}"
         text = _percent(value) if self.chance else figures(value, 3)
         return f"{player} wins {text}" if self.name == "chance to win" else f"{self.name} {text}"
 

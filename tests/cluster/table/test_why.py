@@ -252,6 +252,7 @@ def test_what_a_pair_of_choices_pays_is_the_mean_of_what_chance_brings_after_it(
 def test_an_expected_loss_of_dollars_has_its_sign() -> None:
     dollars = Payoffs("dollars", chance=False)
     assert dollars.of("player 2", -1132.4) == "player 2 expects -$1,132"
+    assert dollars.of("player 2", -1e-9) == "player 2 expects under $0.001"
 
 
 CHECKS: dict[type, Callable[[Table, State, Any], None]] = {
