@@ -183,7 +183,7 @@ def info(listed: TableSummary, table: StoredTable) -> TableInfo:
         ],
         start=next(beginnings(table, known), None),
         begins=len(known) > 0,
-        examples=[Example(label, state, state) for label, state in _instructive(table, known)],
+        examples=[Example(about, state, state) for about, state in _instructive(table, known)],
         charts=[] if charts is None else list(charts.kinds),
         axes=[
             ColumnInfo(name, label(name), low, high, step)
