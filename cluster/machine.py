@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from luckbase.solver.errors import DiskLimitError
 from luckbase.solver.sentences import size
@@ -270,3 +271,12 @@ def started(process: int) -> str:
         state, *rest = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
         return "" if state in "ZX" else rest[18]
     return ""
+
+
+def process_ended(record: dict[str, Any]) -> bool | None:
+    """Whether the process that a lock's record names has ended; None where that is not known
+    here."""
+    machine = machine_id()
+    if not machine or record.get("machine") != machine:
+        return None
+    return bool(started(record["process"]) != record["started"])

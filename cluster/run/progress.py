@@ -31,7 +31,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, PlainSerializer, computed_field
 
-from luckbase.cluster.machine import machine_id, resident_memory, started
+from luckbase.cluster.machine import machine_id, process_ended, resident_memory, started
 from luckbase.cluster.table import LOCK, RUNNING
 from luckbase.cluster.table.ledger import FileEntry, Goal, Ledger, Origin
 from luckbase.cluster.table.storage import Storage, attempt, storage_at
@@ -461,11 +461,9 @@ def _is_gone(record: dict[str, Any]) -> bool | None:
     """Whether who held it does not any more; None where that is not known here."""
     if record.get("free"):
         return True
-    machine = machine_id()
-    if not machine or record.get("machine") != machine:
-        return None
-    if started(record["process"]) != record["started"]:
-        return True
+    ended = process_ended(record)
+    if ended is not False:
+        return ended
     return record["process"] == os.getpid() and record["nonce"] not in _nonces  # could not be freed
 
 

@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from luckbase.cluster.machine import machine_id, started
+from luckbase.cluster.machine import process_ended
 from luckbase.cluster.table import LOCK, RUNNING, Condition
 from luckbase.cluster.table.entries import (
     HEAD,
@@ -394,10 +394,8 @@ def running(path: Path) -> dict[str, Any] | None:
         age = datetime.now().astimezone() - datetime.fromisoformat(progress["at"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    with suppress(OSError, ValueError, KeyError, TypeError):  # of this machine the system knows
-        holder = json.loads(storage_at(path).read(LOCK))["holder"]
-        here = holder["machine"] == machine_id() != ""
-        if here and started(int(holder["process"])) != holder["started"]:
+    with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):  # here it is known
+        if process_ended(json.loads(storage_at(path).read(LOCK))["holder"]):
             return None
     return progress if abs(age.total_seconds()) < SILENT_SECONDS else None
 
