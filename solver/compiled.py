@@ -151,8 +151,8 @@ def _extended(how: str, function: Callable[..., Any]) -> Any:
     return getattr(import_module("numba.extending"), how)(function)
 
 
-def _borrowed(_: Any, array: Any) -> Any:
-    """Of `borrowed`, the type of what it returns, and the code."""
+def _uncounted(_: Any, array: Any) -> Any:
+    """Of `uncounted`, the type of what it returns, and the code."""
     null = import_module("numba.core.cgutils").get_null_value
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -163,14 +163,26 @@ def _borrowed(_: Any, array: Any) -> Any:
     return (array(array), generate) if isinstance(array, types.Array.made) else None
 
 
-@partial(intrinsic, typed=_borrowed)
-def borrowed(array: Any) -> Any:
+@partial(intrinsic, typed=_uncounted)
+def uncounted(array: Any) -> Any:
     """The array without an owner, which must outlive it: an argument of the function that borrows.
 
     numba counts references, atomically, wherever an array is taken out of a tuple or handed to
     another function, inlined or not. Of an array without an owner nothing is counted, and LLVM sees
     it, so what is inlined costs nothing more.
     """
+    return array
+
+
+def _borrowed(context: Any, array: Any) -> Any:
+    """Of `borrowed`, the type of what it returns, and the code."""
+    of: Any = import_module("luckbase.solver.njit").Indexed
+    return (of(array)(array), _uncounted(context, array)[1])
+
+
+@partial(intrinsic, typed=_borrowed)
+def borrowed(array: Any) -> Any:
+    """`uncounted`, and indexed from its first element on: no index is below 0 (`njit.Indexed`)."""
     return array
 
 

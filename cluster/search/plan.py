@@ -27,10 +27,10 @@ from luckbase.solver.search.explore import Estimate, estimate, find_level
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all
 from luckbase.solver.search.stages import Stages
 
-PAYOFF_BYTES, OTHER_BYTES = 8, 3
-"""Bytes of a row on disk: of each player's payoff, and of all else, fields included. Measured: 19
-to 25 of Press Your Luck (three players), 9 to 17 of Goofspiel, 19 to 23 of Skunk and Pig, 11 to 16
-of Pig by rounds, 17 of Jackpot (one)."""
+PAYOFF_BYTES, OTHER_BYTES = 5, 7
+"""Bytes of a row on disk: of each player's payoff, and of all else, fields included. Measured: 17
+to 21 of Press Your Luck (three players), 11 to 13 of Goofspiel (8 and 7 cards), 16 to 19 of Skunk
+and Pig, 13 of Jackpot (one)."""
 RUN_BYTES, EDGE_BYTES = 1, 0.65
 """Bytes on disk between the two passes: of a state, where states are found in runs (measured: .1 to
 .6); else of each edge that a state has at most (Goofspiel, 7 to 9 cards: .55 to .63)."""

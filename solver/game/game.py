@@ -293,9 +293,14 @@ class Game:
     def state_columns(self, states: Ints) -> dict[str, NDArray[np.integer[Any]]]:
         """Columns of states (n, fields) in people's units, named as `columns`; int32, a set's of
         more than 31 numbers int64. The inverse of `canonical_states`."""
-        kinds = [np.int64 if of.high >> 31 else np.int32 for of in self.fields for _ in of.columns]
-        columns = zip(self.columns, self.fields.values(states).T, kinds, strict=True)
-        return {name: column.astype(kind) for name, column, kind in columns}
+        columns, of = {}, [field for field in self.fields for _ in field.columns]
+        for name, field, numbers in zip(self.columns, of, states.T, strict=True):
+            columns[name] = column = numbers.astype(np.int64 if field.high >> 31 else np.int32)
+            if field.unit > 1:
+                column *= field.unit
+            if field.shift:
+                column += field.shift
+        return columns
 
     def table_columns(self, states: Ints) -> dict[str, NDArray[np.integer[Any]] | Coded]:
         """The columns of states (n, fields) as a table has them: `state_columns`, sets and what has

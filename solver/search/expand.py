@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import borrowed, njit, tuple_type, types
+from luckbase.solver.compiled import borrowed, njit, tuple_type, types, uncounted
 from luckbase.solver.errors import GameError, LuckbaseError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, Stopped
@@ -144,12 +144,12 @@ def refuse_beyond(game: Game, states: Ints | Keys, values: Floats) -> None:
 def borrowed_room(room):
     """The room, its arrays borrowed from the argument that it is."""
     edges = Edges(
-        borrowed(room.edges.children), borrowed(room.edges.weights), borrowed(room.edges.actions),
-        borrowed(room.edges.rewards), borrowed(room.edges.about),
+        uncounted(room.edges.children), uncounted(room.edges.weights),
+        uncounted(room.edges.actions), uncounted(room.edges.rewards), uncounted(room.edges.about),
     )  # fmt: skip
     return Room(
-        edges, room.checked, borrowed(room.bounds), borrowed(room.span), borrowed(room.kinds),
-        borrowed(room.at),
+        edges, room.checked, uncounted(room.bounds), uncounted(room.span), uncounted(room.kinds),
+        uncounted(room.at),
     )  # fmt: skip
 
 

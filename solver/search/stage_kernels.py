@@ -564,6 +564,12 @@ def _child_before(children, start, before, same, k):
     return children[edge] if edge >= 0 else 0
 
 
+@inlined
+def _is_far(step):
+    """Whether a step does not fit in a byte, 0 or 1."""
+    return np.int64(step <= FAR) | np.int64(step > 127)
+
+
 @njit(_i(_u1, _u, _i1, _n1, _s1, _n1))
 def steps_of(keys, alike, first, children, steps, far):
     """Write the children (edges,) of states, keys (n,), as differences to the same edge of the last
@@ -574,14 +580,24 @@ def steps_of(keys, alike, first, children, steps, far):
     states that are alike but for what the boxes are cut by neighbours lead to neighbours, all about
     as far on: in Press Your Luck 15.99 of 16.2 fit, and most repeat those of the row before.
     """
+    keys, first, children = borrowed(keys), borrowed(first), borrowed(children)
+    steps, far = borrowed(steps), borrowed(far)
     rows, far_count = np.zeros((1 << NEIGHBOURS, 2), np.int64), 0
     for x in range(keys.size):
         start, stop = first[x], first[x + 1]
         before, same = _last_alike(rows, keys[x], alike, start, stop)
-        for k in range(start, stop):
+        any_far = np.int64(0)
+        for k in range(start, same):
+            step = children[k] - children[before + k - start]
+            steps[k] = step
+            any_far |= _is_far(step)
+        for k in range(same, stop):
             step = children[k] - _child_before(children, start, before, same, k)
             steps[k] = step
-            if step <= FAR or step > 127:
+            any_far |= _is_far(step)
+        for k in range(start, stop if any_far else start):
+            step = children[k] - _child_before(children, start, before, same, k)
+            if _is_far(step):
                 steps[k], far[far_count] = FAR, step
                 far_count += 1
     return far_count
@@ -594,10 +610,21 @@ _READ = [types.Array(of, 1, "C", readonly=True) for of in (types.int8, types.int
 @njit(types.void(_u1, _u, _i1, *_READ, _n1))
 def from_steps(keys, alike, first, steps, far, children):
     """Write the children of states (edges,) from their `steps_of`."""
+    keys, first, children = borrowed(keys), borrowed(first), borrowed(children)
+    steps, far = borrowed(steps), borrowed(far)
     rows, far_count = np.zeros((1 << NEIGHBOURS, 2), np.int64), 0
     for x in range(keys.size):
         start, stop = first[x], first[x + 1]
         before, same = _last_alike(rows, keys[x], alike, start, stop)
+        any_far = np.int64(0)
+        for k in range(start, stop):
+            any_far |= np.int64(steps[k] == FAR)
+        if not any_far:
+            for k in range(start, same):
+                children[k] = steps[k] + children[before + k - start]
+            for k in range(same, stop):
+                children[k] = steps[k] + (children[k - 1] if k > 0 else 0)
+            continue
         for k in range(start, stop):
             step = np.int64(steps[k])
             if step == FAR:

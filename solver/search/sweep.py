@@ -107,7 +107,8 @@ def join(requested, rows, numbers, out):
     """Copy the payoffs of the keys `requested` (k,), ascending, from rows (m, 1 + players), by
     ascending key, the first column, to those of their numbers in `out`; returns how many there are.
     """
-    keys = rows.view(np.uint64)
+    keys, rows, out = borrowed(rows.view(np.uint64)), borrowed(rows), borrowed(out)
+    requested, numbers = borrowed(requested), borrowed(numbers)
     j, copied, count = 0, 0, rows.shape[0]
     for i in range(requested.size):
         step = 1

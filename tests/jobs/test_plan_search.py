@@ -49,7 +49,7 @@ def test_a_search_by_stages(
     assert said == found.as_json()
     assert said["how"] == "estimated" and not said["exact"] and not said["at_least"]
     assert 0.5 * 1_799_108 < said["states"] < 2 * 1_799_108
-    assert said["table_bytes"] == 27 * said["states"]
+    assert said["table_bytes"] == 22 * said["states"]
     assert said["between_bytes"] == said["states"]
     assert said["seconds"] == pytest.approx(said["states"] * 1.3e-6 / 1.7, abs=0.1)
     assert not list(tmp_path.iterdir())

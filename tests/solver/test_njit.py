@@ -17,11 +17,14 @@ import pytest
 from numba import types
 from numba.core.types import abstract
 
-from luckbase.solver import compiled
-from luckbase.solver.compiled import ahead, beside
+from luckbase.solver import compiled, load_board
+from luckbase.solver.compiled import ahead, beside, borrowed
+from luckbase.solver.game.game import load_game
+from luckbase.solver.game.rules import room_for
 from luckbase.solver.games.press_your_luck import game
 from luckbase.solver.njit import njit
-from tests.places import ROOT
+from luckbase.solver.search.expand import expand
+from tests.places import BOARDS, ROOT
 from tests.shared import FIRST_CODE, first_solves
 
 NUMBER = types.int64(types.int64)
@@ -46,6 +49,94 @@ def test_it_is_compiled_when_it_is_called_and_once() -> None:
     assert add(np.int32(7)) == 8 and add(True) == 2
     assert add.signatures == [(types.int64,)]
     assert add.nopython_signatures[0].return_type == types.int64
+
+
+def test_what_is_borrowed_is_not_indexed_from_its_end() -> None:
+    """Read or written, by one number or by two: below 0 lies what stands before it."""
+
+    @njit(types.void(types.int64[::1], types.int64[:, ::1], types.int64), cache=False)
+    def write(row, rows, i):  # type: ignore[no-untyped-def]
+        row, rows = borrowed(row), borrowed(rows)
+        row[0], rows[0, 0] = row[i], rows[i, 1]
+        row[i], rows[i, 0] = 10, 11
+
+    numbers = np.arange(10)
+    write(numbers[2:4], numbers[4:].reshape(3, 2), -1)
+    assert numbers.tolist() == [0, 10, 11, 3, 3, 5, 6, 7, 8, 9]
+
+
+SEARCHES = """
+import tempfile
+import numba
+from luckbase.cluster import solve_below
+from luckbase.solver import load_board, load_game
+from tests.places import BOARDS
+
+assert numba.config.BOUNDSCHECK == 1
+for game in ("press-your-luck", "goofspiel", "jackpot", "pig", "skunk"):
+    board, root = load_board(BOARDS / game / "tiny.toml"), None
+    if game == "press-your-luck":
+        state = load_game(board).parse({"scores": "0,1000,2000", "earned": "0,2,1"})
+        root = state.reshape(1, -1)
+    for at_once in (0, 1 << 40):
+        with tempfile.TemporaryDirectory() as folder:
+            found = solve_below(board, root, results=folder, one_piece=at_once)
+            print(game, at_once, found.states)
+"""
+
+
+@pytest.mark.slow  # all is compiled anew
+def test_no_search_leaves_the_arrays_that_it_borrows(tmp_path: Path) -> None:
+    """numba looks at every index; by stages, and in one piece."""
+    checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", SEARCHES], cwd=ROOT, env=os.environ | checked, text=True,
+        capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 2 * 5
+
+
+class Strict(np.ndarray):  # type: ignore[type-arg]
+    """An array that nobody indexes from its end."""
+
+    def __getitem__(self, at: Any) -> Any:
+        self._check(at)
+        return super().__getitem__(at)
+
+    def __setitem__(self, at: Any, value: Any) -> None:
+        self._check(at)
+        super().__setitem__(at, value)
+
+    @staticmethod
+    def _check(at: Any) -> None:
+        for index in at if isinstance(at, tuple) else [at]:
+            first = index.start if isinstance(index, slice) else index
+            assert first is None or first >= 0, at
+
+
+@pytest.mark.parametrize("board", ["tiny", "1984-06-double", "1985-02"])
+def test_the_rules_of_press_your_luck_do_not_index_from_the_end(
+    board: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The small twin: their transition in Python, at states all the way down from a root."""
+    here = load_game(load_board(BOARDS / f"press-your-luck/{board}.toml"))
+    states = here.parse({"scores": "0,1000,2000", "earned": "0,2,1"}).reshape(1, -1)
+    monkeypatch.setattr(borrowed, "plain", lambda array: array.view(Strict))
+    over = 0
+    for _ in range(9):
+        edges = expand(here, states)
+        over += int(edges.terminal.sum())
+        with compiled.in_python(beside=True):
+            for x in range(len(states)):
+                out = room_for(here.max_edges, here.field_count, here.players)
+                count = here.transition.plain(here.numbers, states[x], out)
+                if not edges.terminal[x]:
+                    mine = slice(*edges.first[x : x + 2])
+                    assert np.array_equal(out.children[:count], edges.children[mine])
+        states = np.unique(edges.children, axis=0)
+        states = states[:: max(1, len(states) // 100)]
+    assert over
 
 
 def test_a_part_is_compiled_into_its_caller_and_raises_there() -> None:

@@ -212,11 +212,12 @@ def transition(board, state, edges):  # noqa: C901, PLR0915  # the rules, in the
     limit, players = ints[MAX_WHAMMIES], state.size // FIELDS
     whammies, last = WHAMMIES * players, FIELDS * players
     up, others, highest, behind = player_up(state), 0, -1, 0
+    score = state[max(up, 0)]
     for i in range(players):
         if i != up and state[whammies + i] < limit:
             others += 1
             highest = max(highest, state[i])
-            behind += state[up] < state[i]
+            behind += score < state[i]
     if up < 0 or (others < 1 and ints[STOP] == 0):
         about[0], about[1] = TERMINAL, -1
         pay_winners(state, limit, reals[reals.size - 2], reals[reals.size - 1], rewards[0])
@@ -229,8 +230,7 @@ def transition(board, state, edges):  # noqa: C901, PLR0915  # the rules, in the
         about[0], about[1] = (DECISION if n > 1 else CHANCE), up
         return n
 
-    must_spin, score = state[PASSED * players + up] > 0, state[up]
-    at_cap, n = score == ints[CAP], 0
+    must_spin, at_cap, n = state[PASSED * players + up] > 0, score == ints[CAP], 0
     if must_spin or not at_cap:
         spin(ints, state, up, (WHAMMY, 0, 0), children[0])
         weights[0], n = reals[0], 1

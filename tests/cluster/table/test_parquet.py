@@ -159,3 +159,13 @@ def test_an_array_that_may_change_is_not_taken_to_repeat(tmp_path: Path) -> None
         groups += [i] * 3
     writer.close()
     assert pq.read_table(path).to_pydict() == {"a": groups, "b": groups}
+
+
+def test_keys_are_stored_as_differences(tmp_path: Path) -> None:
+    """Less than a byte each; plain they take four."""
+    keys = np.cumsum(np.random.default_rng(1).integers(1, 9, 20_000)).astype(np.uint64)
+    write(tmp_path / "keys", [], [{"key": keys}])
+    column = pq.read_metadata(tmp_path / "keys").row_group(0).column(0)
+    assert "DELTA_BINARY_PACKED" in column.encodings
+    assert column.total_compressed_size < len(keys)
+    assert np.array_equal(pq.read_table(tmp_path / "keys")["key"], keys)
