@@ -261,6 +261,7 @@ def _expand(transition, board, states, room, first, kinds, actors):
     """Write the edges of states (n, fields) behind one another, where each begins to `first`
     (n + 1,); or, where that has no room, each state's in the place of those before. Returns how
     many, or BROKEN, the state then in room.at."""
+    room, states = borrowed_room(room), uncounted(states)
     children, weights, actions, rewards, about = room.edges
     kept, edge = first.size > 0, 0
     max_edges = weights.size // max(first.size, 1)
@@ -343,6 +344,7 @@ def _expanded(game: Game, states: Ints, room: Room, first: Ints) -> tuple[Ints, 
 def _classify(transition, board, room, group, numbers, decides, strides, states, places, lines):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Write (group, threshold, where on it, x, y) of states (n, fields) to `places` (n, 5); returns
     0, or BROKEN, the state then in room.at."""
+    room, states = borrowed_room(room), uncounted(states)
     edges = room.edges
     out, line_state = np.empty(4, np.int64), np.empty(states.shape[1], np.int64)
     for k in range(states.shape[0]):
