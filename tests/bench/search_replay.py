@@ -351,7 +351,9 @@ def main(words: Sequence[str] | None = None) -> None:
         f"{made.states:,} states in {made.shards:,} shards of {made.levels} levels: "
         f"{sentences.duration(wall)}, {1e9 * used / made.states:,.0f} ns of processor time a "
         f"state, {1 - used / wall / threads:.0%} of both cores idle, "
-        f"{sentences.size(made.peak_memory)} of memory", flush=True,
+        f"{sentences.size(made.peak_memory)} of memory, "
+        f"{sum(file.bytes for file in made.ledger.files.values()) / made.states:.1f} bytes a state "
+        "on disk", flush=True,
     )  # fmt: skip
     unrecorded = replace(found[0], keep=(0.0, 0.0), commit=(0.0, 0.0))
     print_replayed(unrecorded, (16, 128, 1024), DRIVER)
