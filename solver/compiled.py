@@ -176,8 +176,8 @@ def uncounted(array: Any) -> Any:
 
 def _borrowed(context: Any, array: Any) -> Any:
     """Of `borrowed`, the type of what it returns, and the code."""
-    of: Any = import_module("luckbase.solver.njit").Indexed
-    return (of(array)(array), _uncounted(context, array)[1])
+    found, of = _uncounted(context, array), import_module("luckbase.solver.njit").Indexed
+    return (of(array)(array), found[1]) if found else None
 
 
 @partial(intrinsic, typed=_borrowed)
