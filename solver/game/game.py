@@ -294,12 +294,10 @@ class Game:
         """Columns of states (n, fields) in people's units, named as `columns`; int32, a set's of
         more than 31 numbers int64. The inverse of `canonical_states`."""
         columns, of = {}, [field for field in self.fields for _ in field.columns]
-        for name, field, numbers in zip(self.columns, of, states.T, strict=True):
-            columns[name] = column = numbers.astype(np.int64 if field.high >> 31 else np.int32)
-            if field.unit > 1:
-                column *= field.unit
-            if field.shift:
-                column += field.shift
+        for name, field, column in zip(self.columns, of, states.T, strict=True):
+            if field.unit > 1 or field.shift:  # most numbers are the values (`Fields.values`)
+                column = column * field.unit + field.shift
+            columns[name] = column.astype(np.int64 if field.high >> 31 else np.int32)
         return columns
 
     def table_columns(self, states: Ints) -> dict[str, NDArray[np.integer[Any]] | Coded]:
