@@ -449,23 +449,24 @@ def solve(
             "such cycles are not solved"
         )
     m, (low, high) = len(members), game.payoff_range
-    place = {int(x): i for i, x in enumerate(members)}
-    local = np.array([place.get(int(y), -1) for y in edges.children])
-    outside, which = np.unique(edges.children[local < 0], return_inverse=True)
-    local[local < 0] = m + which
-    known = payoffs[outside]
-    lotteries = Lotteries(local, edges.weights, edges.actions, edges.rewards)
+    by_number = np.argsort(members)
+    below = np.searchsorted(members, edges.children, sorter=by_number)
+    local = by_number[np.minimum(below, m - 1)]
+    inside = members[local] == edges.children
     best, margins = edges.actions[edges.first[:-1]], np.full(m, np.nan)
     actors = (edges.actors + 1).astype(np.int8)
     choice = (edges.actions != np.repeat(best, np.diff(edges.first))).any()
+    lotteries = Lotteries(local, edges.weights, edges.actions, edges.rewards)
     if not choice and m <= MAX_LINEAR:
-        values = _linear(edges.first, lotteries, known)
+        values = _linear(edges.first, lotteries, inside, payoffs[edges.children])
         if values is None:
             raise StateError(
                 f"{describe(0)} lies on a cycle that play may never leave, so its payoff is not "
                 "defined"
             )
         return Solved(values, best, margins, actors, 0.0)
+    outside, which = np.unique(edges.children[~inside], return_inverse=True)
+    local[~inside], known = m + which, payoffs[outside]
     ends = (np.ascontiguousarray(known[:, part]) for part in
             (slice(game.players), slice(-game.players, None)))  # fmt: skip
     equations = Equations(edges.first, *lotteries, edges.actors, *ends)
@@ -487,23 +488,33 @@ def solve(
     return Solved(values, best, margins, actors, bounds.gap)
 
 
-def _linear(first: Ints, edges: Lotteries, known: Floats) -> Floats | None:
-    """The payoffs (m, columns) of members who have nothing to choose, `known` (k, columns) being
-    those of the children from m on; None where play may never leave."""
+def _linear(
+    first: Ints, edges: Lotteries, inside: NDArray[np.bool_], known: Floats
+) -> Floats | None:
+    """The payoffs (m, columns) of members who have nothing to choose, `known` (edges, columns)
+    being those of the children that are not `inside`; None where play may never leave."""
     from luckbase.solver.matrix_game.simplex import eliminate
 
     m, columns = len(first) - 1, known.shape[1]
     t = np.zeros((m, m + columns))
-    matrix, right = t[:, :m], t[:, m:]
-    np.fill_diagonal(matrix, 1.0)
-    rows, inside = np.repeat(np.arange(m), np.diff(first)), edges.children < m
-    np.subtract.at(matrix, (rows[inside], edges.children[inside]), edges.weights[inside])
-    terms = np.zeros((len(rows), 2, columns))  # of each edge: paid, then known
-    terms[:, 0] = np.tile(edges.rewards, columns // edges.rewards.shape[1])
-    terms[~inside, 1] = known[edges.children[~inside] - m]
-    terms *= edges.weights[:, None, None]
-    np.add.at(right, np.repeat(rows, 2), terms.reshape(-1, columns))  # in order: the same bits
-    return right if eliminate(t, m, columns, 1e-14, False) else None
+    _write_linear(first, edges, inside, known, t)
+    return t[:, m:] if eliminate(t, m, columns, 1e-14, False) else None
+
+
+@njit(types.void(_i1, LOTTERIES, types.boolean[::1], _f2, _f2))
+def _write_linear(first, edges, inside, known, t):
+    """Write the equations of `_linear` to t (m, m + columns), zeros, in the order of the edges."""
+    m, players = first.size - 1, edges.rewards.shape[1]
+    for x in range(m):
+        t[x, x] = 1.0
+        for k in range(first[x], first[x + 1]):
+            weight = edges.weights[k]
+            if inside[k]:
+                t[x, edges.children[k]] -= weight
+            for c in range(known.shape[1]):
+                t[x, m + c] += weight * edges.rewards[k, c % players]
+                if not inside[k]:
+                    t[x, m + c] += weight * known[k, c]
 
 
 @njit(types.void(LOTTERIES, _i1, _i1, _f2, _f, SCRATCH_TYPE, _i1, _f1))
