@@ -40,16 +40,19 @@ from luckbase.solver.game.rules import (
     simultaneous,
     transition,
 )
+from luckbase.solver.game.rules import SAME_EDGES_TYPE as _SAME_EDGES_TYPE
 from luckbase.solver.scene import Box, Counter, Die, Scene, Words
 
 __all__ = [
-    "GROUP_TYPE", "JOINT", "Agents", "Axis", "Board", "Box", "Capability", "Charts", "ClosedForms",
-    "Counter", "DecisionLayout", "Die", "Drawing", "Entry", "Field", "Game", "Grouped", "Groups",
-    "Layout", "Level", "Names", "Numbers", "Refuse", "Rules", "Scene", "SearchHints", "Section",
-    "Threshold", "Unavailable", "View", "Words", "chance", "check_game", "decision", "lead",
-    "load_game", "load_game_file", "option", "over", "pay", "register", "set_field", "simultaneous",
-    "transition",
+    "GROUP_TYPE", "JOINT", "SAME_EDGES_TYPE", "Agents", "Axis", "Board", "Box", "Capability",
+    "Charts", "ClosedForms", "Counter", "DecisionLayout", "Die", "Drawing", "Entry", "Field",
+    "Game", "Grouped", "Groups", "Layout", "Level", "Names", "Numbers", "Refuse", "Rules", "Scene",
+    "SearchHints", "Section", "Threshold", "Unavailable", "View", "Words", "chance", "check_game",
+    "decision", "lead", "load_game", "load_game_file", "option", "over", "pay", "register",
+    "set_field", "simultaneous", "transition",
 ]  # fmt: skip
 
 GROUP_TYPE = _GROUP_TYPE.made
 """numba's type of a function that groups states (`Groups`)."""
+SAME_EDGES_TYPE = _SAME_EDGES_TYPE.made
+"""That of `SearchHints.same_edges`."""

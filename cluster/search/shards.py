@@ -46,7 +46,7 @@ MAX_GROWTH = 4.0
 DEEPEST = 8
 """So many times what was left to others may be left to others; then one task finds all of it, for
 names must end somewhere."""
-CUTTING = 12
+CUTTING = 13
 """Counts the ways of cutting, and of writing a stage file, that there have been."""
 Path = tuple[int, ...]
 """The number of a shard in its level; of a box that it left to others, and their number, and so on.

@@ -105,6 +105,8 @@ EDGES_TYPE = tuple_type(
 TRANSITION_TYPE = types.int64(NUMBERS_TYPE, types.int64[::1], EDGES_TYPE)
 TRANSITION = types.FunctionType(TRANSITION_TYPE)
 """The type of a transition that is an argument of an engine."""
+SAME_EDGES_TYPE = types.int64(NUMBERS_TYPE, types.int64[::1], types.int64)
+"""That of `capabilities.SearchHints.same_edges`."""
 
 
 def room_for(edges: int, fields: int, players: int) -> Edges:

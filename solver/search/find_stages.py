@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.capabilities import SearchHints
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.search import keys as hashing
 from luckbase.solver.search import stage_kernels as kernels
@@ -85,6 +86,9 @@ class BoxSearch:
         self.at = np.zeros(9, np.int64)
         self.at[kernels.UNTIL] = EVERY >> 1 if isinstance(self.known, tuple) else 0
         self.room = room_of(game)
+        self.same_edges = game.own(SearchHints).same_edges
+        if self.same_edges is None:
+            self.same_edges, self.place = kernels.none_same, self.place._replace(column=-1)
 
     def _nodes(self, runs: int, own: int) -> Nodes:
         if runs << self.place.run_bits > 1 << 31:
@@ -130,8 +134,9 @@ class BoxSearch:
         while True:
             with expanding(game, self.room):
                 code = kernels.expand_on(
-                    game.transition, game.numbers, self.room, game.strides, self.place, self.nodes,
-                    self.records, self.patterns, self.known_keys, self.at, BUDGET, limit,
+                    game.transition, self.same_edges, game.numbers, self.room, game.strides,
+                    self.place, self.nodes, self.records, self.patterns, self.known_keys, self.at,
+                    BUDGET, limit,
                 )  # fmt: skip
             if code == kernels.FINISHED and not self._look_up_known():
                 return []

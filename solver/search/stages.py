@@ -104,13 +104,14 @@ class Stages:
         room = game.strides[1]
         ones = np.where(self.others, (1 << np.clip(room, 0, 62)) - 1, 0)
         shifts = used and (room >= 0).all() and room.max(initial=0) < 63
-        self.run, self.run_low, self.run_bits, self.run_is_set = self._run(used)
+        self.run, self.run_low, self.run_bits, self.run_column = self._run(used)
+        self.run_is_set = self.run_column >= 0 and bool(game.fields.sets[self.run_column])
         self.alike = int(pack_all(game.strides, ones.reshape(1, -1))[0]) if shifts else 0
 
-    def _run(self, inside: set[str]) -> tuple[int, int, int, bool]:
+    def _run(self, inside: set[str]) -> tuple[int, int, int, int]:
         """The bits of keys that only tell apart the states of a run (`runs.Nodes`), the
-        lowest of them, how many, and whether they are of a set: of the longest column that says
-        where in its stage a state is, and not in which; none where a key is not made of bits."""
+        lowest of them, how many, and their column: the longest that says where in its stage a
+        state is, and not in which; none, and -1, where a key is not made of bits."""
         level, room = self.level, self.game.strides[1].tolist()
         apart = {name for function in (level.falls, *level.apart) for name in function}
         columns = [
@@ -119,10 +120,10 @@ class Stages:
             )) if name in inside - apart
         ]  # fmt: skip
         if level.strict or min(room) < 0 or not columns:
-            return 0, 0, 0, False
+            return 0, 0, 0, -1
         bits, column = max(columns)
         low = sum(room[column + 1 :])
-        return ((1 << bits) - 1) << low, low, bits, bool(self.game.fields.sets[column])
+        return ((1 << bits) - 1) << low, low, bits, column
 
     def of(self, keys: Keys) -> NDArray[np.uint64]:
         """The numbers (n,) of the stages of keys (n,)."""
@@ -151,6 +152,7 @@ class Stages:
             self.inside.table, np.uint64(self.shift),
             np.uint64(self.level.width), np.uint64(level), np.uint64(self.inside.guards),
             np.uint64(box.low), np.uint64(box.high), int(self.level.strict), int(not box.whole),
+            self.run_column,
         )  # fmt: skip
 
     def runs_of(self, keys: Keys) -> Runs:

@@ -53,6 +53,7 @@ from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Thres
 from luckbase.solver.game.rules import (
     CHANCE,
     DECISION,
+    SAME_EDGES_TYPE,
     TERMINAL,
     TRANSITION_TYPE,
     Numbers,
@@ -276,6 +277,25 @@ def transition(board, state, edges):  # noqa: C901, PLR0915  # the rules, in the
     return n
 
 
+@njit(SAME_EDGES_TYPE)
+def same_edges(board, state, i):
+    """`SearchHints.same_edges`: while a score is below the same others as before, and a spin stays
+    below the cap. Nothing where it may be doubled."""
+    ints, players = board[0], state.size // FIELDS
+    if i >= players:
+        return 0
+    room = ints[CAP] - state[i]
+    if i == player_up(state):
+        if ints[OFFERS] > 0:
+            return 0
+        for outcome in range(ints[OUTCOMES]):
+            room = min(room, ints[CAP] - state[i] - ints[UNITS + outcome])
+    for j in range(players):
+        if j != i and state[j] >= state[i]:
+            room = min(room, state[j] - state[i] - 1)
+    return max(room, 0)
+
+
 # --- bound to a board ----------------------------------------------------------------------------
 
 HERE = __package__
@@ -355,7 +375,9 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
             DecisionLayout: Unavailable(whole) if whole else f"{HERE}.decisions:PlaneDecisions",
             Agents: Agents(AGENTS),
             Charts: f"{HERE}.charts:LuckCharts",
-            SearchHints: SearchHints(level=None if grows else level_of(players)),
+            SearchHints: SearchHints(
+                level=None if grows else level_of(players), same_edges=same_edges
+            ),
             Drawing: f"{HERE}.scene:drawing",
             Follow: f"{HERE}.follow:LuckWords",
             Groups: groups,

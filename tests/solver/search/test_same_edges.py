@@ -1,0 +1,199 @@
+"""States of a run whose edges the game says to be the same: the bits of the search in one piece."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from luckbase.game import (
+    SAME_EDGES_TYPE,
+    Board,
+    Field,
+    Game,
+    Level,
+    Rules,
+    SearchHints,
+    chance,
+    check_game,
+    decision,
+    lead,
+    over,
+    transition,
+)
+from luckbase.solver.compiled import njit
+from luckbase.solver.errors import GameError
+from luckbase.solver.search import find_stages
+from luckbase.solver.search.find_stages import BoxSearch
+from luckbase.solver.search.game_graph import Graph
+from luckbase.solver.search.stages import Stages
+from tests.solver.search.test_find_stages import found_from, keys_of, same_as, solved_from
+
+HIGH, LANES, LEFT = 200, 40, 2
+CUTS, FROM = 2, 4
+"""Where the numbers of a board have where the edges change, twice, and from where on the edges:
+three of each of the three parts, (whether x moves along, by or to what, whether a turn ends)."""
+
+
+@transition
+def slope(board, state, edges):  # type: ignore
+    ints, (left, x) = board.ints, (state[0], state[2])
+    ints[-1] += 1  # counted
+    if left == 0:
+        return over(edges, (x * 37 + state[1]) % 101 / 128)
+    part = FROM + 9 * ((x >= ints[CUTS]) + (x >= ints[CUTS + 1]))
+    for k in range(3):
+        along, number, ends = ints[part + 3 * k], ints[part + 3 * k + 1], ints[part + 3 * k + 2]
+        after = x + number if along else number
+        child = lead(edges, state, k if ints[1] else 0, 1.0 if ints[1] else (k + 1) / 6)
+        child[2] = min(max(after, 0), HIGH)
+        if ends or child[2] == x:
+            child[0] -= 1
+    return decision(edges, 0) if ints[1] else chance(edges)
+
+
+@njit(SAME_EDGES_TYPE)
+def same_edges(board, state, i):  # type: ignore
+    ints, x = board.ints, state[2]
+    if i != 2:
+        return 0
+    room = HIGH - x
+    for cut in (ints[CUTS], ints[CUTS + 1]):
+        if x < cut:
+            room = min(room, cut - 1 - x)
+    part = FROM + 9 * ((x >= ints[CUTS]) + (x >= ints[CUTS + 1]))
+    for k in range(3):
+        along, number = ints[part + 3 * k], ints[part + 3 * k + 1]
+        if along == 0 and number >= x:  # at which x a turn ends besides
+            return 0
+        if along and (number == 0 or x + number < 0):
+            return 0
+        if along:
+            room = min(room, HIGH - number - x)
+    return max(room, 0)
+
+
+@dataclass(frozen=True)
+class Slope:
+    """A game of this sort: x goes up, or down, in a turn."""
+
+    up: bool
+    numbers: tuple[int, ...]
+
+    def game(self, says: Any = same_edges) -> Game:
+        rules = Rules(
+            fields=[Field("left", high=LEFT), Field("lane", high=LANES - 1), Field("x", high=HIGH)],
+            players=1,
+            transition=slope,
+            numbers=(int(self.up), *self.numbers, 0),
+            max_edges=3,
+            actions=("a", "b", "c"),
+            start={"left": LEFT, "lane": 0, "x": 0 if self.up else HIGH},
+            capabilities={SearchHints: SearchHints(self.level, same_edges=says)},
+        )
+        return Game(Board(game="slope", name="slope"), rules)
+
+    @property
+    def level(self) -> Level:
+        return Level({"left": 1}, inside=({"x": -1 if self.up else 1},))
+
+
+@st.composite
+def slopes(draw: st.DrawFn) -> Slope:
+    up = draw(st.booleans())
+    cuts = sorted(draw(st.lists(st.integers(1, HIGH), min_size=2, max_size=2)))
+    edges = list[int]()
+    for _ in range(9):
+        along = draw(st.sampled_from([1, 1, 1, 0]))
+        ends = draw(st.booleans()) if along else True
+        number = (
+            draw(st.integers(1, 70)) * (1 if up else -1) if along else draw(st.integers(0, HIGH))
+        )
+        if along and ends:
+            number = draw(st.integers(-70, 70))
+        edges += [along, number, int(ends)]
+    return Slope(up, (int(draw(st.booleans())), *cuts, *edges))
+
+
+def roots(game: Game) -> Any:
+    states = [(LEFT, lane, x) for lane in range(LANES) for x in (0, 1, 63, 64, 65, 130, 199, HIGH)]
+    return np.array(states)
+
+
+@settings(max_examples=60, deadline=None)
+@given(slopes(), st.sampled_from([300, 2000, find_stages.CACHED]), st.sampled_from([7, 1 << 20]))
+def test_the_search_finds_the_same_whether_the_game_says_so_or_not(
+    one: Slope, most: int, budget: int
+) -> None:
+    game = one.game()
+    graph = Graph(game)
+    graph.solve(roots(game))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(find_stages, "BUDGET", budget)
+        found = found_from(
+            Stages(game, one.level), np.unique(keys_of(game, roots(game))), most=most
+        )
+    same_as(graph, solved_from(game, found))
+    assert sum(box.edges for boxes in found for box in boxes) == graph.edges
+
+
+PLAIN = Slope(True, (0, 80, 150, *(1, 5, 0, 1, 33, 0, 0, 3, 1) * 3))
+
+
+@pytest.mark.parametrize("rows", [8, 100, 1000])
+def test_where_there_is_no_room_for_all_of_them_it_grows_first(rows: int) -> None:
+    game = PLAIN.game()
+    stages, keys = Stages(game, PLAIN.level), np.unique(keys_of(game, roots(game)))
+    whole = BoxSearch(stages, LEFT, [stages.runs_of(keys)])
+    small = BoxSearch(stages, LEFT, [stages.runs_of(keys)])
+    small.nodes, small.records = small._nodes(8, rows), small._records(rows, 3 * rows)
+    for search in (whole, small):
+        assert search.run() == []
+        search.number()
+    assert small.own.all_keys().tolist() == whole.own.all_keys().tolist()
+    assert len(small.own.all_keys()) > 5000
+    for mine, other in zip(small.requests, whole.requests, strict=True):
+        assert mine[0] == other[0] and mine[1].all_keys().tolist() == other[1].all_keys().tolist()
+    mine, other = small.stage(), whole.stage()
+    assert mine.states.children.tolist() == other.states.children.tolist()
+
+
+def test_most_states_are_not_expanded_one_by_one() -> None:
+    expanded, every = [], np.array([(LEFT, lane, x) for lane in range(LANES) for x in range(201)])
+    for says in (same_edges, None):
+        game = PLAIN.game(says)
+        found = found_from(Stages(game, PLAIN.level), np.unique(keys_of(game, every)))
+        expanded.append(int(game.numbers.ints[-1]))
+    states = sum(len(box.keys) for boxes in found for box in boxes)
+    assert expanded[1] == states > 13_000 and expanded[0] < states / 2
+
+
+@njit(SAME_EDGES_TYPE)
+def _one_more(board, state, i):  # type: ignore
+    return same_edges(board, state, i) + 1 if i == 2 else 0
+
+
+@njit(SAME_EDGES_TYPE)
+def _beyond(board, state, i):  # type: ignore
+    return 1 if i == 0 else 0
+
+
+def test_a_game_that_says_too_much_is_named_with_the_state() -> None:
+    assert check_game(PLAIN.game()) > 100
+    with pytest.raises(GameError, match=r"same_edges says \d+ for x, and \d+ more is different"):
+        check_game(PLAIN.game(_one_more))
+    with pytest.raises(GameError, match=r"left=2 .*: same_edges says 1 for left, .* at most 2"):
+        check_game(PLAIN.game(_beyond))
+
+
+def test_a_game_whose_children_move_otherwise_is_searched_one_by_one() -> None:
+    """What it says is not believed where two states in turn do not bear it out."""
+    game = replace(PLAIN, numbers=(0, 80, 150, *(0, 3, 1, 1, 33, 0, 0, 3, 1) * 3)).game()
+    graph = Graph(game)
+    graph.solve(roots(game))
+    found = found_from(Stages(game, PLAIN.level), np.unique(keys_of(game, roots(game))))
+    same_as(graph, solved_from(game, found))
