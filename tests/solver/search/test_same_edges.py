@@ -30,6 +30,7 @@ from luckbase.solver.errors import GameError
 from luckbase.solver.search import find_stages
 from luckbase.solver.search.find_stages import BoxSearch
 from luckbase.solver.search.game_graph import Graph
+from luckbase.solver.search.stage_kernels import Records
 from luckbase.solver.search.stages import Stages
 from tests.solver.search.test_find_stages import found_from, keys_of, same_as, solved_from
 
@@ -144,22 +145,40 @@ def test_the_search_finds_the_same_whether_the_game_says_so_or_not(
 PLAIN = Slope(True, (0, 80, 150, *(1, 5, 0, 1, 33, 0, 0, 3, 1) * 3))
 
 
-@pytest.mark.parametrize("rows", [8, 100, 1000])
-def test_where_there_is_no_room_for_all_of_them_it_grows_first(rows: int) -> None:
+@pytest.mark.parametrize("tight", ["runs", "own", "states", "edges"])
+def test_where_there_is_no_room_for_all_of_them_it_grows_first(tight: str) -> None:
+    """Behind the array that has little room nothing is written."""
     game = PLAIN.game()
     stages, keys = Stages(game, PLAIN.level), np.unique(keys_of(game, roots(game)))
     whole = BoxSearch(stages, LEFT, [stages.runs_of(keys)])
     small = BoxSearch(stages, LEFT, [stages.runs_of(keys)])
-    small.nodes, small.records = small._nodes(8, rows), small._records(rows, 3 * rows)
+    nodes, behind, more = small._nodes(1 << 12, 1 << 14), [], 5000
+
+    def beside(array: Any, rows: int) -> Any:
+        room = np.full((rows + more, *array.shape[1:]), 77, array.dtype)
+        behind.append(room[rows:])
+        return room[:rows]
+
+    records = small._records(1 << 14, 1 << 16)
+    if tight == "runs":
+        nodes = nodes._replace(slots=nodes.slots[:1024], runs=beside(nodes.runs, 330))
+    elif tight == "own":
+        nodes = nodes._replace(own=beside(nodes.own, 340))
+    elif tight == "states":
+        rows = beside(records.numbers, 340), beside(records.patterns, 340)
+        records = Records(*rows, records.children)
+    else:
+        records = records._replace(children=beside(records.children, 1000))
+    small.nodes, small.records = nodes, records
     for search in (whole, small):
         assert search.run() == []
         search.number()
+    assert behind and all((rows == 77).all() for rows in behind)
     assert small.own.all_keys().tolist() == whole.own.all_keys().tolist()
     assert len(small.own.all_keys()) > 5000
     for mine, other in zip(small.requests, whole.requests, strict=True):
         assert mine[0] == other[0] and mine[1].all_keys().tolist() == other[1].all_keys().tolist()
-    mine, other = small.stage(), whole.stage()
-    assert mine.states.children.tolist() == other.states.children.tolist()
+    assert small.stage().states.children.tolist() == whole.stage().states.children.tolist()
 
 
 def test_most_states_are_not_expanded_one_by_one() -> None:
