@@ -1,9 +1,10 @@
 """Stages on the disk between the two passes of a search: found on the way down, solved going up.
 
-A **stage file** is an Arrow file of one record batch, a shard's states
-(`solver.search.stages.Stage`): one row, whose columns are lists; it has none where all was left to
-others. Whole numbers stand as differences to the one before, those of children as
-`stage_kernels.steps_of`, which makes them small (zstd level 1).
+A **stage file** is a record batch of Arrow's, a shard's states (`solver.search.stages.Stage`): one
+row, whose columns are lists. Whole numbers stand as differences to the one before, those of
+children as `stage_kernels.steps_of`, which makes it small (zstd level 1, all of it at once, for to
+begin takes longer than a column does); its length stands before it. The file is empty where all was
+left to others.
 
 An **ask** is what a shard wants of a stage, lower or of another box of its own: keys, the same way,
 beside the box that they lie in. All that a shard asks is a file in the table, which the worker puts
@@ -34,8 +35,6 @@ from luckbase.solver.search.stages import Box, KnownPayoffs, Stage, Stages, firs
 
 NO_NUMBERS = np.empty(0, np.int32)
 _CODEC = pa.Codec("zstd", 1)
-_SMALL = pa.ipc.IpcWriteOptions(compression=_CODEC, use_threads=False)
-_READ = pa.ipc.IpcReadOptions(use_threads=False)  # a worker is one core
 _I, _N, _U, _F = pa.int64(), pa.int32(), pa.uint64(), pa.float64()
 _KINDS: Mapping[str, Any] = {
     "runs": _U, "order": _N, "patterns": _N,
@@ -44,7 +43,7 @@ _KINDS: Mapping[str, Any] = {
     "first": _I, "actors": _I, "weights": _F, "actions": _I, "rewards": _F,
     "payoffs": _F, "counts": _I, "bits": _U, "steps": pa.int8(), "far": _N,
 }  # fmt: skip
-_SCHEMA = pa.schema([(name, pa.large_list(kind)) for name, kind in _KINDS.items()])
+SCHEMA = pa.schema([(name, pa.large_list(kind)) for name, kind in _KINDS.items()])
 _STEPS = "steps", "far"
 _ASKS = pa.schema([
     ("stage", _U), ("low", _U), ("high", _U), ("count", _I), ("runs", _I), ("sampled", _I),
@@ -74,9 +73,11 @@ def _array(batch: pa.RecordBatch, name: str) -> NDArray[Any]:
 
 def write_stage(path: Path, stage: Stage | None) -> None:
     """Write a stage file."""
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, _SCHEMA, options=_SMALL) as out:
-        if stage is not None:
-            out.write_batch(_batch(stage))
+    content = b""
+    if stage is not None:
+        plain = _batch(stage).serialize()
+        content = plain.size.to_bytes(8, "little") + _CODEC.compress(plain, asbytes=True)
+    path.write_bytes(content)
 
 
 def _batch(stage: Stage) -> pa.RecordBatch:
@@ -104,18 +105,14 @@ def _batch(stage: Stage) -> pa.RecordBatch:
     )
     arrays = [_one_row(array, _KINDS[name]) for name, array in columns.items()]
     arrays += [lists_of([steps], np.int8), lists_of([far[:far_count]], np.int32)]
-    return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
 
 def read_stage(content: bytes) -> Stage:
-    """The stage that a file has. Raises CorruptTableError for one of another version."""
-    with pa.BufferReader(content) as source, pa.ipc.open_file(source, options=_READ) as file:
-        if file.schema != _SCHEMA:
-            raise CorruptTableError(
-                "the search was begun by another version of luckbase, whose stage files are not as "
-                "these are; finish it with that one, or begin again with --force"
-            )
-        batch = file.get_batch(0)
+    """The stage that a file has."""
+    size = int.from_bytes(content[:8], "little")
+    plain = _CODEC.decompress(memoryview(content)[8:], decompressed_size=size)
+    batch = pa.ipc.read_record_batch(plain, SCHEMA)
     read = {name: _array(batch, name) for name in _KINDS if name not in _STEPS}
     edges, players = read["counts"].tolist()
     patterns = Patterns(
@@ -174,7 +171,8 @@ def ask_of(stages: Stages, stage: int, runs: Runs, bits: int | None) -> Ask:
     in_sample = NO_KEYS if bits is None else sample_of(keys, bits)
     sample, packed = packed_keys(in_sample), packed_keys(runs.keys, runs.members)
     requested = RequestedKeys(len(keys), len(runs.keys), packed)
-    return Ask(stage, stages.around(keys), len(in_sample), sample, requested)
+    box = stages.around(keys if stages.run_is_set else runs.ends())
+    return Ask(stage, box, len(in_sample), sample, requested)
 
 
 def packed_keys(*lists: Keys) -> bytes:

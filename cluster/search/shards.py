@@ -70,6 +70,7 @@ def cutting() -> str:
         files.SPARSE_BITS, files.LEAST_SAMPLE, stages.RANGES, stages.FIRST_RANGES,
         stages.MAX_CELLS, stages.MIN_CELLS, stages.MAX_ROOTS, stages.SHARE, stages.BESIDE,
         stages.FEW_OF_CELL, find_stages.CACHED, find_stages.PARTS, find_stages.SAMPLE,
+        str(files.SCHEMA),
     ]  # fmt: skip
     return digest(json.dumps(said))
 

@@ -295,15 +295,14 @@ class Sweep(_StageJob):
         rows[1:] = done.values
         below = np.array([t[0, :2].tolist() for t in tables] or [[self.precision, self.error]])
         precision, error = (below.max(axis=0) + done.gap.sum() / 2).tolist()
-        keys = np.ascontiguousarray(rows[1:, 0]).view(np.uint64)
         solves = (best != OVER) & (best != KNOWN) & ~on_boundary
         written = solves | on_boundary
         kept = slice(None) if written.all() else np.flatnonzero(written)
         chosen, rows[0] = margins[solves], 0.0
         rows[0, :2] = precision, boundary.error_with_undecided(game, chosen, self.tolerance, error)
         status = np.where(on_boundary[kept], np.uint8(GIVEN), np.uint8(SOLVED))
-        return PayoffTable(
-            keys[kept], np.array(rows[1:, 1:][kept]), best[kept], status, done.gap[kept],
+        return PayoffTable(  # others may write to `rows` before the file is written
+            stage.keys[kept], done.values[:, 1:][kept], best[kept], status, done.gap[kept],
             margins[kept], done.actors[kept],
         )  # fmt: skip
 

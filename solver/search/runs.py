@@ -34,6 +34,15 @@ class Runs(NamedTuple):
         left = members != 0
         return Runs(self.keys[left], members[left], self.low)
 
+    def ends(self) -> Keys:
+        """The first key of each run, then the last of each (2 n,)."""
+        filled, one = self.members.copy(), np.uint64(1)
+        for shift in (1, 2, 4, 8, 16, 32):
+            filled |= filled >> np.uint64(shift)
+        offsets = np.bitwise_count([(self.members - one) & ~self.members, filled >> one])
+        keys: Keys = (self.keys | offsets.astype(np.uint64) << np.uint64(self.low)).ravel()
+        return keys
+
     def all_keys(self) -> Keys:
         """The keys, ascending."""
         keys: Keys = keys_in(self)

@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -162,16 +161,8 @@ def test_keys_of_a_sample_stand_for_all() -> None:
     assert weights_of(drawn[0], len(many), 8).sum() == count_by(many, 8)
 
 
-def test_a_file_of_another_version_is_said_to_be_one(tmp_path: Path) -> None:
-    path = tmp_path / "one.arrow"
-    with pa.ipc.new_file(path, pa.schema([("children", pa.int32())])):
-        pass
-    with pytest.raises(CorruptTableError, match="another version of luckbase"):
-        read_stage(path.read_bytes())
-
-
 def test_a_file_that_was_cut_short_is_none(tmp_path: Path) -> None:
     path = tmp_path / "one.arrow"
     write_stage(path, boxes_of(Laid(Shape()), 100, None)[0])
-    with pytest.raises(pa.ArrowInvalid):
+    with pytest.raises(OSError, match="decompress"):
         read_stage(path.read_bytes()[:-20])
