@@ -9,6 +9,7 @@ holds it to the rules, state by state.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -138,6 +139,11 @@ def _check_same_edges(
     game: Game, same_edges: Callable[[Numbers, Ints, int], int], states: Ints, edges: Expanded
 ) -> None:
     """Whether the edges of states are as far the same as the game says, three times on the way."""
+    if inspect.isfunction(same_edges):
+        raise GameError(
+            f"game {game.board.game}: SearchHints.same_edges: expected a compiled function; write "
+            f"@numba.njit(SAME_EDGES_TYPE) above 'def {same_edges.__name__}'"
+        )
     columns = range(game.field_count)
     much = np.array([[same_edges(game.numbers, state, i) for i in columns] for state in states])
     much[edges.terminal] = 0

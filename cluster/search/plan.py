@@ -36,7 +36,7 @@ RUN_BYTES, EDGE_BYTES = 1, 0.65
 .6); else of each edge that a state has at most (Goofspiel, 7 to 9 cards: .55 to .63)."""
 PIECE_BYTES = 150
 """Bytes a state in memory that a search in one piece takes."""
-STAGE_SECONDS, PIECE_SECONDS, AT_ONCE_SECONDS, CIRCLES_SECONDS = 1.3e-6, 1.6e-6, 8e-6, 35e-6
+STAGE_SECONDS, PIECE_SECONDS, AT_ONCE_SECONDS, CIRCLES_SECONDS = 1e-6, 1.6e-6, 8e-6, 35e-6
 """Seconds of one core a state, the table included: by stages, in one piece; of games in which both
 choose at once (Goofspiel: 4.9 of 9 cards, 10 of 11), and of those that go in circles (Pig 17, two
 dice and Skunk 70)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,7 +29,7 @@ from luckbase.game import (
 from luckbase.solver.compiled import njit
 from luckbase.solver.errors import GameError
 from luckbase.solver.search import find_stages
-from luckbase.solver.search.find_stages import BoxSearch
+from luckbase.solver.search.find_stages import BoxSearch, RisingError
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.stage_kernels import Records
 from luckbase.solver.search.stages import Stages
@@ -181,6 +182,23 @@ def test_where_there_is_no_room_for_all_of_them_it_grows_first(tight: str) -> No
     assert small.stage().states.children.tolist() == whole.stage().states.children.tolist()
 
 
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 30), st.integers(1, 30), st.integers(64, 180))
+def test_an_edge_that_rises_names_the_state_from_which_it_leads(
+    one: int, other: int, middle: int
+) -> None:
+    """In a box from `middle` on, where x falls and the level says that it does not."""
+    falls = Slope(False, (0, 0, 0, *(1, -one, 0, 1, -other, 0, 0, 3, 1) * 3))
+    game, level = falls.game(), Level({"left": 1}, inside=({"x": -1},))
+    stages = Stages(game, level)
+    keys = keys_of(game, np.array([(LEFT, 0, x) for x in range(middle, HIGH + 1)]))
+    search = BoxSearch(stages, LEFT, [stages.runs_of(keys)], stages.around(keys))
+    with pytest.raises(RisingError, match="an edge leads from") as said:
+        search.run()
+    above, below = (int(x) for x in re.findall(r"x=(\d+)", str(said.value)))
+    assert above >= middle > below and above - below in (one, other)
+
+
 def test_most_states_are_not_expanded_one_by_one() -> None:
     expanded, every = [], np.array([(LEFT, lane, x) for lane in range(LANES) for x in range(201)])
     for says in (same_edges, None):
@@ -196,6 +214,10 @@ def _one_more(board, state, i):  # type: ignore
     return same_edges(board, state, i) + 1 if i == 2 else 0
 
 
+def plain(board, state, i):  # type: ignore
+    return 0
+
+
 @njit(SAME_EDGES_TYPE)
 def _beyond(board, state, i):  # type: ignore
     return 1 if i == 0 else 0
@@ -207,6 +229,8 @@ def test_a_game_that_says_too_much_is_named_with_the_state() -> None:
         check_game(PLAIN.game(_one_more))
     with pytest.raises(GameError, match=r"left=2 .*: same_edges says 1 for left, .* at most 2"):
         check_game(PLAIN.game(_beyond))
+    with pytest.raises(GameError, match=r"write @numba.njit\(SAME_EDGES_TYPE\) above 'def plain'$"):
+        check_game(PLAIN.game(plain))
 
 
 def test_a_game_whose_children_move_otherwise_is_searched_one_by_one() -> None:
