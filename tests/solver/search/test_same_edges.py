@@ -29,11 +29,18 @@ from luckbase.game import (
 from luckbase.solver.compiled import njit
 from luckbase.solver.errors import GameError
 from luckbase.solver.search import find_stages
+from luckbase.solver.search.bellman import KNOWN
 from luckbase.solver.search.find_stages import BoxSearch, RisingError
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.stage_kernels import Records
 from luckbase.solver.search.stages import Stages
-from tests.solver.search.test_find_stages import found_from, keys_of, same_as, solved_from
+from tests.solver.search.test_find_stages import (
+    found_from,
+    keys_in,
+    keys_of,
+    same_as,
+    solved_from,
+)
 
 HIGH, LANES, LEFT = 200, 40, 2
 CUTS, FROM = 2, 4
@@ -143,43 +150,49 @@ def test_the_search_finds_the_same_whether_the_game_says_so_or_not(
     assert sum(box.edges for boxes in found for box in boxes) == graph.edges
 
 
-PLAIN = Slope(True, (0, 80, 150, *(1, 5, 0, 1, 33, 0, 0, 3, 1) * 3))
+PLAIN = Slope(True, (0, 80, 150, *(1, 5, 0, 1, 33, 1, 0, 3, 1) * 3))
 
 
 @pytest.mark.parametrize("tight", ["runs", "own", "states", "edges"])
 def test_where_there_is_no_room_for_all_of_them_it_grows_first(tight: str) -> None:
-    """Behind the array that has little room nothing is written."""
+    """Behind the array that has little room nothing is written, whatever of it is left."""
     game = PLAIN.game()
     stages, keys = Stages(game, PLAIN.level), np.unique(keys_of(game, roots(game)))
-    whole = BoxSearch(stages, LEFT, [stages.runs_of(keys)])
-    small = BoxSearch(stages, LEFT, [stages.runs_of(keys)])
-    nodes, behind, more = small._nodes(1 << 12, 1 << 14), [], 5000
+    behind = list[Any]()
 
     def beside(array: Any, rows: int) -> Any:
-        room = np.full((rows + more, *array.shape[1:]), 77, array.dtype)
+        room = np.full((rows + 5000, *array.shape[1:]), 77, array.dtype)
         behind.append(room[rows:])
         return room[:rows]
 
-    records = small._records(1 << 14, 1 << 16)
-    if tight == "runs":
-        nodes = nodes._replace(slots=nodes.slots[:1024], runs=beside(nodes.runs, 330))
-    elif tight == "own":
-        nodes = nodes._replace(own=beside(nodes.own, 340))
-    elif tight == "states":
-        rows = beside(records.numbers, 340), beside(records.patterns, 340)
-        records = Records(*rows, records.children)
-    else:
-        records = records._replace(children=beside(records.children, 1000))
-    small.nodes, small.records = nodes, records
-    for search in (whole, small):
+    def found(room: int) -> BoxSearch:
+        search = BoxSearch(stages, LEFT, [stages.runs_of(keys)])
+        nodes, records = search._nodes(1 << 12, 1 << 14), search._records(1 << 14, 1 << 16)
+        if room and tight == "runs":
+            nodes = nodes._replace(slots=nodes.slots[:1024], runs=beside(nodes.runs, room))
+        elif room and tight == "own":
+            nodes = nodes._replace(own=beside(nodes.own, room))
+        elif room and tight == "states":
+            rows = beside(records.numbers, room), beside(records.patterns, room)
+            records = Records(*rows, records.children)
+        elif room:
+            records = records._replace(children=beside(records.children, room))
+        search.nodes, search.records = nodes, records
         assert search.run() == []
         search.number()
-    assert behind and all((rows == 77).all() for rows in behind)
-    assert small.own.all_keys().tolist() == whole.own.all_keys().tolist()
-    assert len(small.own.all_keys()) > 5000
-    for mine, other in zip(small.requests, whole.requests, strict=True):
-        assert mine[0] == other[0] and mine[1].all_keys().tolist() == other[1].all_keys().tolist()
+        return search
+
+    whole = found(0)
+    assert len(whole.own.all_keys()) > 5000
+    for room in range(170, 230) if tight == "runs" else (400, 500, 600):
+        small = found(room)
+        assert all((rows == 77).all() for rows in behind)
+        assert small.own.all_keys().tolist() == whole.own.all_keys().tolist()
+        for mine, other in zip(small.requests, whole.requests, strict=True):
+            assert mine[0] == other[0]
+            assert mine[1].all_keys().tolist() == other[1].all_keys().tolist()
     assert small.stage().states.children.tolist() == whole.stage().states.children.tolist()
+    assert behind
 
 
 @settings(max_examples=20, deadline=None)
@@ -233,10 +246,54 @@ def test_a_game_that_says_too_much_is_named_with_the_state() -> None:
         check_game(PLAIN.game(plain))
 
 
-def test_a_game_whose_children_move_otherwise_is_searched_one_by_one() -> None:
-    """What it says is not believed where two states in turn do not bear it out."""
-    game = replace(PLAIN, numbers=(0, 80, 150, *(0, 3, 1, 1, 33, 0, 0, 3, 1) * 3)).game()
+@transition
+def _doubled(board, state, edges):  # type: ignore
+    if state[0] == 0:
+        return over(edges, state[2] / 256)
+    for after in (2 * state[2] % 199, 3):
+        child = lead(edges, state, 0, 0.5)
+        child[0], child[2] = state[0] - 1, after
+    return chance(edges)
+
+
+@njit(SAME_EDGES_TYPE)
+def _all(board, state, i):  # type: ignore
+    return HIGH - state[2] if i == 2 else 0
+
+
+@transition
+def _uneven(board, state, edges):  # type: ignore
+    if state[0] == 0:
+        return over(edges, state[2] / 256)
+    for after, weight in ((3, 0.25), (4, 0.75)):
+        child = lead(edges, state, 0, 1 - weight if state[2] % 2 == 0 else weight)
+        child[0], child[2] = state[0] - 1, after
+    return chance(edges)
+
+
+@pytest.mark.parametrize("rules", [_doubled, _uneven])
+def test_what_two_states_in_turn_do_not_bear_out_is_not_believed(rules: Any) -> None:
+    game = Game(PLAIN.game().board, replace(PLAIN.game(_all).rules, transition=rules))
     graph = Graph(game)
-    graph.solve(roots(game))
-    found = found_from(Stages(game, PLAIN.level), np.unique(keys_of(game, roots(game))))
+    every = np.array([(LEFT, lane, x) for lane in range(LANES) for x in range(1 + lane % 3, 201)])
+    graph.solve(every)
+    found = found_from(Stages(game, PLAIN.level), np.unique(keys_of(game, every)))
     same_as(graph, solved_from(game, found))
+
+
+def test_known_states_of_a_run_are_not_expanded_with_the_others() -> None:
+    game = PLAIN.game()
+    known = np.array([(left, lane, x) for left in (1, 2) for lane in range(LANES)
+                      for x in range(lane % 5, 201, 11)])  # fmt: skip
+    keys = np.unique(keys_of(game, known))
+    values = np.random.default_rng(1).random((len(keys), 1))
+    graph = Graph(game)
+    graph.know(keys, values)
+    graph.solve(roots(game))
+    stages, wanted = Stages(game, PLAIN.level), np.unique(keys_of(game, roots(game)))
+    solved = solved_from(game, found_from(stages, wanted, known=(keys, values)))
+    for one in solved:
+        at = graph.look_up(keys_in(one))
+        assert one.values[:, 1:].tobytes() == graph.values[at].tobytes()
+        assert ((one.best == KNOWN) == np.isin(keys_in(one), keys)).all()
+    assert sum(map(len, (one.best for one in solved))) > 3000
