@@ -15,8 +15,15 @@ from luckbase import solver
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.game import Game
-from luckbase.solver.search.bellman import final_payoffs
-from luckbase.solver.search.cycles import Equations, FixedPoint, certify, solve_equations, trap
+from luckbase.solver.search.bellman import Lotteries, final_payoffs
+from luckbase.solver.search.cycles import (
+    Equations,
+    FixedPoint,
+    _linear,
+    certify,
+    solve_equations,
+    trap,
+)
 from luckbase.solver.search.expand import expand
 from tests.solver.board.board_files import assert_one_sentence
 
@@ -293,3 +300,12 @@ def test_skunk_as_one_component_has_its_kernels_payoffs() -> None:
     _, found, out = whole_tier(BOARDS / "skunk" / "tiny.toml", goal=12)
     assert found.gap <= 1e-11
     assert (found.lower[:, 0] <= out + 1e-14).all() and (out <= found.upper[:, 0] + 1e-14).all()
+
+
+def test_a_cycle_without_a_choice_counts_what_its_edges_pay() -> None:
+    """V = (2 + W) / 2 + 3 / 2 and W = 1 + V: 6 and 7."""
+    children, weights = np.array([1, 0, 0]), np.array([0.5, 0.5, 1.0])
+    edges = Lotteries(children, weights, np.zeros(3, np.int64), np.array([[2.0], [0.0], [1.0]]))
+    inside, known = np.array([True, False, True]), np.array([[np.nan], [3.0], [np.nan]])
+    values = _linear(np.array([0, 2, 3]), edges, inside, known)
+    assert values is not None and values.tolist() == [[6.0], [7.0]]
