@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from luckbase.cluster.table.format import bytes_of, column_of, lists_of, numbers_of
 from luckbase.cluster.table.storage import PARALLEL, Storage, in_threads
 from luckbase.solver.errors import CorruptTableError
-from luckbase.solver.game.arrays import Floats
+from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.search import stage_kernels
 from luckbase.solver.search.keys import NO_KEYS, Keys
 from luckbase.solver.search.runs import Runs
@@ -251,17 +251,21 @@ def in_file(asks: Sequence[Ask], name: str) -> list[Ask]:
     ]
 
 
-def requested_runs(source: Storage, asks: Sequence[RequestedKeys], stages: Stages) -> list[Runs]:
-    """The states of asks, those by reference from their files. Raises CorruptTableError."""
+def requested_runs(
+    source: Storage, asks: Sequence[RequestedKeys], stages: Stages
+) -> tuple[Runs, Ints]:
+    """The runs (n,) of asks, one ask after the other, those by reference from their files; and of
+    which ask each is (n,). Raises CorruptTableError."""
     names = list(dict.fromkeys(ask.file for ask in asks if ask.file))
     read = in_threads(source.read, names, PARALLEL) if source.anywhere else map(source.read, names)
     batches = map(_batch_of_asks, names, read)
     packed = {name: batch.column("packed") for name, batch in zip(names, batches, strict=True)}
     lists = [packed[ask.file][ask.row].as_buffer() if ask.file else ask.packed for ask in asks]
-    return [
-        _runs(unpacked(keys, 2 * ask.runs), stages.run_low)
-        for keys, ask in zip(lists, asks, strict=True)
-    ]
+    counts = np.array([ask.runs for ask in asks], np.int64)
+    rows = unpacked(b"".join(lists), *(2 * counts).tolist())  # of each its keys, then its members
+    is_key = np.repeat(np.tile([True, False], len(asks)), np.repeat(counts, 2))
+    runs = Runs(rows[is_key], rows[~is_key], stages.run_low)
+    return runs, np.repeat(np.arange(len(asks)), counts)
 
 
 def _runs(rows: Keys, low: int) -> Runs:

@@ -145,10 +145,11 @@ class Find(_StageJob):
         if self.used is not None and ends is None:
             raise NotSeenError
         rows = boundary.read_rows(source, self.location.table, self.stored, stages.game)
-        requested = files.requested_runs(source, self.asks, stages)
-        lists = [stages.within(runs, box) for runs in (stages.runs_of(self.roots), *requested)]
+        requested, of_ask = files.requested_runs(source, self.asks, stages)
+        roots, members = stages.runs_of(self.roots), stages.within(requested, box)
+        lists = [roots.only(stages.within(roots, box)), requested.only(members)]
         search = BoxSearch(
-            stages, numbers[0] >> 32, [runs for runs in lists if len(runs.keys)], box,
+            stages, numbers[0] >> 32, lists, box,
             known=ends or boundary.joined([self.known, rows]), expected=self.shard.likely,
         )  # fmt: skip
         parts = search.run(stop, self.max_states)
@@ -174,10 +175,9 @@ class Find(_StageJob):
                 rest=[[part.low, part.high] for part in parts], mark=self.location.mark,
             )  # fmt: skip
             self.location.keep(entry.place, path)
-        in_use = [bool(len(runs.keys)) and not parts for runs in lists[1:]]
         receipt = FindReceipt(
             shard=self.number, solve_seconds=seconds, stage_file=entry.place, entry=entry,
-            used_asks=np.flatnonzero(in_use).tolist(),
+            used_asks=[] if parts else np.unique(of_ask[members != 0]).tolist(),
         )  # fmt: skip
         yield receipt, None
 

@@ -161,12 +161,13 @@ class Stages:
         members = np.uint64(1) << at
         return merged_runs([Runs(keys & ~np.uint64(self.run), members, self.run_low)])
 
-    def within(self, runs: Runs, box: Box) -> Runs:
-        """As much of runs as lies in a box."""
+    def within(self, runs: Runs, box: Box) -> Keys:
+        """uint64 (n,): which members of runs (n,) lie in a box."""
         if box.whole:
-            return runs
+            return runs.members
         in_line = int(not self.run_is_set)
-        return runs.only(kernels.members_within(self.place(0, box), runs, in_line))
+        members: Keys = kernels.members_within(self.place(0, box), runs, in_line)
+        return members
 
     def boxes_of(self, keys: Keys, boxes: Sequence[Box]) -> NDArray[np.int32]:
         """Which of the boxes each key (n,) lies in; -1 for none."""

@@ -103,8 +103,9 @@ def test_asks_give_back_their_keys_and_the_box_that_they_lie_in(
     found = read_asks(name, content)
     assert [one.stage for one in found] == [i << 32 for i in range(len(wanted))]
     for one, ask, some in zip(found, asks, wanted, strict=True):
-        (runs,) = requested_runs(Memory({}), [one.keys], stages)
+        runs, of_ask = requested_runs(Memory({}), [one.keys], stages)
         same(runs.all_keys(), some)
+        assert not of_ask.any() and len(of_ask) == len(runs.keys)
         assert (
             one.box == ask.box
             and unpacked(one.sample, one.sampled).tolist() == sample_of(some, 2).tolist()
@@ -120,9 +121,10 @@ def test_asks_give_back_their_keys_and_the_box_that_they_lie_in(
     assert not any(one.keys.packed for one in heads)
     assert in_file(asks, name) == asks  # few enough to go from hand to hand
     mixed = [one.keys for one in (*asks[:1], *heads[::-1])]  # some came themselves
-    back = requested_runs(there, mixed, stages)
-    for runs, some in zip(back, [*wanted[:1], *wanted[::-1]], strict=True):
-        same(runs.all_keys(), some)
+    back, of_ask = requested_runs(there, mixed, stages)
+    for i, some in enumerate([*wanted[:1], *wanted[::-1]]):
+        same(back.only(np.where(of_ask == i, back.members, 0)).all_keys(), some)
+    assert of_ask.tolist() == sorted(of_ask)
     if asks:
         there.objects[name] = content[:-9] + bytes([content[-9] ^ 1]) + content[-8:]
         with pytest.raises(CorruptTableError, match="is not as luckbase wrote it"):

@@ -453,9 +453,13 @@ def test_a_shard_asks_for_what_lies_elsewhere_and_says_who_asked_for_what_it_fou
         stages, source = stages_of(job.board, job.level), Folder(Path(str(job.location.table)))
         mine = [] if early.parts else [job.shard.box]
         own = [ask.keys for ask in early.asks if ask.stage in job.shard.stages]
-        for runs in requested_runs(source, own, stages):
-            assert (stages.boxes_of(runs.all_keys(), mine) < 0).all()
-        asked = [runs.all_keys() for runs in requested_runs(source, job.asks, stages)]
+        beside, _ = requested_runs(source, own, stages)
+        assert (stages.boxes_of(beside.all_keys(), mine) < 0).all()
+        runs, of_ask = requested_runs(source, job.asks, stages)
+        asked = [
+            runs.only(np.where(of_ask == i, runs.members, 0)).all_keys()
+            for i in range(len(job.asks))
+        ]
         here = [bool((stages.boxes_of(keys, mine) >= 0).any()) for keys in asked]
         assert receipt.used_asks == np.flatnonzero(here).tolist()
         found.append((len(own), len(here) - sum(here), len(receipt.entry.rest)))

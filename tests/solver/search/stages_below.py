@@ -23,7 +23,7 @@ def find_boxes(
     runs, boxes, todo = [stages.runs_of(keys) for keys in requested], list[Stage](), [WHOLE]
     while todo:
         box = todo.pop(0)
-        inside = [stages.within(some, box) for some in runs]
+        inside = [some.only(stages.within(some, box)) for some in runs]
         search = BoxSearch(
             stages, level, [some for some in inside if len(some.keys)], box, known=known
         )

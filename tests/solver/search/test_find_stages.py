@@ -584,9 +584,9 @@ def test_runs_have_the_keys_that_they_were_made_of_and_those_in_a_box(
     values = stages.inside.values(stages.inside.of(np.array([*keys, *corners], np.uint64)))
     low, high = values[-2:].min(axis=0), values[-2:].max(axis=0)
     here = ((low <= values) & (values <= high)).all(axis=1)[:-2]
-    part = stages.within(runs, box)
+    part = runs.only(stages.within(runs, box))
     assert part.all_keys().tolist() == np.array(keys, int)[here].tolist()
-    assert (part.members > 0).all() and (stages.within(part, box).members == part.members).all()
+    assert (part.members > 0).all() and (stages.within(part, box) == part.members).all()
     in_line = int(not stages.run_is_set)
     in_box = kernels.members_within(stages.place(0, box), runs, in_line)
     rest = runs.only(runs.members & ~in_box)
