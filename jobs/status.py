@@ -223,9 +223,11 @@ def publish(
 def clean(
     names: Annotated[
         list[str] | None,
-        app.Argument("Board files or folders of them: their tables only; or tables.", "[BOARD...]"),
+        app.Argument(
+            "Board files, folders of them, job files: their tables only; or tables.", "[BOARD...]"
+        ),
     ] = None,
-    results: app.Results = Path("results"),
+    results: app.ResultsOrJob = None,
     yes: Annotated[bool, Help("Remove what is listed.")] = False,
     as_json: app.Json = False,
 ) -> int:
@@ -242,7 +244,8 @@ def clean(
         else:
             _print_spare(spare)
     if not as_json:
-        _sum_up(spares, f"of these boards under {results}" if names else f"under {results}")
+        under = [f"under {results or 'results'}"] if results or not names else []
+        _sum_up(spares, " ".join(["of these boards"] * bool(names) + under))
     stay = [spare.error or (spare.named and spare.state != "removed") for spare in spares]
     return 1 if yes and any(stay) else 0
 

@@ -272,11 +272,13 @@ def solve_all(
 
 
 def clean(
-    *names: str, results: str | os.PathLike[str] = "results", yes: bool = False
+    *names: str, results: str | os.PathLike[str] | None = None, yes: bool = False
 ) -> list[Spare]:
     """The tables that no board file asks for any more, and why; removed if `yes`.
 
-    names: board files or folders of them, whose tables alone are looked at; or tables' directories.
+    names: board files, folders of them and job files, whose tables alone are looked at; or tables'
+    directories. results: ``results``, if no job file says where.
+
     What was solved with other options than its file's, from some states or from Python goes only
     where its directory is named; what somebody solves never goes. Raises OptionError."""
     from luckbase.cluster.batch.clean import clean as cleaned

@@ -25,6 +25,7 @@ from functools import cached_property
 from pathlib import Path
 
 from luckbase.cluster.batch.requests import requests_for
+from luckbase.cluster.inputs import is_job
 from luckbase.cluster.run.driver import PROBE
 from luckbase.cluster.run.progress import lock, suspended
 from luckbase.cluster.table import LOCK, RUNNING
@@ -38,7 +39,7 @@ from luckbase.cluster.table.entries import (
 )
 from luckbase.cluster.table.find import is_table, running, tables_in, what_changed
 from luckbase.cluster.table.index import INDEX
-from luckbase.cluster.table.ledger import Goal, Ledger, is_its_start
+from luckbase.cluster.table.ledger import RESULTS, Goal, Ledger, is_its_start
 from luckbase.cluster.table.storage import is_special, is_uri, place_of, storage_at
 from luckbase.solver import sentences
 from luckbase.solver.board.file import is_there, meant, path_of, read_board
@@ -102,13 +103,21 @@ class Spare(Result):
 
 
 def clean(
-    names: Sequence[str], results: str | os.PathLike[str], *, yes: bool = False
+    names: Sequence[str], results: str | os.PathLike[str] | None, *, yes: bool = False
 ) -> list[Spare]:
     """What no board file asks for any more, of the tables of some boards or of all; removed if
-    `yes`. A table's folder among `names` stands for itself.
+    `yes`. A table's folder among `names` stands for itself. results: if nothing is said, where a
+    job file says, or ``results``.
 
-    Raises OptionError for a name that is neither a table nor a board's, and for what is only read.
+    Raises OptionError for a name that is neither a table nor a board's, for what is only read, and
+    for job files that say several folders.
     """
+    if results is None:
+        jobs = [requests_for([name]) for name in names if is_job(place_of(name))]
+        said = sorted({str(o.solve_options.get("results", RESULTS)) for job in jobs for o in job})
+        if len(said) > 1:
+            raise OptionError(f"{option('results')}: job files say {' and '.join(said)}; name one")
+        results = (said or [RESULTS])[0]
     place = place_of(results)
     for name in (*names, results):
         if is_uri(name) and not storage_at(place_of(name)).lists:

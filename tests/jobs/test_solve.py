@@ -266,7 +266,7 @@ def test_clean_lists_and_with_yes_removes(command: Command) -> None:
     (line,) = command("clean", "--json")[1].splitlines()
     assert json.loads(line)["state"] == "unasked" and json.loads(line)["bytes"] > 0
     _, out, err = command("clean", put(Path("c/2.toml"), pig(8)))
-    assert not out and "every table of these boards under results is needed" in err
+    assert not out and "every table of these boards is needed" in err
     code, out, err = command("clean", "--yes")
     assert code == 0 and out.startswith("removed") and "removed 1 table" in err
     assert not Path(old).exists() and Path(new).is_dir() and Path(named).is_dir()

@@ -18,6 +18,7 @@ from luckbase.cluster.run.progress import LOCK, lock
 from luckbase.cluster.table.entries import begin, commit, read_head
 from luckbase.cluster.table.remote import Objects
 from luckbase.cluster.table.storage import Folder, storage_at
+from luckbase.solver.errors import OptionError
 from tests.cluster.batch.boards import JACKPOT, everything, pig, put
 
 
@@ -172,6 +173,18 @@ def test_other_boards_tables_are_not_looked_at(folder: Path) -> None:
     os.unlink(other)
     assert "jackpot" not in str(clean(folder, folder / "boards"))
     assert "jackpot" in str(clean(folder)) and "pig" not in str(clean(folder, other))
+
+
+def test_the_tables_of_a_job_file_are_where_it_says(folder: Path) -> None:
+    said = '[[board]]\nfile = "boards/a.toml"\n'
+    job = put(folder / "job.toml", 'results = "results"\n' + said)
+    (spare,) = luckbase.clean(str(job))
+    assert spare.table == table_of(folder, goal=9) and spare.state == "unasked"
+    other = put(folder / "other.toml", 'results = "elsewhere"\n' + said)
+    said_twice = f"results: job files say {folder}/elsewhere and {folder}/results; name one"
+    with pytest.raises(OptionError, match=said_twice):
+        luckbase.clean(str(other), str(job))
+    assert len(luckbase.clean(str(other), str(job), results=folder / "results")) == 1
 
 
 def test_a_name_that_is_nothing_is_refused(folder: Path) -> None:
