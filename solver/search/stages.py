@@ -402,7 +402,8 @@ class StageEstimator:
         order = fresh[np.lexsort((keys[fresh], numbers[fresh]))]
         new, first, counts = np.unique(numbers[order], return_index=True, return_counts=True)
         steps = np.arange(FEW_OF_CELL) * (counts - 1)[:, None] // (FEW_OF_CELL - 1)
-        few = np.unique(first[:, None] + steps)
+        few = (first[:, None] + steps).ravel()
+        few = few[np.append(True, few[1:] != few[:-1])[: len(few)]]
         return keys[order[first]], keys[order[few]], np.sort(np.concatenate([known, new]))
 
     def _children(self, stage: int, keys: Keys) -> Keys:
@@ -411,25 +412,27 @@ class StageEstimator:
         keys = keys[~self._known(keys)]
         edges = expand(game, unpack_all(game.strides, np.ascontiguousarray(keys)))
         goes_on = np.repeat(~edges.terminal, np.diff(edges.first))
-        children = pack_all(game.strides, edges.children[goes_on])
+        children = pack_all(game.strides, edges.children)[goes_on]  # rows of keys are shorter
         inside: Keys = children[self.stages.of(children) == np.uint64(stage)]
         return inside
 
     def _ranges(self, keys: Keys, widths: Ints) -> tuple[Ints, Ints]:
         """The ranges (n, functions) that keys (n,) lie in: from, and to before."""
-        values = self._values(keys)
-        columns = zip(values.T, self._single, strict=True)
-        single = np.stack([(v == roots[:, None]).any(axis=0) for v, roots in columns], axis=1)
-        low = np.where(single, values, values // widths * widths)
-        high = np.minimum(low + np.where(single, 1, widths), self.stages.inside.most + 1)
-        return low, high
+        values, wide = self._values(keys).T, widths[:, None]
+        lines = zip(values, self._single, strict=True)
+        single = np.stack([(v == roots[:, None]).any(axis=0) for v, roots in lines])
+        low = np.where(single, values, values // wide * wide)
+        high = np.minimum(low + np.where(single, 1, wide), self.stages.inside.most[:, None] + 1)
+        return low.T, high.T
 
     def _cells(self, keys: Keys, widths: Ints) -> NDArray[np.uint64]:
         """A number (n,) for the cell of each key."""
         low, high = self._ranges(keys, widths)
-        strides = self.stages.game.fields.strides
-        states = unpack_all(strides, np.ascontiguousarray(keys))
-        mixed: NDArray[np.uint64] = pack_all(strides, states * self.stages.others) * _MIXERS[0]
+        strides, skeletons = self.stages.game.fields.strides, keys & np.uint64(self.stages.alike)
+        if not self.stages.alike:
+            states = unpack_all(strides, np.ascontiguousarray(keys))
+            skeletons = pack_all(strides, states * self.stages.others)
+        mixed: NDArray[np.uint64] = skeletons * _MIXERS[0]
         for column in (2 * low + (high - low == 1)).T:
             mixed = (mixed ^ (mixed >> np.uint64(29)) ^ column.astype(np.uint64)) * _MIXERS[1]
         return mixed
