@@ -2,9 +2,9 @@
 
 1. **Down**, highest level first. A level is cut into shards (`cluster.search.shards`), its large
    stages by workers (`tasks.CutStage`) as far as they know what is known; each is found by a
-   worker (`tasks.Find`), which leaves what it asks of others in the table, for whoever waits for
-   it, and then a stage file on its own disk. The next level begins once it is known what all of
-   this one ask for; their last stage files may yet be written.
+   worker (`tasks.Find`), which says what it asks of others to whoever waits for it, leaves it in
+   the table, and then a stage file on its own disk. The next level begins once it is known what
+   all of this one ask for; their last files may yet be written.
 2. **Up**, children first, by the schedule of the dense tiers: a shard is solved once the shards
    that it asks are (`tasks.Sweep`), writes its file of the table, and hands on its payoffs to those
    that asked. Its stage file is deleted when nobody will need it again.

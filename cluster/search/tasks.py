@@ -161,8 +161,10 @@ class Find(_StageJob):
                 files.ask_of(stages, number, runs, None if number in numbers else self.sparse)
                 for number, runs, _ in search.requests
             ]
-        found = self._found_asks(asks, states, parts, started)
+        found, content = self._found_asks(asks, states, parts, started)
         yield found  # others go on while it is ordered and written
+        if content:
+            storage_at(self.location.table).put_if_absent(found.place, content)
         with self.location.stage_file(f"{SHARDS}{self.name}") as path:
             files.write_stage(path, None if parts else search.stage())
             with path.open("rb") as file:
@@ -183,23 +185,28 @@ class Find(_StageJob):
 
     def _found_asks(
         self, asks: list[Ask], states: int, parts: Sequence[Box], started: float
-    ) -> FoundAsks:
-        """What it asks of others, in its file if this machine sees the table."""
-        content = files.write_asks(asks)
+    ) -> tuple[FoundAsks, bytes]:
+        """What it asks of others; and the bytes of its file that are yet to be put in their place,
+        for nobody reads them: to wait for the disk would hold up all that wait for this."""
+        content, left = files.write_asks(asks), b""
         sha256 = hashlib.sha256(content).hexdigest()
         place = ask_place(self.name, self.location.mark, sha256)
         if self.location.shared:
-            storage_at(self.location.table).put_if_absent(place, content)
-            asks, content = files.in_file(asks, place), b""
+            asks, content, left = files.in_file(asks, place), b"", content
+            if any(ask.keys.file for ask in asks):
+                storage_at(self.location.table).put_if_absent(place, left)
+                left = b""
         seconds = time.perf_counter() - started
-        return FoundAsks(self.number, states, asks, tuple(parts), place, sha256, content, seconds)
+        found = FoundAsks(self.number, states, asks, tuple(parts), place, sha256, content, seconds)
+        return found, left
 
 
 @dataclass(frozen=True)
 class FoundAsks:
     """What a `Find` asks for, said before its stage file is written. states: that it found.
     parts: boxes that it leaves to others, all of what it was to find. place, sha256: of the file of
-    asks; content: its bytes where it is yet to be written. seconds: until this was known."""
+    asks; content: its bytes, for a machine that sees the table to put there. seconds: until this
+    was known."""
 
     shard: int
     states: int

@@ -442,6 +442,28 @@ def test_a_stage_in_many_boxes_has_a_file_of_each(
     assert 0 < again.states < solved.states
 
 
+@pytest.mark.parametrize("few", [0, 1 << 20])
+def test_nobody_waits_until_a_file_of_asks_is_there_but_who_reads_it(
+    few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("luckbase.cluster.search.files.FEW_BYTES", few)
+    run, shards = Find.run, list[bool]()
+
+    def looked_at(job: Find, *given: Any) -> Iterator[Any]:
+        table, steps = Path(str(job.location.table)), run(job, *given)
+        early = next(steps)
+        assert (table / early.place).exists() == any(ask.keys.file for ask in early.asks)
+        yield early
+        receipt = next(steps)
+        assert (table / early.place).exists()
+        shards.append(any(ask.keys.file for ask in early.asks))
+        yield receipt
+
+    monkeypatch.setattr(Find, "run", looked_at)
+    by(tmp_path, tiny().parse({"scores": "0,1000,500", "earned": "0,1,1"})[None], workers=1)
+    assert any(shards) == (few == 0)
+
+
 def test_a_shard_asks_for_what_lies_elsewhere_and_says_who_asked_for_what_it_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
