@@ -244,8 +244,8 @@ def clean(
         else:
             _print_spare(spare)
     if not as_json:
-        under = [f"under {results or 'results'}"] if results or not names else []
-        _sum_up(spares, " ".join(["of these boards"] * bool(names) + under))
+        of_boards = f"of these boards under {results}" if results else "of these boards"
+        _sum_up(spares, of_boards if names else f"under {results or 'results'}")
     stay = [spare.error or (spare.named and spare.state != "removed") for spare in spares]
     return 1 if yes and any(stay) else 0
 

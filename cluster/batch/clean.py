@@ -24,7 +24,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
-from luckbase.cluster.batch.requests import requests_for
+from luckbase.cluster.batch.requests import read_job, requests_for
 from luckbase.cluster.inputs import is_job
 from luckbase.cluster.run.driver import PROBE
 from luckbase.cluster.run.progress import lock, suspended
@@ -110,11 +110,12 @@ def clean(
     job file says, or ``results``.
 
     Raises OptionError for a name that is neither a table nor a board's, for what is only read, and
-    for job files that say several folders.
+    for job files that say several folders; JobError.
     """
     if results is None:
-        jobs = [requests_for([name]) for name in names if is_job(place_of(name))]
-        said = sorted({str(o.solve_options.get("results", RESULTS)) for job in jobs for o in job})
+        jobs = [path for path in map(place_of, names) if is_job(path)]
+        options = [read_job(path).solve_options(path) for path in jobs]
+        said = sorted({str(each.get("results", RESULTS)) for each in options})
         if len(said) > 1:
             raise OptionError(f"{option('results')}: job files say {' and '.join(said)}; name one")
         results = (said or [RESULTS])[0]

@@ -18,7 +18,7 @@ from luckbase.cluster.run.progress import LOCK, lock
 from luckbase.cluster.table.entries import begin, commit, read_head
 from luckbase.cluster.table.remote import Objects
 from luckbase.cluster.table.storage import Folder, storage_at
-from luckbase.solver.errors import OptionError
+from luckbase.solver.errors import JobError, OptionError
 from tests.cluster.batch.boards import JACKPOT, everything, pig, put
 
 
@@ -185,6 +185,8 @@ def test_the_tables_of_a_job_file_are_where_it_says(folder: Path) -> None:
     with pytest.raises(OptionError, match=said_twice):
         luckbase.clean(str(other), str(job))
     assert len(luckbase.clean(str(other), str(job), results=folder / "results")) == 1
+    with pytest.raises(JobError, match="unknown key 'result'"):
+        luckbase.clean(str(put(folder / "wrong.toml", 'result = "results"\n' + said)))
 
 
 def test_a_name_that_is_nothing_is_refused(folder: Path) -> None:
