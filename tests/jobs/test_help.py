@@ -75,7 +75,7 @@ def test_the_version_has_a_short_option(command: Command, word: str) -> None:
 def test_the_examples_work(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the order of the help, in one folder: those of docs/reference/commands.md."""
+    """They run in the order of the help, in one folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.StringIO())
     matplotlib.use("agg")

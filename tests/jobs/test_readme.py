@@ -18,7 +18,7 @@ import pytest
 from luckbase import solver
 from luckbase.jobs.app import run
 from luckbase.solver.board.model import rules_identity
-from tests.docs.generated import PAGE, README, commands, page, with_table
+from tests.docs.generated import README, commands, with_table
 from tests.docs.test_blocks import PAGES, blocks_of
 
 ROOT = README.parent
@@ -27,10 +27,6 @@ TEXT = README.read_text(encoding="utf-8")
 
 def test_the_table_of_commands_is_the_command_lines_own() -> None:
     assert with_table(TEXT) == TEXT, "run python -m tests.docs.generated"
-
-
-def test_the_page_of_commands_is_the_command_lines_own() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tests.docs.generated"
 
 
 def test_every_command_and_every_option_has_help() -> None:
