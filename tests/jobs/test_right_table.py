@@ -77,7 +77,6 @@ def test_rules_that_were_not_solved_are_refused_naming_those_that_were(
 @pytest.mark.parametrize(
     ("words", "start"),
     [
-        (["press-your-luck/tiny", "--set", "players=4"], True),
         (["press-your-luck/tiny", "--set", "objective=money"], True),
         (["press-your-luck/tiny"], False),
         (["pig/tiny", "--set", "count_rolls=true"], False),

@@ -3,7 +3,7 @@
 What this file is for: a reader can hold it beside the rules and check it line by line;
 the product is then tested against it. It imports nothing from the product.
 
-A state is four tuples, one entry for each of two, three or four players in turn order: scores (in
+A state is four tuples, one entry for each of two or three players in turn order: scores (in
 units), earned spins, passed spins, whammies. A player with ``max_whammies`` whammies is out: score
 0, no spins. The value of a state is the chances to win, each player choosing what is best for
 himself:
@@ -23,7 +23,7 @@ Readings where the rules leave room
   still in, where they join that opponent's passed spins. If several opponents are in and tied:
   ``tied_pass = "next"`` names the next of them after the passer in cyclic turn order (of three,
   after player 2 comes 3, after player 3 comes 1); ``"passer"`` makes each pass an action.
-* ``third_place_spins``: with three players in, or four, a player strictly behind all others must
+* ``third_place_spins``: with three players in, a player strictly behind all others must
   play. With two players in the rule never applies.
 * At the cap (score = cap) a player who may decide always passes, and by the "next" rule whatever
   ``tied_pass`` says. Scores saturate at the cap.

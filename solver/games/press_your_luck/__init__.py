@@ -1,4 +1,4 @@
-"""Press Your Luck, round 2: two to four players, spins, whammies, play or pass."""
+"""Press Your Luck, round 2: two or three players, spins, whammies, play or pass."""
 
 from luckbase.solver.board.registry import Entry
 
@@ -8,7 +8,7 @@ GAMES = (
         f"{__name__}.board:PressYourLuckBoard",
         f"{__name__}.game:press_your_luck",
         title="Press Your Luck",
-        about="Two to four players of the game show spin a board of money and whammies; a "
+        about="Two or three players of the game show spin a board of money and whammies; a "
         "whammy takes all that a player has. Whoever has spins left decides: play one, or pass "
         "them to the richest rival?",
     ),

@@ -102,11 +102,10 @@ class Places(Section):
 class Rules(Section):
     """The rule options."""
 
-    players: int = later(3, "How many play.", ge=2, le=4, strict=True)
+    players: int = later(3, "How many people play.", ge=2, le=3, strict=True)
     third_place_spins: bool = option(
         True,
-        help="Who is strictly behind all others, with three or more in, must play; they may not "
-        "pass.",
+        help="While three players are in, one who is behind both others must play.",
     )
     tied_pass: Literal["passer", "next"] = option(
         "passer",

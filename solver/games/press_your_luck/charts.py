@@ -43,7 +43,6 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
 from luckbase.solver.games.press_your_luck.game import spoken
 from luckbase.solver.games.press_your_luck.setting import (
-    OTHERS,
     RIVAL_SHARE,
     Choice,
     Choose,
@@ -63,6 +62,7 @@ SPINS = ChartField("spins", "Spins left in all, as 1 or 1,2 or 1-3.")
 SPIN = ChartField("spins", "Spins left in all. One if you do not say.")
 OWN = ChartField("own", "Dollars of the player who is up.")
 RIVAL = ChartField("rival", "Dollars of the rival, the last of the opponents.")
+THIRD = ChartField("third", "Dollars of the other opponent. 0 by default.")
 
 
 def kinds_of(players: int) -> tuple[Kind, ...]:
@@ -70,11 +70,7 @@ def kinds_of(players: int) -> tuple[Kind, ...]:
     up = ChartField(
         "up", f"The player who is up: {spoken(players, 'or')}. Player 2 if you do not say."
     )
-    which = {2: (), 3: ("other",), 4: ("next", "first")}[players]
-    others = [
-        ChartField(word, f"Dollars of the {opponent} opponent. None if you do not say.")
-        for word, opponent in zip(OTHERS, which, strict=False)
-    ]
+    others = [THIRD] if players == 3 else []
     whammies = ChartField(
         "whammies",
         f"Whammies of each player, as {','.join('0' * (players - 1))},3. None if you do not say.",
@@ -133,7 +129,7 @@ def searches_of(players: int) -> tuple[Search, ...]:
 
 
 LEAD_COLUMNS = (
-    "up", "spins", "rival", "rival_score", *(f"{word}_score" for word in OTHERS), "whammies",
+    "up", "spins", "rival", "rival_score", "third_score", "whammies",
     "pass_from", "play_from", "passes", "play_there", "pass_there", "unsure",
 )  # fmt: skip
 EXPERIMENT = 12
@@ -185,8 +181,9 @@ class LuckCharts(Charts):
         note = "a lead is one's own score less the rival's, who gets the spins; in between, play"
         if unsure:
             note += f"; too close to call, so that play is said: {many(unsure, 'lead')}"
-        absent = [f"{word}_score" for word in OTHERS[self.game.players - 2 :]]
-        columns = tuple(name for name in LEAD_COLUMNS if name not in absent)
+        columns = tuple(
+            name for name in LEAD_COLUMNS if self.game.players == 3 or name != "third_score"
+        )
         return Listing(lead_lines(leads), columns, tuple(map(_lead_row, leads)), note)
 
     def _leads(self, choose: Choose, request: ChartRequest) -> Curves:
@@ -225,8 +222,7 @@ class LuckCharts(Charts):
         if not blank:
             return ()
         last = float(self.scores[blank - 1]) + self.solve.score_unit / 2
-        who = "the third" if self.game.players == 3 else "another"
-        return (Band(0.0, last, f"{who} has\nmore, and gets\nthe spins"),)
+        return (Band(0.0, last, "the third has\nmore, and gets\nthe spins"),)
 
     def _decide(self, choose: Choose, request: ChartRequest) -> Heatmap:
         (where,) = self._settings(request, "own", "rival")
@@ -452,15 +448,15 @@ def who_has_less(cases: Sequence[Setting]) -> str:
 
 def _parts(where: Setting) -> dict[str, tuple[str, str]]:
     """What a setting is, part by part: (for people, as a column)."""
-    third = [(word, where.scores[i]) for word, i in zip(OTHERS, where.beside, strict=False)]
+    third = [where.scores[i] for i in where.beside]
     whammies = ",".join(map(str, where.whammies))
     of_others = [(where.earned[i], where.passed[i]) for i in where.others]
     return {
         "up": (f"player {where.up + 1} up", f"up_{where.up + 1}"),
         "spins": (f"{spin_count(where.spins)} left", f"spins_{where.spins}"),
         "third": (
-            ", ".join(f"{word} has {has:,}" for word, has in third),
-            "_".join(f"{word}_{has}" for word, has in third),
+            "".join(f"third has {score:,}" for score in third),
+            "".join(f"third_{score}" for score in third),
         ),
         "whammies": (f"whammies {whammies}", f"whammies_{whammies.replace(',', '_')}"),
         "held": (f"the others hold {of_others}", f"held_{of_others}"),
@@ -493,8 +489,8 @@ def _lead_row(lead: Lead) -> tuple[int | float | str, ...]:
 def lead_lines(leads: Sequence[Lead]) -> tuple[str, ...]:
     """A head and a line for each setting, in columns."""
     whammies = any(any(lead.setting.whammies) for lead in leads)
-    words = OTHERS[: len(leads[0].setting.behind)] if leads else ()
-    heads = ["up", "spins left", "rival has", *(f"{word} has" for word in words),
+    third = ["third has"] if leads and leads[0].setting.behind else []
+    heads = ["up", "spins left", "rival has", *third,
              "pass from a lead of", "play from", "pass below, from .. to"]  # fmt: skip
     rows = [heads + ["whammies"] * whammies]
     for lead in leads:

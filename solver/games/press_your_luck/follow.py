@@ -54,7 +54,7 @@ VERBS = r"(?:(takes?|took|gets?|got|wins?|won|hits?|hit|spins?|spun) )?"
 MONEY = "money"
 
 
-DESKS = ("Jo 500", "Peter 2500, 3 spins", "Michael 1000, 1 spin, 1 whammy")
+DESKS = ("Peter 2500, 3 spins", "Michael 1000, 1 spin, 1 whammy")
 
 
 class LuckWords(Follow):

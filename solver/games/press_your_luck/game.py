@@ -2,7 +2,7 @@
 docs/games/press-your-luck.md tells them to people.
 
 A state is four numbers a player: scores (in units of the board's `score_unit`), earned spins,
-passed spins, whammies, each for the two, three or four players in turn order (`by_field`).
+passed spins, whammies, each for the two or three players in turn order (`by_field`).
 `max_whammies` whammies: out, with nothing. The player **up** is the first in turn order who has a
 spin. On boards where a spin may leave them something to choose there is one number more, `offer`:
 0, or which of the board's lists of slides they have spun and take one of.
@@ -536,7 +536,6 @@ def no_tiers(board: PressYourLuckBoard, grows: bool) -> str | None:
     for beyond, what in (
         (grows, "slides that bring several spins"),
         (objective != "win", f"an objective ('{objective}')"),
-        (players > 3, many(players, "player")),
         (
             board.cap_units > MAX_CAP_UNITS,
             f"{board.cap_units} units of score_unit, above {MAX_CAP_UNITS},",
@@ -554,7 +553,7 @@ SPINS = 20
 """Spins left that are told apart; beyond, they are one group."""
 STEPS = 4
 """Steps of a lead, and as many of a deficit; the last is open."""
-PLACES = ("leader", "second", "third", "fourth")
+PLACES = ("leader", "second", "third")
 UNIT, STEP = 3, 4
 """Where the numbers of `group` stand, after CAP, MAX_WHAMMIES and THIRD_PLACE_SPINS; the step of a
 lead in dollars."""

@@ -63,10 +63,10 @@ RING = (
 """The place of each square in the board, clockwise from the top left."""
 SHOWN = [3] * 18
 """Slides on each square of a board that is drawn as the show's; others are lists of outcomes."""
-DESK, DESK_HIGH, BETWEEN = 134.0, 240.0, 5.0
+DESK, DESK_HIGH = 134.0, 240.0
+"""Width and height of a desk, in units."""
 OUTCOME_HIGH, MAX_SHOWN = 52.0, 18
-"""A desk, which is narrower where there is no room for so many, with what is left between them, and
-a box of an outcome, in units; outcomes that are shown."""
+"""Height of the box of an outcome, in units; the number of outcomes that are shown."""
 PIECE = 24.0
 """A spin that is drawn, as many as a desk has room for."""
 
@@ -102,12 +102,11 @@ def draw(board: PressYourLuckBoard, around: Callable[[], Around], values: Ints) 
     winners = [i for i, score in enumerate(scores) if up < 0 and inside[i] and score == best]
     backdrop, top, height = around()
     room = (ACROSS - 2) * WIDE
-    width = min(DESK, (room - BETWEEN) / players - BETWEEN)
-    gap = (room - players * width) / (players + 1)
+    gap = (room - players * DESK) / (players + 1)
     desks, said = [], []
     for i, own in enumerate(zip(scores, earned, passed, whammies, strict=True)):
         role = UP if i == up else GOOD if i in winners else "" if inside[i] else GONE
-        at = (WIDE + gap + i * (width + gap), top, width)
+        at = WIDE + gap + i * (DESK + gap), top
         desk, about = _desk(i, at, role, own, max_whammies)
         desks.append(desk)
         said.append(about)
@@ -137,47 +136,47 @@ def _whammies(count: int) -> str:
 # --- desks -----------------------------------------------------------------------------------
 
 
-Place = tuple[float, float, float]
-"""x and y of the corner of a desk, or of a part of it, and how wide it is."""
+Place = tuple[float, float]
+"""The top left corner of a desk, or of a part of it."""
 
 
 @lru_cache(4096)
 def _desk(player: int, at: Place, role: str, desk: tuple[int, ...], out: int) -> tuple[Group, str]:
     """The desk of a player, and what they have in words."""
-    (x, y, width), (score, earned, passed, whammies) = at, desk
+    (x, y), (score, earned, passed, whammies) = at, desk
     text = _said(player, desk, whammies < out)
     return Group((
-        Box("desk", x, y, width, DESK_HIGH, role=role, about=text),
+        Box("desk", x, y, DESK, DESK_HIGH, role=role, about=text),
         _money(player, at, role, score, whammies < out),
-        _pieces("earned spins", f"earned_{player + 1}", earned, "", "", (x, y + 86, width)),
-        _pieces("passed spins", f"passed_{player + 1}", passed, UP, "P", (x, y + 136, width)),
+        _pieces("earned spins", f"earned_{player + 1}", earned, "", "", (x, y + 86)),
+        _pieces("passed spins", f"passed_{player + 1}", passed, UP, "P", (x, y + 136)),
         _whammies_of(player, at, whammies, out),
     )), text  # fmt: skip
 
 
 @lru_cache(1024)
 def _money(player: int, at: Place, role: str, score: int, inside: bool) -> Group:
-    (x, y, width), number, money = at, player + 1, f"${score:,}"
+    (x, y), number, money = at, player + 1, f"${score:,}"
     head = {UP: "up", GOOD: "wins", GONE: "out"}.get(role, "")
     title = f"player {number}" + f" · {head}" * bool(head)
     return Group((
-        Words(title, x + width / 2, y + 20, min(17.0, width / 7.6), bold=role == UP),
-        Box("plate", x + 9, y + 36, width - 18, 42, (money,), "" if inside else GONE,
-            fitting(money, width - 22, 26), f"the money of player {number}",
+        Words(title, x + DESK / 2, y + 20, 17.0, bold=role == UP),
+        Box("plate", x + 9, y + 36, DESK - 18, 42, (money,), "" if inside else GONE,
+            fitting(money, DESK - 22, 26), f"the money of player {number}",
             f"scores_{number}", str(score)),
     ))  # fmt: skip
 
 
 @lru_cache(256)
 def _whammies_of(player: int, at: Place, whammies: int, count: int) -> Group:
-    (x, y, width), number = at, player + 1
-    middle, step = x + width / 2, min(27, (width - 18) / count)
+    (x, y), number = at, player + 1
+    middle = x + DESK / 2
     return Group((
-        Box("plate", x + 9, y + 186, width - 18, 46, (), QUIET, 16,
+        Box("plate", x + 9, y + 186, DESK - 18, 46, (), QUIET, 16,
             f"player {number} has {whammies} of {count} whammies", f"whammies_{number}",
             str(whammies)),
         Words("whammies", middle, y + 197, 13),
-        *(Counter(middle + (k - (count - 1) / 2) * step, y + 217, min(11, step / 2),
+        *(Counter(middle + (k - (count - 1) / 2) * 27, y + 217, 11,
                   *(("W", BAD) if k < whammies else ("", GONE))) for k in range(count)),
     ))  # fmt: skip
 
@@ -185,14 +184,14 @@ def _whammies_of(player: int, at: Place, whammies: int, count: int) -> Group:
 @lru_cache(1024)
 def _pieces(name: str, field: str, count: int, role: str, word: str, at: Place) -> Group:
     """Spins of one kind, one by one as far as there is room."""
-    x, y, width = at
-    middle = x + width / 2
+    x, y = at
+    middle = x + DESK / 2
     shown = f"{count} {name[:-1] if count == 1 else name}"
     shapes: list[Shape] = [
-        Box("plate", x + 9, y, width - 18, 46, (), QUIET, 16, shown, field, str(count)),
-        Words(shown, middle, y + 12, min(13.0, width / 9.4)),
+        Box("plate", x + 9, y, DESK - 18, 46, (), QUIET, 16, shown, field, str(count)),
+        Words(shown, middle, y + 12, 13.0),
     ]
-    if count * PIECE > width - 14:
+    if count * PIECE > DESK - 14:
         shapes.append(Counter(middle, y + 32, 11, str(count), role, shown))
     else:
         shapes += [

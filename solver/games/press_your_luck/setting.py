@@ -7,9 +7,8 @@ they have, is what a chart varies. The rest may be chosen, in the words of a tab
 
 ``up`` is who is up (2 unless chosen), ``spins`` how many spins are left in all: those that the
 others do not hold are theirs. ``rival`` and ``third`` are the dollars of the last and of the other
-opponent, or, of four players, of the one before, ``fourth`` those of the first; ``own`` are those
-of the player up; ``scores_3=6000`` does as well, or a whole field, ``whammies=0,0,3``. One who is
-out has as many whammies as put a player out, ``whammies_1=4``.
+opponent; ``own`` are those of the player up; ``scores_3=6000`` does as well, or a whole field,
+``whammies=0,0,3``. One who is out has as many whammies as put a player out, ``whammies_1=4``.
 
 The **rival** is the opponent who has more: they get the spins. A **lead** is the score of the
 player up less the rival's.
@@ -45,8 +44,7 @@ MAX_SETTINGS = 500
 """Settings of one chart; more than a person reads."""
 RIVAL_SHARE = 0.3
 """Of the cap, that the rival has unless it is chosen: 6000 of 20000 dollars."""
-OTHERS = ("third", "fourth")
-WORDS = ("up", "spins", "own", "rival", *OTHERS)
+WORDS = ("up", "spins", "own", "rival", "third")
 
 
 @dataclass(frozen=True)
@@ -252,7 +250,8 @@ def _setting(
     others = [i for i in reversed(range(game.players)) if i != up]
     last, *inside = sorted(others, key=lambda i: columns.get(f"whammies_{i + 1}") == limit)
     words = {"own": f"scores_{up + 1}", "rival": f"scores_{last + 1}"}
-    words |= {word: f"scores_{i + 1}" for word, i in zip(OTHERS, inside, strict=False)}
+    if inside:
+        words["third"] = f"scores_{inside[0] + 1}"
     state = _state(game, words, columns, defaults)
     of_others = sum(n for name, n in state.items() if name.startswith(("earned", "passed")))
     if of_others >= spins:

@@ -1,5 +1,5 @@
-"""Press Your Luck of two and four players, and boards whose keys are by mixed radices: the rule of
-the last place, what is refused, and how a state is drawn."""
+"""Press Your Luck of two players, and boards whose keys use mixed radices: the rule of the last
+place, refusals, and the drawing of a state."""
 
 from __future__ import annotations
 
@@ -33,15 +33,14 @@ def game_of(players: int, cap: int = 3000, unit: int = 500) -> Game:
 @pytest.mark.parametrize(
     ("players", "state", "names"),
     [
-        (4, "scores=500,1000,1000,1500 earned=1,0,0,0", ["play"]),
-        (4, "scores=500,500,1000,1500 earned=1,0,0,0", ["play", "pass to 4"]),
-        (4, "scores=500,1000,0,1500 earned=1,0,0,0 whammies=0,0,4,0", ["play"]),
-        (4, "scores=500,0,0,1500 earned=1,0,0,0 whammies=0,4,4,0", ["play", "pass to 4"]),
-        (4, "scores=1000,1000,500,1000 earned=0,1,0,0", ["play", "pass to 4", "pass to 1"]),
+        (3, "scores=500,1000,1500 earned=1,0,0", ["play"]),
+        (3, "scores=500,500,1500 earned=1,0,0", ["play", "pass to 3"]),
+        (3, "scores=500,0,1500 earned=1,0,0 whammies=0,4,0", ["play", "pass to 3"]),
+        (3, "scores=1000,1000,1000 earned=0,1,0", ["play", "pass to 3", "pass to 1"]),
         (2, "scores=500,1500 earned=1,0", ["play", "pass to 2"]),
     ],
 )
-def test_who_is_behind_all_others_of_three_or_more_must_play(
+def test_the_last_of_three_players_who_are_in_must_play(
     players: int, state: str, names: list[str]
 ) -> None:
     game = game_of(players)
@@ -74,31 +73,30 @@ def refused(players: int, state: str = "", cap: int = 3000, unit: int = 500) -> 
 @pytest.mark.parametrize(
     ("said", "asked"),
     [
-        ("players: 5 is too large; expected at most 4", (5,)),
+        ("players: 4 is too large; expected at most 3", (4,)),
         ("players: 1 is too small; expected at least 2", (1,)),
-        ("scores: '0,0,0' has 3 values, not 4; write scores=0,0,0,0", (4, "scores=0,0,0")),
+        ("scores: '0,0' has 2 values, not 3; write scores=0,0,0", (3, "scores=0,0")),
         ("earned: '1,0,0' has 3 values, not 2; write earned=0,0", (2, "scores=0,0 earned=1,0,0")),
-        ("has 4 players that no full table takes yet; run: luckbase solve with --from and a state, "
-         "to search what lies below, as in --from scores=0,0,0,0 earned=1,1,1,1", (4,)),
         ("expected at most 31 in all", (3, "scores=0,0,0 earned=20,20,0")),
-        ("earned: 12 is too large; expected at most 11",
-         (4, "scores=0,0,0,0 earned=12,0,0,0", 20_000, 250)),
-        ("has 442 units of score_unit, above 255, that no full table takes yet",
-         (3, "", 110_500, 250)),
-        ("1,000,000 units of score_unit 1 for 4 players do not fit in a key of 64 bits; write a "
-         "larger score_unit", (4, "", 1_000_000, 1)),
+        ("earned: 25 is too large; expected at most 24",
+         (3, "scores=0,0,0 earned=25,0,0", 200_000, 250)),
+        ("has 442 units of score_unit, above 255, that no full table takes yet; run: luckbase "
+         "solve with --from and a state, to search what lies below, as in --from scores=0,0,0 "
+         "earned=1,1,1", (3, "", 110_500, 250)),
+        ("1,000,000 units of score_unit 1 for 3 players do not fit in a key of 64 bits; write a "
+         "larger score_unit", (3, "", 1_000_000, 1)),
     ],
 )  # fmt: skip
 def test_what_a_board_or_a_state_can_not_be_is_a_sentence(said: str, asked: tuple) -> None:  # type: ignore[type-arg]
     assert said in refused(*asked)
 
 
-@pytest.mark.parametrize("players", [2, 3, 4])
+@pytest.mark.parametrize("players", [2, 3])
 def test_every_player_has_a_desk_beside_the_others(players: int) -> None:
     game = game_of(players)
     draw = game.need(Drawing).scene
     assert draw is not None
-    scores, rest = [3000, 500, 0, 1500][:players], [1] * players
+    scores, rest = [3000, 500, 0][:players], [1] * players
     scene = draw(np.array([*scores, *rest, *[5] * players, *rest]))
     desks = [shape for shape in scene.shapes if isinstance(shape, Box) and shape.kind == "desk"]
     assert len(desks) == players and desks[0].x > 110
@@ -106,15 +104,15 @@ def test_every_player_has_a_desk_beside_the_others(players: int) -> None:
     assert desks[-1].x + desks[-1].wide < scene.wide - 110
 
 
-@pytest.mark.parametrize("players", [2, 4])
-def test_a_profile_of_two_or_four_pays_what_the_reference_says(players: int) -> None:
+@pytest.mark.parametrize("players", [2, 3])
+def test_a_profile_pays_what_the_reference_says(players: int) -> None:
     """Everybody passes whenever they may; by the evaluation, and by dice."""
     board = board_from_canonical("made", {
         "game": "press-your-luck", "rules": {"players": players, "max_whammies": 1},
         "outcomes": {"whammy": "1/2", "1000": "1/2"},
         "solve": {"score_unit": 1000, "score_cap": 3000},
     })  # fmt: skip
-    none, spins, scores = (0,) * players, (1, 2, 1, 0)[:players], (1, 1, 0, 2)[:players]
+    none, spins, scores = (0,) * players, (1, 2, 1)[:players], (1, 1, 0)[:players]
     reference = Money(((("money", 1, 0), ("whammy",)),), cap=3, max_whammies=1)
     ends = plays(reference, State(scores, spins, none, none), lambda at, names: names[-1], 20)
     expected = np.zeros(players)
@@ -129,8 +127,9 @@ def test_a_profile_of_two_or_four_pays_what_the_reference_says(players: int) -> 
     assert [*dice.mean] == pytest.approx(expected, abs=0.02)
 
 
-def test_a_chart_of_four_players_is_refused_with_the_reason() -> None:
-    game = game_of(4)
-    table = search_in_memory(game, game.parse("scores=0,0,0,0 earned=0,0,0,1")[None], 10_000)
-    with pytest.raises(OptionError, match="has 4 players that no full table takes yet"):
+def test_a_chart_of_a_game_without_a_full_table_is_refused_with_the_reason() -> None:
+    game = game_of(3, 110_500, 250)
+    start = game.parse("scores=0,1000,109000 earned=0,0,1 whammies=0,0,3")[None]
+    table = search_in_memory(game, start, 100_000)
+    with pytest.raises(OptionError, match="has 442 units of score_unit, above 255, that no full"):
         table.check_chart(game.need(Charts).kinds[0])

@@ -21,7 +21,7 @@ PLACES = BOARDS / "press-your-luck"
         ("1985-02", {}, 0.5),
         ("1985-02", {"tied_pass": "passer", "third_place_spins": False}, 0.5),
         ("1985-02", {"players": 2, "objective": "money"}, 0.5),
-        ("1985-02-double", {"outcomes": "all", "players": 4}, 0.3),
+        ("1985-02-double", {"outcomes": "all"}, 0.3),
         ("larson", {"players": 3}, 0.5),
     ],
 )
