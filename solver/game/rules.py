@@ -290,31 +290,54 @@ def lead(edges: Edges, state: Ints, action: int, weight: float) -> Ints:
 
 
 @jitable
-def _pay_in_row(
-    edges: Edges, row: int, one: float, two: float | None, three: float | None, all_of_them: bool
-) -> None:
-    players, count = edges.rewards.shape[1], 1 + (two is not None) + (three is not None)
-    if count > players or (all_of_them and count < players <= 3):
+def _pay_in_row(  # noqa: PLR0913  # a payoff for each player: numba cannot loop over mixed types
+    edges: Edges, row: int, one: float, two: float | None, three: float | None,
+    four: float | None, five: float | None, six: float | None, seven: float | None,
+    eight: float | None,
+) -> int:  # fmt: skip
+    """Write the payoffs that are not None and return how many there are."""
+    paid, players = edges.rewards[row], edges.rewards.shape[1]
+    count = 1 + (two is not None) + (three is not None) + (four is not None) + (five is not None)
+    count += (six is not None) + (seven is not None) + (eight is not None)
+    if count > players:
         raise ValueError("expected a payoff for each player, as many as Rules(players=…) says")
-    edges.rewards[row, 0] = one
+    paid[0] = one
     if two is not None:
-        edges.rewards[row, 1] = two
+        paid[1] = two
     if three is not None:
-        edges.rewards[row, 2] = three
+        paid[2] = three
+    if four is not None:
+        paid[3] = four
+    if five is not None:
+        paid[4] = five
+    if six is not None:
+        paid[5] = six
+    if seven is not None:
+        paid[6] = seven
+    if eight is not None:
+        paid[7] = eight
+    return count
 
 
 @jitable
-def pay(edges: Edges, one: float, two: float | None = None, three: float | None = None) -> None:
-    """What the edge that was added last pays each player. Raises ValueError before any edge, and
-    for more payoffs than players."""
+def pay(  # noqa: PLR0913  # a payoff for each player
+    edges: Edges, one: float, two: float | None = None, three: float | None = None,
+    four: float | None = None, five: float | None = None, six: float | None = None,
+    seven: float | None = None, eight: float | None = None,
+) -> None:  # fmt: skip
+    """Set the reward of the last edge for each player, from the first; players without one get 0.
+
+    Raises ValueError before any edge, and for more rewards than players.
+    """
     if edges.about[2] == 0:
         raise ValueError("pay stands before its edge; write it after `lead`")
-    _pay_in_row(edges, min(edges.about[2], edges.weights.size) - 1, one, two, three, False)
+    row = min(edges.about[2], edges.weights.size) - 1
+    _pay_in_row(edges, row, one, two, three, four, five, six, seven, eight)
 
 
 @jitable
 def _finish(edges: Edges, kind: int, player: int) -> int:
-    n: int = edges.about[2]
+    n: int = 0 if kind == TERMINAL else edges.about[2]
     edges.about[0], edges.about[1], edges.about[2] = kind, player, 0
     return n
 
@@ -338,9 +361,17 @@ def simultaneous(edges: Edges) -> int:
 
 
 @jitable
-def over(edges: Edges, one: float, two: float | None = None, three: float | None = None) -> int:
-    """The end of a game, with the payoff of each of its players: no edges. Of a fourth player on,
-    write edges.rewards[0, 3]. Raises ValueError for other payoffs than the players have."""
-    _pay_in_row(edges, 0, one, two, three, True)
-    _finish(edges, TERMINAL, -1)
-    return 0
+def over(  # noqa: PLR0913  # a payoff for each player
+    edges: Edges, one: float, two: float | None = None, three: float | None = None,
+    four: float | None = None, five: float | None = None, six: float | None = None,
+    seven: float | None = None, eight: float | None = None,
+) -> int:  # fmt: skip
+    """End the game with a payoff for each player: no edges.
+
+    Raises ValueError unless there are as many payoffs as players. With more than eight players,
+    write edges.rewards[0] and edges.about[0] = TERMINAL, and return 0.
+    """
+    count = _pay_in_row(edges, 0, one, two, three, four, five, six, seven, eight)
+    if count < edges.rewards.shape[1]:
+        raise ValueError("expected a payoff for each player, as many as Rules(players=…) says")
+    return _finish(edges, TERMINAL, -1)
