@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import luckbase
 from luckbase.jobs import app, terminal
 from luckbase.solver import sentences
-from luckbase.solver.errors import OptionError, need
+from luckbase.solver.errors import OptionError
 from luckbase.solver.sentences import Help, shorten
 
 if TYPE_CHECKING:
     from luckbase import Spare, Status
-    from luckbase.cluster.table.folder import Published
-    from luckbase.jobs.web.site import Site
 
 SORTS: dict[str, Any] = {
     "name": None, "size": attrgetter("bytes"), "date": lambda of: of.date or "",
@@ -171,48 +169,31 @@ def verify(
 
 @app.command(
     "luckbase publish pig/race s3://bucket/pig",
-    "luckbase publish pig/race --site pig-page",
+    "luckbase publish pig/tiny web/pig-tiny",
 )
 def publish(
     table: app.TableName,
-    to: Annotated[
-        str | None, app.Argument("A URI, or the folder of a web server.", "[URI]")
-    ] = None,
-    site: Annotated[
-        str | None, Help("Write its page here, as files for any web server.", "DIR")
-    ] = None,
+    to: Annotated[str, app.Argument("A URI, or the folder of a web server.", "URI")],
     settings: app.Settings = None,
     results: app.Results = Path("results"),
     as_json: app.Json = False,
 ) -> None:
-    """Copy a finished table to a store, or write its page as files.
+    """Copy a finished table to a store.
 
-    Every byte is checked as it is read and as it has arrived. A copy that was stopped goes on with
-    the same command. What is copied is asked over https too, from any server that gives parts of
-    files.
+    Every byte is checked when it is read and after it was written. The same command resumes a copy
+    that was stopped. A copy on a web server that supports range requests can be queried over https.
     """
-    if (to is None) == (site is None):
-        raise OptionError("publish: expected one place: a URI, or --site DIR")
     with (
         app.open_found(table, results, settings) as source,
         terminal.rows_progress("publish") as on_rows,
     ):
-        if site is not None:
-            need("publish --site", "starlette", extra="web")
-            from luckbase.jobs.web.site import write_site
-
-            page = write_site(source, Path(site), on_rows)
-            result: Site | Published = page
-            offline = "kept by a browser for use" if page.offline else "too large to be kept"
-            more = f", {offline} offline"
-        else:
-            result = copied = source.publish(str(to), on_rows)
-            existing = copied.files - copied.copied
-            more = f", {existing} of them there before" * bool(existing)
+        result = source.publish(to, on_rows)
     if as_json:
         terminal.print_json(result)
         return
     size, files = sentences.size(result.bytes), sentences.many(result.files, "file")
+    existing = result.files - result.copied
+    more = f", {existing} of them there before" if existing else ""
     print(f"{result.to}: {sentences.counted(result.states, 'state')}, {size} in {files}{more}")
 
 

@@ -37,7 +37,7 @@ from luckbase.solver.sentences import nearest, shorten
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-        "connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none'; "
+        "connect-src 'self'; font-src 'self'; base-uri 'none'; "
         "form-action 'none'; frame-ancestors 'none'"
     ),
     "x-content-type-options": "nosniff",

@@ -300,12 +300,6 @@ class DecisionLayout(Capability, Generic[T]):
         a choice, and the action is the first."""
         return np.asarray(rows, np.int64)
 
-    def for_readers(self, tiers: Sequence[T]) -> Mapping[str, Any]:
-        """What finds the code of a state in the blocks of these tiers without this code, as JSON
-        takes it: what the table's format says of the game, in numbers; empty where a page can not
-        find it."""
-        return {}
-
     def runs(
         self, tier: T, codes: NDArray[np.uint8]
     ) -> Iterator[Callable[[], Mapping[str, NDArray[np.integer[Any]] | Coded | Runs]]]:

@@ -400,7 +400,7 @@ def test_a_search_ends_at_a_table_in_a_store(
 @pytest.mark.parametrize(
     "command",
     [
-        ["publish", "TABLE", "--site", "s3://b/site"], ["query", "TABLE", "--batch", "s3://b/s.csv"],
+        ["query", "TABLE", "--batch", "s3://b/s.csv"],
         ["boards", "--copy", "pig/tiny", "--out", "s3://b/x.toml"], ["solve", "s3://b/x.toml"],
         ["export", "TABLE", "--out", "s3://b/x.csv"], ["solve", "TABLE", "--game", "s3://b/x.py"],
     ],

@@ -25,7 +25,7 @@ export function verdictParts(table, answer, note) {
     h("h1", { "data-head": true, tabindex: "-1" }, headline(table, answer)),
     note,
     under(payoffs, answer),
-    answer.value.length ? split(table, payoffs, answer) : null,
+    split(table, payoffs, answer),
     answer.why?.length ? h("div.why", null, answer.why.map((sentence) => h("p", null, sentence))) : null,
   ];
 }
@@ -38,9 +38,9 @@ export function answerParts(table, answer, ways) {
   const outcomes = !shown ? answer.outcomes : answer.strategies ? met(answer, shown) : shown.outcomes;
   return [
     answer.strategies ? [strategies(table, answer), pairs(table, payoffs, answer, ways)] : null,
-    answer.source !== "decisions" && (answer.actions?.length > 1 || answer.actions?.[0]?.next) ? actionTable(table, payoffs, answer, ways, shown) : null,
+    answer.actions?.length > 1 || answer.actions?.[0]?.next ? actionTable(table, payoffs, answer, ways, shown) : null,
     outcomes?.length ? outcomeSection(table, payoffs, answer, ways, shown, outcomes) : null,
-    answer.over || !ways.mainline ? null : mainLine(table, payoffs, ways),
+    answer.over ? null : mainLine(table, payoffs, ways),
     h("p.source", null, known(answer)),
     exportBar({
       name: `${table.game}-${table.board}`, title: headline(table, answer), about: answer.text ?? "",
@@ -60,7 +60,6 @@ function rowsOf(answer, shown, outcomes) {
 }
 
 function known(answer) {
-  if (answer.source === "decisions") return `From the stored decisions. ${answer.text ?? ""}`;
   const error = answer.error ? `Each within ${bound(answer.error)}, from the ${answer.source}.` : `From the ${answer.source}.`;
   return `${error} ${answer.text ?? ""}`;
 }
@@ -71,8 +70,6 @@ function under(payoffs, answer) {
     parts.push(h("span.badge.toss", null, "toss-up"), answer.strategies ? " Other strategies are optimal too. " : " Another action is worth as much. ");
   } else if (answer.margin !== null && answer.margin !== undefined && answer.best) {
     parts.push("Better than the next by ", h("strong.n", null, payoffs.size(answer.margin)), ".");
-  } else if (answer.margin_class) {
-    parts.push("Better than the next by ", h("strong.n", null, `${answer.margin_class} points`), ".");
   }
   return parts.length ? h("p.lead", null, parts) : null;
 }

@@ -1,5 +1,4 @@
-// Questions to the server, or to `site.js` where the page has none. What fails is a `Refused`, with a
-// sentence.
+// Questions to the server. What fails is a `Refused`, with the server's sentence.
 
 export class Refused extends Error {
   constructor(sentence, status, field) {
@@ -9,12 +8,10 @@ export class Refused extends Error {
   }
 }
 
-const site = document.documentElement.dataset.site && import("./site.js");
-
 async function ask(path, more) {
   let response;
   try {
-    response = await (site ? (await site).answer(path) : fetch(path, more));
+    response = await fetch(path, more);
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Refused("The server does not answer. Is luckbase serve still running?", 0);

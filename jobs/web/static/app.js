@@ -34,7 +34,7 @@ async function draw() {
   if (asked.table) ["views", "here"].forEach((id) => { document.getElementById(id).hidden = false; });
   try {
     const load = VIEWS[asked.view];
-    if (!load || (asked.table && !((await api.table(asked.table)).views?.includes(asked.view) ?? true))) throw new api.Refused("There is no such page.", 404);
+    if (!load) throw new api.Refused("There is no such page.", 404);
     const [view, table, tables] = await Promise.all([load(), ...(asked.table ? [api.table(asked.table), api.tables()] : [])]);
     if (mine !== turn) return;
     if (!same) leave?.();
@@ -74,7 +74,7 @@ function around(asked, table, tables) {
   document.getElementById("keys").hidden = true;
   if (!table) return;
   const state = stateOf(asked.query, table);
-  fill(views, WAYS.filter(([view]) => table.views?.includes(view) ?? true).map(([view, word]) => h("a", {
+  fill(views, WAYS.map(([view, word]) => h("a", {
     href: address.of(table.id, view, view === "compare" ? { first: table.id, ...state } : OF_TABLE.has(view) ? "" : state),
     "aria-current": view === asked.view ? "page" : null,
   }, word)));

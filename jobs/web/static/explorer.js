@@ -58,10 +58,10 @@ export async function show(main, asked) {
   fill(here.answer, answerParts(here.table, answer, {
     chosen: asked.query.get("then"), choose, step,
     href: (to) => address.of(asked.table, "state", to),
-    mainline: here.table.views ? null : () => api.mainline(asked.table, own),
+    mainline: () => api.mainline(asked.table, own),
   }));
   if (key) here.answer.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus();
-  fill(here.brief, headline(here.table, answer), answer.value.length ? " · " : null, h("span.n", null, answer.value.map((value) => new Payoffs(here.table).text(value)).join(" / ")));
+  fill(here.brief, `${headline(here.table, answer)} · `, h("span.n", null, answer.value.map((value) => new Payoffs(here.table).text(value)).join(" / ")));
   keys({
     ...Object.fromEntries((answer.actions ?? []).slice(0, 9).map((action, i) => [String(i + 1), [
       action.action, () => (action.next ? step(action.next.query, action.action) : choose(action.action))]])),
@@ -132,7 +132,7 @@ function build(table) {
   here.random = h("button", { type: "button", onclick: () => address.go(address.of(table.id, "state", `random=${Math.floor(Math.random() * 2 ** 31)}`)) }, "A random state");
   here.last = h("details", { hidden: true }, h("summary", null, "The last states"));
   here.brief = h("p.brief", { "aria-hidden": true });
-  here.change = h("details.change", { open: WIDE.matches || table.views }, h("summary", null, "Change the state"), here.brief, here.form.element, elsewhere(table, here));
+  here.change = h("details.change", { open: WIDE.matches }, h("summary", null, "Change the state"), here.brief, here.form.element, elsewhere(table, here));
   here.root = h("div.view", null, here.path,
     h("div.explorer", null, here.verdict, h("section.state", { "aria-label": "The state" }, here.shown, here.change), here.answer));
   here.shown.addEventListener("click", (event) => {

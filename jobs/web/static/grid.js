@@ -77,7 +77,7 @@ function choice(table, query) {
   const base = { ...address.fields(table.start ?? table.examples?.[0]?.state), ...given };
   const x = query.get("x") ?? axes[0];
   const y = query.get("y") ?? axes.find((axis) => axis !== x);
-  return { x, y, colour: query.get("colour") ?? table.colours?.[0] ?? "value_1", base, bounds, axes, with: query.get("with") };
+  return { x, y, colour: query.get("colour") ?? "value_1", base, bounds, axes, with: query.get("with") };
 }
 
 /** Where the address names no axes: those of the player who is up, and their payoff as colour. */
@@ -93,7 +93,7 @@ async function begin(table, asked, chosen) {
   const x = own ?? chosen.x;
   const field = columnOf(table, x)?.field;
   const y = chosen.axes.find((name) => name !== x && columnOf(table, name)?.field === field) ?? chosen.axes.find((name) => name !== x);
-  const found = { ...chosen, x, y, colour: asked.query.get("colour") ?? table.colours?.[0] ?? `value_${up}` };
+  const found = { ...chosen, x, y, colour: asked.query.get("colour") ?? `value_${up}` };
   if (asked.current()) history.replaceState(history.state, "", address.of(table.id, "grid", query(found)));
   return found;
 }
@@ -165,7 +165,7 @@ const now = (here) => choice(here.table, address.read(location.hash).query);
 function colours(table) {
   const payoffs = new Payoffs(table);
   const values = Array.from({ length: table.players }, (_, i) => [`value_${i + 1}`, table.players === 1 ? payoffs.name : `${payoffs.name}, player ${i + 1}`]);
-  return [...values, ["margin", "margin of the best action"], ["best", "best action"]].filter(([name]) => table.colours?.includes(name) ?? true);
+  return [...values, ["margin", "margin of the best action"], ["best", "best action"]];
 }
 
 function choose(label, name, items, value, onchange) {

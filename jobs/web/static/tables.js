@@ -16,10 +16,10 @@ export async function show(main, asked) {
   }
   const games = new Map();
   for (const table of found) games.set(table.game, [...(games.get(table.game) ?? []), table]);
-  const first = startOf(found), paid = !found.every((table) => table.site?.kind === "decisions");
+  const first = startOf(found);
   const sections = [...games.values()].sort((a, b) => b.includes(first) - a.includes(first)).map(section);
   fill(main, h("div.head", null, h("h1", null, "Solved games"),
-    h("p.lead", null, `Every state has its best action${paid ? " and its exact payoff" : ""}. Open a table, and click through it.`),
+    h("p.lead", null, "Every state has its best action and its exact payoff. Open a table, and click through it."),
     first ? h("p", null, h("a.button.main.start", { href: address.of(first.id, "state") }, "Start here"), " ",
       h("span.about", null, `${gameTitle(first)}: ${boardTitle(first)}, ${count(first.states)} states`)) : null),
   sections.map(([element]) => element));
@@ -77,7 +77,7 @@ function item(table) {
         table.state === "complete" ? null : [" ", condition(table)]),
       h("p.about", null, small.filter(Boolean).join(" · "))),
     usable(table) ? h("div.ways", null,
-      [["state", "Explore"], ["charts", "Charts"], ["play", "Play"]].filter(([view]) => table.views?.includes(view) ?? true).map(([view, word]) => h("a.button", { href: address.of(table.id, view), "aria-label": `${word}: ${name}` }, word))) : null,
+      [["state", "Explore"], ["charts", "Charts"], ["play", "Play"]].map(([view, word]) => h("a.button", { href: address.of(table.id, view), "aria-label": `${word}: ${name}` }, word))) : null,
     table.why?.length ? h("p.note", null, table.why.join("; ")) : null,
     table.running ? h("p.note", null, `Being solved now: ${table.running.last_note || "it has begun"}.`) : null);
 }

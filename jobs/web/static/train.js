@@ -100,7 +100,6 @@ function ask(view, place) {
 
 /** What a payoff is. */
 function goal(table, got) {
-  if (got.choices.some((each) => each.cost === null)) return "What is best?";
   const both = got.strategies ? "Both choose at once, and the other plays an optimal strategy. " : "";
   return `${both}A mistake costs ${got.difficulty === "easy" ? "a lot" : got.difficulty === "medium" ? "a little" : "next to nothing"} of ${/dollars/.test(table.payoff_name) ? "what you may win" : `your ${table.payoff_name.replace("expected ", "")}`}.`;
 }
@@ -108,23 +107,22 @@ function goal(table, got) {
 /** What the decision cost, what each action is worth, and why. */
 function verdict({ table, got }, chosen) {
   const payoffs = new Payoffs(table);
-  const order = [...got.choices].sort((a, b) => b.best - a.best || a.cost - b.cost);
   const best = got.choices.filter((each) => each.best).map((each) => each.action);
-  const priced = order.every((each) => each.cost !== null);
-  const line = chosen.best ? `Right: ${chosen.action}` : priced ? `${capital(chosen.action)} costs ${payoffs.size(chosen.cost)}` : `Wrong: ${chosen.action}`;
+  const line = chosen.best ? `Right: ${chosen.action}` : `${capital(chosen.action)} costs ${payoffs.size(chosen.cost)}`;
+  const order = [...got.choices].sort((a, b) => a.cost - b.cost);
   const chances = order.some((each) => each.chance !== undefined);
   return [
     head(line),
     h("p.lead", null, chosen.best
-      ? best.length > 1 ? `As good: ${best.filter((each) => each !== chosen.action).join(", ")}.` : priced ? `The next best costs ${payoffs.size(got.margin)}.` : ""
+      ? best.length > 1 ? `As good: ${best.filter((each) => each !== chosen.action).join(", ")}.` : `The next best costs ${payoffs.size(got.margin)}.`
       : `Best: ${best.join(" or ")}.`),
     h("div.why", null, got.why.map((sentence) => h("p", null, sentence))),
-    priced ? h("table.decisions", null, h("caption.unseen", null, "What each action is worth"),
+    h("table.decisions", null, h("caption.unseen", null, "What each action is worth"),
       h("thead", null, h("tr", null, h("th", { scope: "col" }, "action"), h("th.n", { scope: "col" }, table.payoff_name), chances ? h("th.n", { scope: "col" }, "drawn with") : null, h("th.n", { scope: "col" }, "costs"))),
       h("tbody", null, order.map((each) => h("tr", { "aria-current": each === chosen ? "true" : null },
         h("th", { scope: "row" }, each.action, each === chosen ? h("span.badge", { class: `badge ${each.best ? "good" : "old"}` }, "you") : null),
         h("td.n", null, payoffs.show(each.value)), chances ? h("td.n", null, `${(100 * each.chance).toFixed(1)}%`) : null,
-        h("td.n", null, each.cost ? payoffs.size(each.cost) : "–"))))) : null,
+        h("td.n", null, each.cost ? payoffs.size(each.cost) : "–"))))),
   ];
 }
 
@@ -156,12 +154,11 @@ function tally({ table, score }) {
   const payoffs = new Payoffs(table);
   const all = decisions(table.id);
   if (!all.length) return fill(score);
-  const right = all.filter((each) => each.best ?? !each.cost).length;
-  const priced = all.every((each) => each.cost !== null);
+  const right = all.filter((each) => each.best).length;
   const cost = all.reduce((sum, each) => sum + each.cost, 0);
   const part = (name, value) => h("div", null, h("dt", null, name), h("dd", null, value));
   return fill(score, h("dl.facts", null,
     part(all.length === 1 ? "decision" : "decisions", String(all.length)), part("right", `${Math.round((100 * right) / all.length)}%`),
-    priced ? [part("cost in all", cost ? payoffs.size(cost) : "nothing"), part("cost of one", cost ? payoffs.size(cost / all.length) : "nothing")] : null),
+    part("cost in all", cost ? payoffs.size(cost) : "nothing"), part("cost of one", cost ? payoffs.size(cost / all.length) : "nothing")),
   h("button", { type: "button", onclick: () => { keep(table.id, []); tally({ table, score }); document.getElementById("main").focus(); } }, "Start again"));
 }

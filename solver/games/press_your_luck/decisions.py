@@ -157,14 +157,6 @@ class PlaneDecisions(DecisionLayout[Tier]):
         at = number[configuration]
         return np.where(at < 0, -1, (at * (n_b * n_a) + scores) * n_c + score_c)
 
-    def for_readers(self, tiers: Sequence[Tier]) -> Mapping[str, Any]:
-        layout, blocks = self.layout, {2 + self.three(t): self.block_rows(t) for t in tiers}
-        return {
-            "unit": layout.unit, "size": self.size, "most": layout.most, "block": blocks,
-            "merge": self.whammies.merge, "frontier": max(tier.spins for tier in tiers),
-            "last_must_play": layout.board.rules.third_place_spins,
-        }  # fmt: skip
-
     def runs(
         self, tier: Tier, codes: NDArray[np.uint8]
     ) -> Iterator[Callable[[], dict[str, NDArray[np.integer[Any]] | Runs]]]:

@@ -35,7 +35,6 @@ from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import StoredTable, tiers_in_memory
 from luckbase.cluster.table.verify import _check_entry
-from luckbase.jobs.web.site import write_site
 from luckbase.solver import load_layout
 from luckbase.solver.board.model import Board
 from luckbase.solver.charts import Curves, Heatmap, Listing
@@ -726,15 +725,12 @@ def test_dice_games_store_decisions_that_are_those_of_their_payoffs(
         assert luckbase.evaluate(board, table).value == pytest.approx(best, abs=1e-9)
         rolls = table.to_arrow("best=roll").read_all()
         assert len(rolls) == table.stored_best(states).count("roll")
-        with pytest.raises(OptionError, match="stores decisions, and a site needs the payoffs"):
-            write_site(table, tmp_path / "site")
     assert luckbase.solve(board, store="decisions", results=tmp_path).shards == 0
     (status,) = luckbase.status(str(done.table))
     assert (status.state, status.stores) == ("complete", "decisions")
     luckbase.solve(board, results=tmp_path)
     with luckbase.open(done.table) as table:
         assert table.pays(states).all()
-        assert write_site(table, tmp_path / "site").states == len(states)
 
 
 class NearFirst(TwoBelow):
