@@ -21,15 +21,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from luckbase.solver.errors import DiskLimitError
 from luckbase.solver.sentences import size
 
 MEMORY_SHARE = 0.7
 """Of the machine's free memory, what shards in flight may use by default."""
-DISK_RESERVE = 1 << 30
-"""Bytes that are left free on the disk."""
+DISK_RESERVE, RESERVE_SHARE = 1 << 30, 0.05
+"""Bytes that stay free on the disk, and the share of the disk that they are at most."""
 PROCESS_BYTES = 300 << 20
 """Bytes of a process before it solves anything: Python, numba, pyarrow."""
 GROUPS = Path("/sys/fs/cgroup")
@@ -72,28 +72,46 @@ def _physical_memory() -> int:
 
 
 def check_disk(what: str, needed: int, table: Path, smaller: str) -> None:
-    """Refuse what will not fit on the disk beside what is already there.
+    """Refuse a solve that does not fit on the disk.
 
-    what: the solve, the search. needed: bytes. smaller: what would take less. Raises
-    DiskLimitError.
+    what: "solve" or "search". needed: bytes beside the files that exist. smaller: the change that
+    would take less. Raises DiskLimitError.
     """
-    probe, free = free_disk(table)
-    if needed > free:
+    disk = disk_of(table)
+    if needed > disk.usable:
         raise DiskLimitError(
-            f"disk: the {what} needs about {size(needed)} under {probe} and "
-            f"{size(max(free, 0))} is free; {smaller} takes less"
+            f"disk: the {what} needs about {size(needed)} under {disk.room}; {smaller} takes less"
         )
 
 
-def free_disk(table: Path) -> tuple[Path, int]:
-    """(the folder above a table that is there already, bytes that may be written to it). What a
-    store has room for nobody knows: as much as one wants."""
+class Disk(NamedTuple):
+    """The disk that a table is on or will be on. folder: the nearest folder that exists. free:
+    bytes. reserve: the bytes among these that stay free."""
+
+    folder: Path
+    free: int
+    reserve: int
+
+    @property
+    def usable(self) -> int:
+        """Bytes that a solve may write."""
+        return self.free - self.reserve
+
+    @property
+    def room(self) -> str:
+        """The folder and its free bytes, for a sentence."""
+        return f"{self.folder} and {size(self.free)} is free, of which {size(self.reserve)} stays free"
+
+
+def disk_of(table: Path) -> Disk:
+    """Return the disk of a table; an object store has room without limit."""
     if "://" in str(table):
-        return Path(tempfile.gettempdir()), sys.maxsize
-    probe = table
-    while not probe.exists():
-        probe = probe.parent
-    return probe, shutil.disk_usage(probe).free - DISK_RESERVE
+        return Disk(Path(tempfile.gettempdir()), sys.maxsize, 0)
+    folder = table
+    while not folder.exists():
+        folder = folder.parent
+    usage = shutil.disk_usage(folder)
+    return Disk(folder, usage.free, min(DISK_RESERVE, int(RESERVE_SHARE * usage.total)))
 
 
 # --- control groups ------------------------------------------------------------------------------

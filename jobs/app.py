@@ -111,6 +111,11 @@ def _write_options(command: Any, ctx: Any, formatter: Any) -> None:
         formatter.write_dl([each.get_help_record(ctx) for each in options])
 
 
+def _first_line(text: str | None) -> str:
+    """The first line of a command's help; empty under PYTHONOPTIMIZE=2, which removes docstrings."""
+    return (text or "").partition("\n")[0]
+
+
 class _Commands(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{**settings, "commands": dict.fromkeys(COMMANDS)})
@@ -123,7 +128,7 @@ class _Commands(TyperGroup):
             helps = [self.get_command(ctx, name).help for name in names]
             with formatter.section(title):
                 for name, text in zip(names, helps, strict=True):
-                    formatter.write(f"  {name:10}{text.splitlines()[0]}\n")
+                    formatter.write(f"  {name:10}{_first_line(text)}".rstrip() + "\n")
         _write_options(self, ctx, formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
@@ -203,6 +208,7 @@ def run(arguments: list[str]) -> int:
                 from luckbase.cluster.table.index import read_ahead
 
                 read_ahead(arguments[1])  # before anything heavy is imported
+            check_current_folder()
             result = app(arguments, prog_name="luckbase", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
@@ -220,6 +226,14 @@ def run(arguments: list[str]) -> int:
         return stop.exit_code
     except Exception as error:
         return _usage(error, arguments)
+
+
+def check_current_folder() -> None:
+    """Raise OptionError if the current folder was deleted: no relative name means anything then."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise OptionError("the current folder no longer exists; change to another folder") from None
 
 
 def _usage(error: Exception, arguments: list[str]) -> int:

@@ -215,8 +215,8 @@ def clean(
     """List, or remove, the tables that no board file needs any more.
 
     What was solved with --set, from some states or from Python goes only where its directory is
-    named; what a board file needs and what somebody solves stays. With --yes the exit code is 1
-    if a table that should go stays.
+    named; what a board file needs and what somebody solves stays. The exit code is 1 if a table
+    cannot be read or, with --yes, cannot be removed.
     """
     spares = luckbase.clean(*(names or []), results=results, yes=yes)
     for spare in spares:
@@ -227,15 +227,15 @@ def clean(
     if not as_json:
         of_boards = f"of these boards under {results}" if results else "of these boards"
         _sum_up(spares, of_boards if names else f"under {results or 'results'}")
-    stay = [spare.error or (spare.named and spare.state != "removed") for spare in spares]
-    return 1 if yes and any(stay) else 0
+    stay = [yes and spare.named and spare.state != "removed" for spare in spares]
+    return 1 if any(stay) or any(spare.error for spare in spares) else 0
 
 
 def _print_spare(spare: Spare) -> None:
     states = f", {sentences.counted(spare.states, 'state')}" if spare.states else ""
     print(f"{CLEAN_WORDS[spare.state]:13s} {spare.table}  {sentences.size(spare.bytes)}{states}")
     reasons = [*spare.why]
-    if spare.state == "protected" and not spare.table.is_symlink():
+    if spare.state == "protected" and not (spare.error or spare.table.is_symlink()):
         command = f"{sentences.program()} clean {shlex.quote(str(spare.table))} --yes"
         reasons.append(f"to remove it, run: {command}")
     if spare.left:

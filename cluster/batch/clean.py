@@ -202,7 +202,7 @@ def _real(path: Path) -> str:
 def _board_files(path: Path) -> list[str]:
     try:
         return [goal.board_file for goal in read_ledger(storage_at(path), path).goals]
-    except TableError:
+    except (TableError, PermissionError):
         return []
 
 
@@ -230,10 +230,13 @@ def _spare(path: Path, scope: _Scope) -> Spare | None:
     named = path in scope.named
     if not is_uri(path) and path.is_symlink():
         return Spare(path, "protected", ("it is a link, and a link is not followed",), named=named)
-    ours, others = contents(path)
-    spare = Spare(path, "", bytes=sum(ours.values()), left=tuple(others), named=named)
     try:
+        ours, others = contents(path)
+        spare = Spare(path, "", bytes=sum(ours.values()), left=tuple(others), named=named)
         ledger = read_ledger(storage_at(path), path)
+    except PermissionError as error:
+        denied = f"{error.filename or path}: permission denied"
+        return Spare(path, "protected", named=named, error=denied)
     except TableError as error:
         goes = () if named else (f"to remove it, name it: {path}",)
         state = "unasked" if named else "protected"

@@ -27,7 +27,7 @@ from luckbase.cluster.batch.requests import (
     requests_for,
 )
 from luckbase.cluster.inputs import has_full_table, is_job, roots_of, solve_board, stores_decisions
-from luckbase.cluster.machine import free_disk
+from luckbase.cluster.machine import Disk, disk_of
 from luckbase.cluster.run.driver import complete_ledger, memory_budget
 from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, Solved
@@ -95,19 +95,18 @@ def plan_boards(requests: Sequence[BoardRequest], start: Any, options: Options) 
 def disk_shortages(dues: Sequence[Due]) -> list[str]:
     """A sentence for each disk that has room for every board alone, and not for all of them."""
     needed: dict[int, int] = {}
-    free: dict[int, tuple[Path, int]] = {}
+    disks: dict[int, Disk] = {}
     for due in dues:
         if due.table is not None and due.error is None:
-            probe, room = free_disk(due.table)
-            disk = probe.stat().st_dev
-            needed[disk] = needed.get(disk, 0) + due.bytes
-            free.setdefault(disk, (probe, room))
+            disk = disk_of(due.table)
+            device = disk.folder.stat().st_dev
+            needed[device] = needed.get(device, 0) + due.bytes
+            disks.setdefault(device, disk)
     return [
-        f"disk: all of them need about {sentences.size(needed[disk])} under {probe} and "
-        f"{sentences.size(max(room, 0))} is free; each of them fits alone, and one that does "
-        "not fit when its turn comes is left out"
-        for disk, (probe, room) in free.items()
-        if needed[disk] > max(room, 0)
+        f"disk: all of them need about {sentences.size(needed[device])} under {disk.room}; each of "
+        "them fits alone, and one that does not fit when its turn comes is left out"
+        for device, disk in disks.items()
+        if needed[device] > max(disk.usable, 0)
     ]
 
 

@@ -38,7 +38,7 @@ from luckbase.cluster.table.ledger import (
     in_order,
     solve_command,
 )
-from luckbase.cluster.table.storage import place_of, results_of, storage_at
+from luckbase.cluster.table.storage import is_uri, place_of, results_of, storage_at
 from luckbase.solver import sentences
 from luckbase.solver.board.file import differences, is_there, meant, name_of, read_board
 from luckbase.solver.board.model import (
@@ -82,10 +82,31 @@ class TableMatch(NamedTuple):
 
 
 def tables_in(results: Path) -> list[Path]:
-    """Every table's folder under `results`. Raises StoreError for a web server."""
+    """Return the folder of every table under `results`, and every folder there that may not be
+    read, because it may hold one. Raises StoreError for a web server."""
     if getattr(results, "read_only", False):
-        storage_at(results).list()  # which says why
-    return sorted(path.parent for path in results.glob(f"*/*/*/{HEAD}"))
+        storage_at(results).list()  # raises the error that says why
+    if is_uri(results):
+        return sorted(path.parent for path in results.glob(f"*/*/*/{HEAD}"))
+    return sorted(_local_tables(results, 3))
+
+
+def _local_tables(folder: Path, levels: int) -> Iterator[Path]:
+    """Yield the tables so many levels below a folder, and the folders that may not be read."""
+    try:
+        if levels == 0:
+            (folder / HEAD).stat()
+            yield folder
+            return
+        names = os.listdir(folder) if folder.is_dir() else []
+    except PermissionError:
+        yield folder
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    else:
+        for name in names:
+            if name != "lost+found":  # at the root of every Linux disk, and readable for root alone
+                yield from _local_tables(folder / name, levels - 1)
 
 
 def tables_below(folder: Path) -> list[Path]:
@@ -344,7 +365,15 @@ def statuses_of(name: str, results: Path, settings: dict[str, str]) -> list[Stat
 
 
 def status_of(path: Path) -> Status:
-    """The status of the table in a folder."""
+    """Return the status of the table in a folder."""
+    try:
+        return _status_of(path)
+    except PermissionError as error:
+        why = f"{error.filename or path}: permission denied"
+        return Status(str(path), "refused", {}, why=(why,))
+
+
+def _status_of(path: Path) -> Status:
     try:
         storage = storage_at(path)
         ledger = read_ledger(storage, path)

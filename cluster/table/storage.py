@@ -71,7 +71,7 @@ class Storage(ABC):
     """Whether it says what it has."""
 
     def check_writable(self) -> None:  # noqa: B027  # most are
-        """Raises StoreError where nothing can be put."""
+        """Raise StoreError if no object can be stored here."""
 
     @abstractmethod
     def put(self, name: str, content: bytes | Path) -> None:
@@ -146,6 +146,14 @@ class Folder(Storage):
     def __init__(self, path: Path) -> None:
         self.path = path
         self._flushed: set[Path] = set()
+
+    def check_writable(self) -> None:
+        """Raise StoreError if the folder's name is not UTF-8, because pyarrow cannot write there."""
+        try:
+            os.fspath(self.path).encode()
+        except UnicodeEncodeError:
+            name = os.fsencode(self.path)
+            raise StoreError(f"{name!r}: not UTF-8; expected a folder whose name is UTF-8") from None
 
     def put(self, name: str, content: bytes | Path) -> None:
         final = self.path / name
