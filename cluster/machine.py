@@ -100,7 +100,9 @@ class Disk(NamedTuple):
     @property
     def room(self) -> str:
         """The folder and its free bytes, for a sentence."""
-        return f"{self.folder} and {size(self.free)} is free, of which {size(self.reserve)} stays free"
+        return (
+            f"{self.folder} and {size(self.free)} is free, of which {size(self.reserve)} stays free"
+        )
 
 
 def disk_of(table: Path) -> Disk:

@@ -112,7 +112,7 @@ def _write_options(command: Any, ctx: Any, formatter: Any) -> None:
 
 
 def _first_line(text: str | None) -> str:
-    """The first line of a command's help; empty under PYTHONOPTIMIZE=2, which removes docstrings."""
+    """The first line of a command's help; PYTHONOPTIMIZE=2 removes all docstrings."""
     return (text or "").partition("\n")[0]
 
 

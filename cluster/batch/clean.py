@@ -226,17 +226,22 @@ def _below(file: str, name: str) -> bool:
 
 
 def _spare(path: Path, scope: _Scope) -> Spare | None:
-    """The state of a table; None of one that a board file needs and that was not named."""
+    """Return the state of a table, or None if a board file needs it and it was not named."""
     named = path in scope.named
-    if not is_uri(path) and path.is_symlink():
-        return Spare(path, "protected", ("it is a link, and a link is not followed",), named=named)
     try:
-        ours, others = contents(path)
-        spare = Spare(path, "", bytes=sum(ours.values()), left=tuple(others), named=named)
-        ledger = read_ledger(storage_at(path), path)
+        return _state(path, scope, named)
     except PermissionError as error:
         denied = f"{error.filename or path}: permission denied"
         return Spare(path, "protected", named=named, error=denied)
+
+
+def _state(path: Path, scope: _Scope, named: bool) -> Spare | None:
+    if not is_uri(path) and path.is_symlink():
+        return Spare(path, "protected", ("it is a link, and a link is not followed",), named=named)
+    ours, others = contents(path)
+    spare = Spare(path, "", bytes=sum(ours.values()), left=tuple(others), named=named)
+    try:
+        ledger = read_ledger(storage_at(path), path)
     except TableError as error:
         goes = () if named else (f"to remove it, name it: {path}",)
         state = "unasked" if named else "protected"

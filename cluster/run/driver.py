@@ -121,6 +121,9 @@ class Work(ABC, Generic[S]):
     def check_room(self, table: Path) -> None:
         """Raises MemoryLimitError, DiskLimitError for what will not fit."""
 
+    def check_workers(self, workers: Workers) -> None:
+        """Raise MemoryLimitError if no machine has the memory for the largest shard."""
+
     @abstractmethod
     def forget(self, table: Path, ledger: Ledger) -> None:
         """Take out of the table what is to be solved again (``--force``)."""
@@ -161,6 +164,8 @@ def solve_table(work: Work[S]) -> S:
     with lock(table, options.on_note) as lease:
         machine.restart_memory_peak()
         parts = (part, *work.others)
+        if options.force and options.joins:
+            _check_cluster(work, table)
         ledger, damaged = _open_ledger(game, table, parts, lease, check=options.check)
         if options.force:
             work.forget(table, ledger)
@@ -181,6 +186,24 @@ def solve_table(work: Work[S]) -> S:
             commit(ledger, goal)
         _finish(storage_at(table), ledger)
     return report
+
+
+def _quiet(text: str, tell: bool = True) -> None:
+    """Drop a note about the nodes: the solve itself makes it again."""
+
+
+def _check_cluster(work: Work[Any], table: Path) -> None:
+    """Join the cluster and leave it again, before `--force` removes a finished table.
+
+    Raises OptionError if the cluster does not let this process in, MemoryLimitError if no node has
+    the memory.
+    """
+    from luckbase.cluster.run.ray import ray_cluster
+
+    options = work.options
+    location = TableLocation(table, f"{PROBE}{attempt()}")
+    with ray_cluster(str(options.address), location, _quiet, options.workers) as workers:
+        work.check_workers(workers)
 
 
 @contextmanager

@@ -44,6 +44,7 @@ from luckbase.cluster.run.worker import (
     Stop,
     TableLocation,
     Task,
+    Workers,
     writable,
 )
 from luckbase.cluster.table.entries import commit, drop_files, files_there
@@ -369,6 +370,9 @@ class FullTable(Work[SolvedTiers]):
         if todo:
             check_room(plan, self.budget, table, self.layout.smaller, todo, self.options.slots)
 
+    def check_workers(self, workers: Workers) -> None:
+        workers.check_memory(self.plan.shard_memory, self.layout.smaller)
+
     def forget(self, table: Path, ledger: Ledger) -> None:
         # All of the part where its files get another column, else what is wanted.
         anew, planned = self.margin and not ledger.margin, self.plan.names
@@ -447,7 +451,7 @@ class TierRun(Run[SolvedTiers]):
         plan, slots = self.plan, self.options.slots
         left = max(0, self.memory - min(self.memory, plan.shard_memory * slots))
         with self.open(left, min(left, round(1.1 * plan.kept_bytes) + slots * self.largest)):
-            self.workers.check_memory(plan.shard_memory, self.layout.smaller)
+            self.work.check_workers(self.workers)
             self.solve_shards()
         return self.done(
             again=self.again, read=self.read, states=self.rows, shards=self.shards,

@@ -98,7 +98,7 @@ def _local_tables(folder: Path, levels: int) -> Iterator[Path]:
             (folder / HEAD).stat()
             yield folder
             return
-        names = os.listdir(folder) if folder.is_dir() else []
+        names = [each.name for each in os.scandir(folder)]
     except PermissionError:
         yield folder
     except (FileNotFoundError, NotADirectoryError):

@@ -148,12 +148,14 @@ class Folder(Storage):
         self._flushed: set[Path] = set()
 
     def check_writable(self) -> None:
-        """Raise StoreError if the folder's name is not UTF-8, because pyarrow cannot write there."""
+        """Raise StoreError if the folder's name is not UTF-8: pyarrow cannot write there."""
         try:
             os.fspath(self.path).encode()
         except UnicodeEncodeError:
             name = os.fsencode(self.path)
-            raise StoreError(f"{name!r}: not UTF-8; expected a folder whose name is UTF-8") from None
+            raise StoreError(
+                f"{name!r}: not UTF-8; expected a folder whose name is UTF-8"
+            ) from None
 
     def put(self, name: str, content: bytes | Path) -> None:
         final = self.path / name

@@ -6,13 +6,16 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import luckbase
+from luckbase.cluster import machine
 from luckbase.cluster.batch.requests import requests_for
 from luckbase.cluster.machine import check_disk
 from luckbase.cluster.table.answer import Answer
@@ -133,9 +136,78 @@ def test_clean_of_no_folder_is_refused(command: Command, tmp_path: Path) -> None
 def test_a_small_disk_is_said_in_units_that_show_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("luckbase.cluster.machine.free_disk", lambda table: (table, 3_400_000))
-    with pytest.raises(DiskLimitError, match=r"needs about 5\.6 MB under .* and 3\.4 MB is free"):
+    usage = type(shutil.disk_usage("."))
+    monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: usage(4_000_000, 0, 3_600_000))
+    room = (
+        r"needs about 5\.6 MB under .* and 3\.6 MB is free, of which 200 kB stays free; less takes"
+    )
+    with pytest.raises(DiskLimitError, match=room):
         check_disk("solve", 5_600_000, tmp_path, "less")
+
+
+def test_a_results_folder_whose_name_is_not_utf_8_is_refused(
+    command: Command, tmp_path: Path
+) -> None:
+    code, out, err = command("solve", TINY, "--results", str(tmp_path / os.fsdecode(b"r\xff")))
+    assert (code, out) == (2, "") and err.count("\n") == 1
+    assert "r\\xff/pig/tiny" in err and "expected a folder whose name is UTF-8" in err
+
+
+def test_a_current_folder_that_was_deleted_is_named(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert command("status") == (
+        2, "", "luckbase: the current folder no longer exists; change to another folder\n"
+    )  # fmt: skip
+
+
+def test_help_works_without_docstrings() -> None:
+    for words in (["--help"], ["solve", "--help"]):
+        shown = subprocess.run(
+            [sys.executable, "-OO", "-m", "luckbase", *words],
+            capture_output=True, text=True, cwd=ROOT,
+        )  # fmt: skip
+        assert (shown.returncode, shown.stderr) == (0, "") and "Usage: luckbase" in shown.stdout
+
+
+@pytest.mark.parametrize("closed", ["pig", "pig/tiny", "pig/tiny/*"])
+def test_a_table_that_may_not_be_read_is_named_by_status_and_clean(
+    command: Command, pig: Path, closed: str
+) -> None:
+    """Root may read everything, so that the test becomes somebody else."""
+    with tempfile.TemporaryDirectory() as folder:
+        results = Path(folder) / "results"
+        shutil.copytree(pig, results / "pig/tiny" / pig.name)
+        Path(folder).chmod(0o755)
+        assert command("status", "--results", str(results))[0] == 0
+        assert command("clean", "--results", str(results))[0] == 0
+        (path,) = results.glob(closed)
+        path.chmod(0)
+        user = os.geteuid()
+        try:
+            os.seteuid(user or 65534)
+            for name in ("status", "clean"):
+                code, out, _ = command(name, "--results", str(results))
+                assert code == 1 and f"{path}" in out and "permission denied" in out
+        finally:
+            os.seteuid(user)
+            path.chmod(0o755)
+
+
+def test_force_keeps_the_table_if_the_cluster_cannot_be_joined(
+    command: Command, pig: Path, tmp_path: Path
+) -> None:
+    results = tmp_path / "results"
+    table = shutil.copytree(pig, results / "pig/tiny" / pig.name)
+    before = {path: path.read_bytes() for path in table.rglob("*.parquet")}
+    again = ("solve", TINY, "--results", str(results), "--force", "--address")
+    code, out, err = command(*again, "ray://127.0.0.1:9")
+    assert (code, out) == (2, "") and "--address: no Ray cluster answers at" in err
+    assert {path: path.read_bytes() for path in table.rglob("*.parquet")} == before != {}
+    assert command("query", str(table), "mine=0", "yours=0", "turn=0")[0] == 0
 
 
 def refusal(call: Callable[[], object]) -> str:

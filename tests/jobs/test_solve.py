@@ -104,7 +104,7 @@ def test_a_dry_run_warns_where_all_boards_together_do_not_fit_on_the_disk(
     sizes = [one.bytes for one in luckbase.plan_all("b")]
     usage = type(shutil.disk_usage("."))
     for free, fits in ((sum(sizes), True), (sum(sizes) - 1, False)):
-        left = usage(0, 0, machine.DISK_RESERVE + free)
+        left = usage(1 << 50, 0, machine.DISK_RESERVE + free)
         monkeypatch.setattr(machine.shutil, "disk_usage", lambda path, left=left: left)
         code, out, err = command("solve", "b", "--dry-run")
         assert code == 0 and "2 of 2 boards to solve" in out and err == ""

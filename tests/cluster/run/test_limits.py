@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase import cluster, solver
-from luckbase.cluster.machine import DISK_RESERVE, PROCESS_BYTES
+from luckbase.cluster.machine import DISK_RESERVE, PROCESS_BYTES, disk_of
 from luckbase.cluster.run.ray import RayWorkers
 from luckbase.cluster.run.schedule import Schedule, Shard
 from luckbase.cluster.run.tiers import Plan, add_tally, check_room
@@ -47,7 +47,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     """Says how many bytes of the disk are free."""
 
     def say(free: int) -> None:
-        monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(free, 0, free))
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(1 << 50, 0, free))
 
     say(100 * GB)
     return say
@@ -98,8 +98,14 @@ def test_table_and_spilled_payoffs_may_fill_the_disk_but_for_its_reserve_and_no_
             check_room(more, memory, tmp_path, "less", workers=3)
 
 
-def test_a_gigabyte_of_the_disk_is_left_free() -> None:
+def test_a_gigabyte_of_the_disk_stays_free_and_of_a_small_disk_a_twentieth(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     assert DISK_RESERVE == 1 << 30
+    for total, reserve in ((100 * GB, DISK_RESERVE), (2 * GB, GB // 10)):
+        usage = Usage(total, 0, GB)
+        monkeypatch.setattr(shutil, "disk_usage", lambda path, usage=usage: usage)
+        assert disk_of(tmp_path) == (tmp_path, GB, reserve)
 
 
 def test_what_is_already_there_is_not_needed_again(disk: Disk, tmp_path: Path) -> None:
@@ -118,7 +124,7 @@ def test_the_disk_is_that_of_the_nearest_folder_that_is_there(
 
     def usage(path: Path) -> Usage:
         asked.append(Path(path))
-        return Usage(0, 0, 100 * GB)
+        return Usage(1 << 50, 0, 100 * GB)
 
     monkeypatch.setattr(shutil, "disk_usage", usage)
     check_room(plan_of(), GB, tmp_path / "results" / "game" / "board", "less")
