@@ -6,11 +6,9 @@ _n, _f, _f1, _f2 = types.int64, types.float64, types.float64[::1], types.float64
 
 MAX_SIDE = 16
 """The most rows and columns of a matrix game."""
-WORK = (4, MAX_SIDE + 2, MAX_SIDE + 2)
-"""The shape of the scratch of one game: a tableau, its low digits, the labels of the variables, the
-game without what is dominated."""
-SOLVE_GAME = types.Tuple((_f, _f, _n))(
-    _f2, _n, _n, types.boolean, _f1, _f1, types.float64[:, :, ::1]
-)
+WORK = (3, MAX_SIDE + 2, MAX_SIDE + 2)
+"""The shape of the scratch of one game: a tableau, the labels of the variables, the game without
+dominated rows and columns."""
+SOLVE_GAME = types.UniTuple(_f, 2)(_f2, _n, _n, types.boolean, _f1, _f1, types.float64[:, :, ::1])
 """The signature of `simplex.solve_game`: engines take it as an argument, for it is long to compile,
 and most games have no use for it."""

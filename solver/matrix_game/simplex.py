@@ -23,20 +23,19 @@ was given, whatever led to x and y. So a wrong turn shows as a gap; nothing is a
    pivot exchanges the variable of a row (basic) with that of a column; the labels say which stands
    where. The first pivot is the largest entry of the column in which that is least; then the
    largest reduced cost.
-4. If the gap is over the tolerance (1e-13 of the range of the entries, and 16 roundings of an
-   entry), the equations of the last basis are solved anew from the matrix with partial pivoting.
-5. If it still is, all is done again under Bland's rule (1977), which can not cycle where games are
-   degenerate, with 32 digits (sums of two float64, Dekker 1971), and the better of the two is kept.
-   That is a **fallback**, and counted.
+4. If the gap is above the tolerance (1e-13 of the range of the entries, and 16 roundings of an
+   entry), the tableau of the last basis is computed again from the matrix, with complete pivoting.
+5. While the gap is above it, a pivot of the criss-cross method follows (Terlaky 1985: Bland's rule
+   of the least index, from any basis, so that it cannot cycle), and step 4 again. The strategies
+   with the smallest gap are kept, with this gap.
 
 The value of a game is unique; its optimal strategies need not be. `all_ranges` says how much weight
 each row can have in an optimal strategy, by Mills (1956): when every entry of row r gains t, the
 value gains t times the greatest (for t < 0 the least) weight of r in an optimal strategy.
 
 Sources: von Neumann, Zur Theorie der Gesellschaftsspiele, 1928; Dantzig, A proof of the equivalence
-of the programming problem and the game problem, 1951; Bland, New finite pivoting rules for the
-simplex method, 1977; Dekker, A floating-point technique for extending the available precision,
-1971; Mills, Marginal values of matrix games and linear programs, 1956; for `eliminate`: Golub and
+of the programming problem and the game problem, 1951; Terlaky, A convergent criss-cross method,
+1985; Mills, Marginal values of matrix games and linear programs, 1956; for `eliminate`: Golub and
 Van Loan, Matrix Computations, 3.4.
 """
 
@@ -57,6 +56,8 @@ _pair = types.UniTuple(types.float64, 2)
 
 LARGEST = 1e100
 """The largest entry: room for products."""
+ATTEMPTS = 500
+"""Bases of a game that are tried at most, after the simplex."""
 AT_ONCE = 256
 """Games whose ranges are worked out together."""
 
@@ -195,8 +196,8 @@ def undominated(a, rows, columns, keep_rows, keep_columns):  # noqa: C901  # row
     return m, n
 
 
-@typed(types.void(_f2, _n, _n, _n, _n))
-def pivot(t, m, n, p, q):
+@typed(types.void(_f2, _n, _n, _f2, _n, _n))
+def pivot(t, m, n, labels, p, q):
     """Exchange the variables of row p and column q of the tableau (m + 1, n + 1), in place."""
     inverse = 1.0 / t[p, q]
     for c in range(n + 1):
@@ -208,6 +209,7 @@ def pivot(t, m, n, p, q):
                 t[r, c] -= f * t[p, c]
             t[r, q] = -f * inverse
     t[p, q] = inverse
+    labels[0, p], labels[1, q] = labels[1, q], labels[0, p]
 
 
 @typed(types.UniTuple(_n, 2)(_f2, _n, _n, _f2, _f2))
@@ -235,105 +237,79 @@ def tableau(a, m, n, t, labels):
     return p, q
 
 
-@typed(types.void(_f2, _n, _n, _f2, _f2))
-def simplex(a, m, n, t, labels):
-    """Solve a game (m, n) by Dantzig's rule. t, labels: `tableau`, written. It may give up; the gap
-    will tell."""
-    p, q = tableau(a, m, n, t, labels)
-    for step in range(50 + 10 * (m + n)):
-        if step:
-            q, cost = -1, 1e-14
-            for c in range(n):
-                if t[m, c] > cost:
-                    q, cost = c, t[m, c]
-            if q < 0:
-                break
-            p, ratio = -1, np.inf
-            for r in range(m):
-                if t[r, q] > 1e-11:
-                    this = t[r, n] / t[r, q]
-                    if this < ratio or (this == ratio and t[r, q] > t[p, q]):
-                        p, ratio = r, this
-            if p < 0:
-                break
-        pivot(t, m, n, p, q)
-        labels[0, p], labels[1, q] = labels[1, q], labels[0, p]
-
-
-@typed(_pair(_f, _f))
-def two_product(a, b):
-    """(high, low): a b without rounding (Dekker 1971)."""
-    u, v = 134217729.0 * a, 134217729.0 * b
-    a1, b1 = u - (u - a), v - (v - b)
-    a2, b2 = a - a1, b - b1
-    high = a * b
-    return high, ((a1 * b1 - high) + a1 * b2 + a2 * b1) + a2 * b2
-
-
-@typed(_pair(_f, _f, _f, _f, _f, _f))
-def less_product(t, t_low, u, u_low, v, v_low):
-    """(high, low): t - u v, all of them sums of two float64 (Knuth's sum)."""
-    high, low = two_product(u, v)
-    low += u * v_low + u_low * v
-    total = t - high
-    back = total - t
-    low = (t - (total - back)) + (-high - back) + (t_low - low)
-    high = total + low
-    return high, low - (high - total)
-
-
-@typed(_pair(_f, _f, _f, _f))
-def quotient(t, t_low, u, u_low):
-    """(high, low): t / u, both of them sums of two float64."""
-    first = t / u
-    remainder, remainder_low = less_product(t, t_low, first, 0.0, u, u_low)
-    second = remainder / u
-    remainder, remainder_low = less_product(remainder, remainder_low, second, 0.0, u, u_low)
-    low = second + remainder / u
-    high = first + low
-    return high, low - (high - first)
-
-
-@typed(types.void(_f2, _n, _n, _f2, _f2, _f2))
-def careful_simplex(a, m, n, t, low, labels):  # noqa: C901  # Bland's rule, in pairs of numbers
-    """The same by Bland's rule, which can not cycle, with 32 digits: t + low is the tableau.
-
-    Where entries differ by 1e-9 a pivot can be as small, and 16 digits leave half of them.
-    """
-    tableau(a, m, n, t, labels)
-    low[: m + 1, : n + 1] = 0.0
-    for _ in range(5000):
-        q = -1
+@typed(types.void(_n, _n, _f2, _f2))
+def simplex(m, n, t, labels):
+    """Pivot a tableau by Dantzig's rule. The simplex may give up; the gap will show it."""
+    for _ in range(50 + 10 * (m + n)):
+        q, cost = -1, 1e-14
         for c in range(n):
-            if t[m, c] > 1e-20 and (q < 0 or labels[1, c] < labels[1, q]):
-                q = c
+            if t[m, c] > cost:
+                q, cost = c, t[m, c]
         if q < 0:
             break
-        p, ratio, ratio_low = -1, np.inf, 0.0
+        p, ratio = -1, np.inf
         for r in range(m):
-            if t[r, q] > 1e-18:
-                this, this_low = quotient(t[r, n], low[r, n], t[r, q], low[r, q])
-                same = this == ratio and this_low == ratio_low
-                closer = this < ratio or (this == ratio and this_low < ratio_low)
-                if closer or (same and labels[0, r] < labels[0, p]):
-                    p, ratio, ratio_low = r, this, this_low
+            if t[r, q] > 1e-11:
+                this = t[r, n] / t[r, q]
+                if this < ratio or (this == ratio and t[r, q] > t[p, q]):
+                    p, ratio = r, this
         if p < 0:
             break
-        v, v_low = quotient(1.0, 0.0, t[p, q], low[p, q])
-        for c in range(n + 1):
-            if c != q:
-                t[p, c], low[p, c] = quotient(t[p, c], low[p, c], t[p, q], low[p, q])
-        for r in range(m + 1):
-            if r != p:
-                u, u_low = t[r, q], low[r, q]
-                for c in range(n + 1):
-                    if c != q:
-                        t[r, c], low[r, c] = less_product(
-                            t[r, c], low[r, c], u, u_low, t[p, c], low[p, c]
-                        )
-                t[r, q], low[r, q] = less_product(0.0, 0.0, u, u_low, v, v_low)
-        t[p, q], low[p, q] = v, v_low
-        labels[0, p], labels[1, q] = labels[1, q], labels[0, p]
+        pivot(t, m, n, labels, p, q)
+
+
+@typed(types.void(_f2, _n, _n, _f2, _f2))
+def rebuild(a, m, n, t, labels):  # noqa: C901  # marks, then pivots
+    """Compute the tableau of the basis of `labels` again from the game, with complete pivoting."""
+    for c in range(n):
+        labels[2, c] = 0.0  # whether this column of the game enters the basis
+    for r in range(m):
+        labels[3, r] = 0.0  # whether the slack of this row leaves it
+        if labels[0, r] < n:
+            labels[2, int(labels[0, r])] = 1.0
+    for c in range(n):
+        if labels[1, c] >= n:
+            labels[3, int(labels[1, c]) - n] = 1.0
+    tableau(a, m, n, t, labels)
+    while True:
+        p, q, greatest = -1, -1, 1e-15
+        for r in range(m):
+            for c in range(n):
+                if labels[3, r] * labels[2, c] * abs(t[r, c]) > greatest:
+                    p, q, greatest = r, c, abs(t[r, c])
+        if p < 0:
+            break
+        pivot(t, m, n, labels, p, q)
+        labels[2, q] = labels[3, p] = 0.0
+
+
+@typed(_b(_n, _n, _f2, _f2))
+def least_index_pivot(m, n, t, labels):  # noqa: C901  # rows, columns, and the other side of the pivot
+    """Make one pivot of the criss-cross method; return False if the tableau has none.
+
+    Of the variables with a negative right side or a positive cost, the one of the least label is
+    exchanged with the one of the least label that mends it.
+    """
+    p, q, least = -1, -1, np.inf
+    for r in range(m):
+        if t[r, n] < -1e-14 and labels[0, r] < least:
+            p, least = r, labels[0, r]
+    for c in range(n):
+        if t[m, c] > 1e-14 and labels[1, c] < least:
+            p, q, least = -1, c, labels[1, c]
+    least = np.inf
+    if p >= 0:
+        for c in range(n):
+            if t[p, c] < -1e-11 and labels[1, c] < least:
+                q, least = c, labels[1, c]
+    elif q >= 0:
+        for r in range(m):
+            if t[r, q] > 1e-11 and labels[0, r] < least:
+                p, least = r, labels[0, r]
+    if least == np.inf:
+        return False
+    pivot(t, m, n, labels, p, q)
+    return True
 
 
 @typed(types.void(_n, _n, _f2, _f2, _f1, _f1))
@@ -347,38 +323,6 @@ def read_strategies(m, n, t, labels, x, y):
         k = int(labels[1, c]) - n
         if k >= 0:
             x[k] = -t[m, c]
-
-
-@typed(types.void(_f2, _n, _n, _f2, _f2, _f1, _f1))
-def refine(a, m, n, t, labels, x, y):
-    """Write the strategies that make the basis of `labels` indifferent, from the matrix anew.
-
-    B y = v, sum of y = 1 and x B = v, sum of x = 1, where B are the rows and columns in the basis.
-    """
-    s = 0  # labels[2], labels[3]: the rows and the columns of B; as many of each
-    for c in range(n):
-        if labels[1, c] >= n:
-            labels[2, s] = labels[1, c] - n
-            s += 1
-    s = 0
-    for r in range(m):
-        if labels[0, r] < n:
-            labels[3, s] = labels[0, r]
-            s += 1
-    for side in range(2):
-        for i in range(s):
-            for j in range(s):
-                r, c = labels[2, j if side else i], labels[3, i if side else j]
-                t[i, j] = a[int(r), int(c)]
-            t[i, s], t[i, s + 1] = -1.0, 0.0
-            t[s, i] = 1.0
-        t[s, s], t[s, s + 1] = 0.0, 1.0
-        eliminate(t, s + 1, 1, 0.0, True)  # infinities are caught by `lottery` and the gap
-        for i in range(s):
-            if side:
-                x[int(labels[2, i])] = t[i, s + 1]
-            else:
-                y[int(labels[3, i])] = t[i, s + 1]
 
 
 @typed(types.void(_f1, _n, _i1, _f1))
@@ -395,18 +339,20 @@ def lottery(weights, n, places, x):
 
 
 @typed(SOLVE_GAME)
-def solve_game(a, rows, columns, dominance, x, y, work):  # noqa: C901  # three attempts, one after the other
-    """One game: (value, gap, fallbacks), its strategies written into x and y.
+def solve_game(a, rows, columns, dominance, x, y, work):  # noqa: C901  # the simplex and then its repairs
+    """Solve one game: return (value, gap) and write its strategies to x and y.
 
-    a: float64 (rows, columns) or larger. dominance: whether to look for it. x, y: float64, as long
-    as the game at least. work: scratch, float64 `WORK`.
+    a: float64 (rows, columns) or larger.
+    dominance: whether to remove dominated rows and columns first.
+    x, y: float64, at least as long as the game.
+    work: scratch, float64 `WORK`.
     """
     x[:rows] = 0.0
     y[:columns] = 0.0
     r, c = saddle_point(a, rows, columns)
     if r >= 0:
         x[r] = y[c] = 1.0
-        return a[r, c], 0.0, 0
+        return a[r, c], 0.0
     keep_rows, keep_columns = np.arange(rows), np.arange(columns)
     m, n = rows, columns
     if dominance:
@@ -416,22 +362,21 @@ def solve_game(a, rows, columns, dominance, x, y, work):  # noqa: C901  # three 
         for c in range(columns):
             low, high = min(low, a[r, c]), max(high, a[r, c])
     scale, fine = 1.0 / (high - low), 1e-13 * (high - low) + 16 * 2.3e-16 * max(abs(low), abs(high))
-    t, digits, labels, game = work[0], work[1], work[2], work[3]
+    t, labels, game = work[0], work[1], work[2]
     for r in range(m):
         for c in range(n):
             game[r, c] = (a[keep_rows[r], keep_columns[c]] - low) * scale
-    value, gap, fallbacks = np.nan, np.inf, 0
+    value, gap = np.nan, np.inf
     u, v, own_x, own_y = np.zeros(m), np.zeros(n), np.zeros(rows), np.zeros(columns)
-    for attempt in range(3):  # the tableau, its basis solved anew, Bland's rule with 32 digits
-        if attempt == 0:
-            simplex(game, m, n, t, labels)
-        elif attempt == 1:
-            refine(game, m, n, digits, labels, u, v)
-        else:
-            fallbacks = 1
-            careful_simplex(game, m, n, t, digits, labels)
-        if attempt != 1:
-            read_strategies(m, n, t, labels, u, v)
+    p, q = tableau(game, m, n, t, labels)
+    pivot(t, m, n, labels, p, q)
+    simplex(m, n, t, labels)
+    for attempt in range(ATTEMPTS):
+        if attempt > 1 and not least_index_pivot(m, n, t, labels):
+            break
+        if attempt > 0:
+            rebuild(game, m, n, t, labels)
+        read_strategies(m, n, t, labels, u, v)
         lottery(u, m, keep_rows, own_x)
         lottery(v, n, keep_columns, own_y)
         lower, upper = bounds(a, rows, columns, own_x, own_y)
@@ -443,7 +388,7 @@ def solve_game(a, rows, columns, dominance, x, y, work):  # noqa: C901  # three 
                 y[i] = own_y[i]
         if gap <= fine:
             break
-    return value, max(gap, 0.0), fallbacks
+    return value, max(gap, 0.0)
 
 
 # --- many games ---------------------------------------------------------------------------------
@@ -453,7 +398,7 @@ def solve_game(a, rows, columns, dominance, x, y, work):  # noqa: C901  # three 
 def _solve(batch, values, x, y, gaps):
     (n, rows, columns), work = batch.shape, np.zeros(WORK)
     for i in range(n):
-        values[i], gaps[i], _ = solve_game(batch[i], rows, columns, True, x[i], y[i], work)
+        values[i], gaps[i] = solve_game(batch[i], rows, columns, True, x[i], y[i], work)
 
 
 @dataclass(frozen=True)

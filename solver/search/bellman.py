@@ -194,7 +194,7 @@ def decide(groups, actor, players, tolerance, scratch):
 @njit(SOLVE_GAME)
 def no_matrix_games(a, rows, columns, dominance, x, y, work):
     """In the place of `simplex.solve_game` for games whose players never choose at once."""
-    return np.nan, np.nan, 0
+    return np.nan, np.nan
 
 
 def matrix_game_solver(game: Game) -> Any:

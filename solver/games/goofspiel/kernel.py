@@ -76,11 +76,10 @@ from luckbase.solver.matrix_game.simplex import typed
 MEMORY = 9
 """Supports remembered a place. With 13 cards and hands of 8, four leave 15 games in 100 to the
 simplex, six 9, nine 5; but each costs time where it fails."""
-GAP, SOLVED, TRIES, MISSES, ALONE, FALLBACKS = range(6)
-COUNTS = ("worst gap", "games", "tries", "by simplex", "alone", "fallbacks")
+GAP, SOLVED, TRIES, MISSES, ALONE = range(5)
+COUNTS = ("worst gap", "games", "tries", "by simplex", "alone")
 """Where the counts stand, and their names, as `Layout.take_tally` has them: the largest gap; games;
-supports tried on eight; games that went through the simplex, that were solved alone, that needed
-Bland's rule."""
+supports tried on eight; games that went through the simplex, that were solved alone."""
 
 _STATS, SUMS = NUMBERS, NUMBERS + len(COUNTS)
 """In the numbers f of the workspace, after those of `eight_games`: the counts, then the sums."""
@@ -278,10 +277,9 @@ def solve_waiting(alone, f, z, rows, columns, count, tolerance):
             for c in range(columns):
                 game[r, c] = f[WAITING + (r * columns + c) * 8 + lane]
         x, y = np.empty(rows), np.empty(columns)
-        value, gap, fallbacks = alone(game, rows, columns, False, x, y, work)
+        value, gap = alone(game, rows, columns, False, x, y, work)
         f[z[_TARGETS + lane]] += value
         f[_STATS + ALONE] += 1
-        f[_STATS + FALLBACKS] += fallbacks
         f[_STATS + GAP] = max(f[_STATS + GAP], gap)
 
 
@@ -344,7 +342,7 @@ def solve_for_points(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays c
 
     below: of the tier below, `width` decks of each pattern from starts[pattern] on. upcards:
     `layout.upcards_of`; slots: int64 (decks, cards), where in them the cards of each deck stand
-    that lead to the tier below. out: (patterns, decks), raised. stats: (6,), the counts, raised.
+    that lead to the tier below. out: (patterns, decks), raised. stats: (5,), the counts, raised.
     """
     children = np.empty((MAX_CARDS, MAX_CARDS), np.int64)
     wins = np.empty((MAX_CARDS, MAX_CARDS), np.int64)
