@@ -46,7 +46,6 @@ LONG = (
     "tests/jobs/test_help.py::test_the_examples_work",
     "tests/cluster/search/test_memory_limit.py",
     "tests/solver/games/test_press_your_luck_choosing.py",
-    "tests/mutations/test_mutations.py",
     "tests/test_one_name.py",
     "tests/solver/test_njit_cache.py",
 )
