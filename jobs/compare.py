@@ -204,8 +204,6 @@ def _print(payoff_name: str, result: Evaluated) -> None:
         for row, gain in zip(rows, result.gain, strict=True):
             row.append(f"{gain:.2e}")
     terminal.print_table("", heads, rows, sys.stdout)
-    if result.exact is not None:
-        print(f"exactly {result.exact}")
     print(f"under the rules of {result.origin}")
     if result.states is not None:
         print(f"{sentences.many(result.states, 'state')} can come up")

@@ -331,7 +331,6 @@ def evaluate(  # noqa: PLR0913  # what the command has
     start: Any = None, *,
     gain: Annotated[bool, Help("What each player could gain by a best response.")] = False,
     moves: Annotated[int, Help("The N moves that cost the agents most.", "N", 0)] = 0,
-    exact: Annotated[bool, Help("The value as a fraction (small one-player boards).")] = False,
     facts: Annotated[bool, Help("What else the game says of the agents.")] = False,
     distribution: Annotated[bool, Help("How what is counted of a play is spread.")] = False,
     max_states: Annotated[int, Help("The most states agents may come to.", "N", 1)] = 20_000_000,
@@ -350,7 +349,7 @@ def evaluate(  # noqa: PLR0913  # what the command has
     from luckbase.cluster.inputs import playing
     from luckbase.cluster.play.evaluate import EvaluateOptions, evaluate_agents
 
-    options = EvaluateOptions(gain, moves, exact, facts, max_states, distribution)
+    options = EvaluateOptions(gain, moves, facts, max_states, distribution)
     with playing(board, agents, start, results) as (game, root, opener):
         return evaluate_agents(game, root, agents, options, opener)
 

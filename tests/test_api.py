@@ -451,8 +451,6 @@ def test_evaluate_and_matrix_are_the_commands(said: Said) -> None:
     assert json.loads(json.dumps(found.as_json())) == said(*words)
     quick = luckbase.evaluate(PIG, ["hold-at-5", "optimal"])
     assert quick.value == pytest.approx(found.value, abs=1e-14)
-    asked = said("evaluate", JACKPOT, "--exact")
-    assert luckbase.evaluate(JACKPOT, exact=True).exact == asked["exact"]
     asked = said("evaluate", PIG, "--agents", "hold-at-5,optimal", "--matrix")
     matrix = luckbase.matrix(PIG, "hold-at-5,optimal")
     assert matrix.as_json() == asked and matrix.array.shape == (2, 2)

@@ -20,7 +20,7 @@ from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import ClosedForms, states_to_copy
 from luckbase.solver.game.game import Game
-from luckbase.solver.policy.agents import BEST_RESPONSE, OPTIMAL, Policy, named_agent
+from luckbase.solver.policy.agents import BEST_RESPONSE, OPTIMAL, Policy
 from luckbase.solver.policy.distribution import Spread, Tally, distribution
 from luckbase.solver.policy.evaluate import (
     Starts,
@@ -91,8 +91,6 @@ class EvaluateOptions:
     """What each player could gain by a best response."""
     moves: int = 0
     """How many of the costliest decisions."""
-    exact: bool = False
-    """The value as a fraction."""
     facts: bool = False
     """What else the game says of its agents."""
     max_states: int = MAX_STATES
@@ -112,16 +110,15 @@ Facts = Annotated[
 class Evaluated(Result):
     """The exact payoffs of a profile, one a player; None where it was not asked for, or not needed.
 
-    states: that can come up. gain: by player. exact: a fraction, as text. loss: what all costly
-    decisions cost a play; costly: how many there are; moves: the worst. distribution: of
-    what is counted of a play. facts: (agent, what it is, number).
+    states: that can come up. gain: by player. loss: what all costly decisions cost a play; costly:
+    how many there are; moves: the worst. distribution: of what is counted of a play. facts:
+    (agent, what it is, number).
     """
 
     origin: Flat[Origin]
     agents: tuple[str, ...]
     value: tuple[float, ...]
     states: PythonOnly[int | None] = None
-    exact: IfAny[str] = None
     gain: IfAny[tuple[float, ...]] = None
     loss: IfAny[float] = None
     costly: Annotated[IfAny[int], Field(serialization_alias="costly_moves")] = None
@@ -144,13 +141,12 @@ def evaluate_agents(
     if len(items) == 2 < game.players and items[1] == BEST_RESPONSE:
         agents, options = items[:1], replace(options, gain=True)
     root = starts_at(root)
-    more = options.gain or options.exact or options.moves or options.distribution
+    more = options.gain or options.moves or options.distribution
     if _is_start(game, root) and not more:
         quick = _quick(game, split(agents), options.facts)
         if quick is not None:
             return quick
     names, profile = for_players(game, agents, opener)
-    exact = _fraction(game, names[0], root) if options.exact else None
     optimal, max_states = None, options.max_states
     if len(root.states) > 1:
         _refuse_far_too_many(game, root, max_states)
@@ -176,7 +172,7 @@ def evaluate_agents(
             for i in range(min(options.moves, count))
         )  # fmt: skip
     return Evaluated(
-        origin_of(game), tuple(names), tuple(result.value.tolist()), len(result.chain.keys), exact,
+        origin_of(game), tuple(names), tuple(result.value.tolist()), len(result.chain.keys),
         tuple(gains) if options.gain else None, loss, count, moves,
         counts_of(distribution(result.chain, result.starts)) if options.distribution else None,
     )  # fmt: skip
@@ -222,21 +218,6 @@ def _quick(game: Game, agents: list[AgentLike], facts: bool) -> Evaluated | None
         return None
     facts_of = tuple(forms.facts(names)) if facts else None
     return Evaluated(origin_of(game), tuple(names), tuple(value), facts=facts_of)
-
-
-def _fraction(game: Game, name: str, root: Starts) -> str:
-    if not _is_start(game, root):
-        raise OptionError(
-            f"{option('exact')}: fractions are of the game's start; leave {option('start')} out"
-        )
-    forms = game.get(ClosedForms)
-    if forms is None or forms.exact is None:
-        raise OptionError(
-            f"board {game.board.name}: {game.board.game} has no exact fractions; leave "
-            f"{option('exact')} out"
-        )
-    agent = None if name in (OPTIMAL, BEST_RESPONSE) else named_agent(game, name)
-    return str(forms.exact(None if isinstance(agent, Policy) else agent))
 
 
 @dataclass(frozen=True)

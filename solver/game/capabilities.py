@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from fractions import Fraction
 from functools import partial
 from itertools import islice
 from math import prod
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints, Runs
 from luckbase.solver.game.fields import State
-from luckbase.solver.game.game import Agent, Game
+from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import Capability, Numbers
 from luckbase.solver.result import Result
 from luckbase.solver.sentences import fields, listed, on_command_line, option, shorten
@@ -399,8 +398,6 @@ class ClosedForms(Capability):
     """What is known by ways of the game's own that need no graph; each may be left out."""
 
     missing: ClassVar[str] = "has no facts on agents"
-    exact: Callable[[Agent | None], Fraction] | None = None
-    """The payoff of the start in fractions, of an agent or (None) of the best play."""
 
     def value(self, agents: Sequence[str]) -> tuple[float, ...] | None:
         """The exact payoffs from the start of a profile of agents by name, one a player; None where

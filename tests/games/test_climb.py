@@ -94,7 +94,7 @@ def test_a_made_up_game_goes_through_every_command(
     assert "0 of the first are not in the second" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("words", [["evaluate", "--exact"], ["chart"]])
+@pytest.mark.parametrize("words", [["evaluate", "--facts"], ["chart"]])
 def test_what_it_can_not_do_is_refused_in_a_sentence(
     words: list[str], board: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

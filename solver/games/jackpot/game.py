@@ -41,7 +41,6 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
-    ClosedForms,
     Drawing,
     Level,
     SearchHints,
@@ -310,7 +309,6 @@ def jackpot(board: JackpotBoard) -> Rules:
         capabilities={
             Agents: f"{HERE}.agents:own",
             Charts: f"{HERE}.charts:TileCharts",
-            ClosedForms: f"{HERE}.agents:Fractions",
             SearchHints: SearchHints(Level({"open": 1})),
             Groups: groups,
             Drawing: f"{HERE}.charts:drawing",

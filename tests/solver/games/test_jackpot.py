@@ -15,11 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase import solver
-from luckbase.solver.errors import BoardError, OptionError, StateError
-from luckbase.solver.game.game import Game
+from luckbase.solver.errors import BoardError, StateError
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.game.rules import CHANCE, DECISION, TERMINAL
-from luckbase.solver.games.jackpot.agents import AGENTS, Exact, Play, State
-from luckbase.solver.games.jackpot.game import choices, options_of
+from luckbase.solver.games.jackpot.agents import AGENTS
+from luckbase.solver.games.jackpot.game import choices, options_of, positions
+from luckbase.solver.policy.evaluate import evaluate_profile
 from luckbase.solver.search.bellman import choose, evaluate
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import fits
@@ -34,8 +36,7 @@ LEAST_SUM = BOARDS / "shut-the-box-sum.toml"
 TINY = BOARDS / "tiny.toml"
 
 OPTIMUM = Fraction(14103327415, 176319369216)
-UNIT = 36**9
-
+State = tuple[int, ...]
 Settings = tuple[tuple[str, object], ...]
 
 VARIANTS: list[tuple[Path, Settings]] = [
@@ -62,45 +63,52 @@ every_variant = pytest.mark.parametrize(("path", "settings"), VARIANTS, ids=NAME
 
 
 @cache
-def reach(name: str) -> list[int]:
-    """The chance that a game which an agent plays on the board of nine tiles comes to each state,
-    in units of 1 / `UNIT`; in the order of `Exact.states`."""
-    actions, lotteries = played(name).actions, exact(SEED).lotteries
-    reached = [0] * len(actions)
-    reached[-1] = UNIT
-    for x in range(len(actions) - 1, -1, -1):
-        if reached[x] and actions[x] >= 0:
-            for ways, child in lotteries[x][actions[x]]:
-                share, left = divmod(reached[x] * ways, 36)
-                reached[child] += share
-                assert not left
-    return reached
-
-
-def regrets_of(exact: Exact, play: Play) -> dict[State, int]:
-    """What one action of a play loses, the best play before and after it; only where it does."""
-    best = exact.best.values
-    lost = {
-        x: best[x] - exact.expected(choices[play.actions[x]], best)
-        for x, choices in enumerate(exact.lotteries) if len(choices) > 1
-    }  # fmt: skip
-    return {exact.states[x]: each for x, each in lost.items() if each}
-
-
-@cache
 def jackpot(path: Path, settings: Settings = ()) -> Game:
     return solver.load_game(solver.load_board(path, **dict(settings)))
 
 
 @cache
-def exact(path: Path, settings: Settings = ()) -> Exact:
-    return Exact(jackpot(path, settings))
+def states_of(path: Path, settings: Settings = ()) -> Ints:
+    """Every state, whether a game can come to it or not: before and after each roll."""
+    game = jackpot(path, settings)
+    before = positions(game)
+    after = expand(game, before).children
+    later = expand(game, after).children  # of games that offer one die: after the choice
+    return np.unique(np.concatenate([before, after, later]), axis=0)
 
 
 @cache
-def played(name: str) -> Play:
-    """An agent's play of the board of nine tiles."""
-    return exact(SEED).play(AGENTS[name])
+def solved(path: Path, settings: Settings = ()) -> dict[State, float]:
+    """The payoff of every state under the best play, as a search finds it."""
+    states = states_of(path, settings)
+    values = solve_graph(jackpot(path, settings), states).values[: len(states), 0]
+    return dict(zip(map(tuple, states.tolist()), values.tolist(), strict=True))
+
+
+def value_of(agent: str | Agent, path: Path = SEED, settings: Settings = ()) -> float:
+    """What an agent gets on average."""
+    game = jackpot(path, settings)
+    return float(evaluate_profile(game, game.start(), [agent]).value[0])
+
+
+def regrets_of(name: str) -> dict[State, float]:
+    """What an agent's flip loses on the board of nine tiles, if the best play follows it: the
+    states in which it loses something."""
+    game, values, lost = jackpot(SEED), solved(SEED), dict[State, float]()
+    for state in states_of(SEED):
+        edges = expand(game, state[None])
+        if edges.kinds[0] == DECISION:
+            listed = choices(game, state)
+            flip = listed[AGENTS[name](game, 0, state, listed)]  # type: ignore[index]
+            q = {
+                action: values[tuple(child)]
+                for action, child in zip(
+                    edges.actions.tolist(), edges.children.tolist(), strict=True
+                )
+            }
+            if max(q.values()) - q[flip] > game.tie_tolerance:
+                lost[tuple(state.tolist())] = max(q.values()) - q[flip]
+    return lost
 
 
 @cache
@@ -116,11 +124,10 @@ def tiles(open_tiles: int) -> frozenset[int]:
     return frozenset(t + 1 for t in range(open_tiles.bit_length()) if open_tiles >> t & 1)
 
 
-def positions(path: Path, settings: Settings = ()) -> Iterator[tuple[int, frozenset[int]]]:
-    """(place, open tiles) of the states before the roll."""
-    for x, state in enumerate(exact(path, settings).states):
-        if not any(state[1:]):
-            yield x, tiles(state[0])
+def before_rolls(path: Path, settings: Settings = ()) -> Iterator[tuple[State, frozenset[int]]]:
+    """(state, open tiles) of the states before the roll."""
+    for state in positions(jackpot(path, settings)).tolist():
+        yield tuple(state), tiles(state[0])
 
 
 def said(game: Game, **words: str) -> list[str]:
@@ -132,46 +139,30 @@ def said(game: Game, **words: str) -> list[str]:
 
 
 def test_the_best_play_wins_its_known_fraction() -> None:
-    assert exact(SEED).best.value == OPTIMUM
-
-
-@pytest.mark.parametrize(
-    ("name", "percent"),
-    [
-        ("min", 1.3306),
-        ("max", 4.7706),
-        ("first", 1.3105),
-        ("last", 5.2248),
-        ("hilo", 7.9855),
-        ("hilo2", 7.9855),
-    ],
-)
-def test_an_agent_wins_what_the_seed_calculated(name: str, percent: float) -> None:
-    """The list CALCULATED of docs/sources.md#french-2022, to its four decimals."""
-    assert round(float(100 * played(name).value), 4) == percent
+    start = tuple(jackpot(SEED).start().tolist())
+    assert slow(SEED).value[tiles(start[0])] == OPTIMUM
+    assert solved(SEED)[start] == pytest.approx(float(OPTIMUM), abs=1e-15)
 
 
 def test_hilo_errs_in_67_positions() -> None:
     """A position is a set of open tiles, 512 in all; hilo errs in it if
     for at least one roll his tile loses against the best. In rolls: 218 of 36 each, 120 where the
     order of the dice does not matter."""
-    regrets = regrets_of(exact(SEED), played("hilo"))
+    regrets = regrets_of("hilo")
     assert len({state[0] for state in regrets}) == 67
     assert len(regrets) == 218
     assert len({(open_tiles, *sorted(dice)) for open_tiles, *dice in regrets}) == 120
-    assert all(lost > 0 for lost in regrets.values())
 
 
 def test_hilo_and_hilo2_flip_the_same_tile_everywhere() -> None:
-    assert played("hilo").actions == played("hilo2").actions
-
-
-def test_shut_the_box_has_its_known_chance() -> None:
-    assert float(exact(SHUT_THE_BOX).best.value) == pytest.approx(0.071431622306, abs=1e-12)
-
-
-def test_shut_the_box_has_its_least_sum_as_a_negative_payoff() -> None:
-    assert float(exact(LEAST_SUM).best.value) == pytest.approx(-11.157508444203, abs=1e-12)
+    game, asked = jackpot(SEED), 0
+    for state in states_of(SEED):
+        listed = choices(game, state)
+        if len(listed) > 1:
+            one, two = (AGENTS[name](game, 0, state, listed) for name in ("hilo", "hilo2"))
+            assert listed[one] == listed[two]  # type: ignore[index]
+            asked += 1
+    assert asked > 8000
 
 
 def test_the_tiny_board_by_hand() -> None:
@@ -185,7 +176,9 @@ def test_the_tiny_board_by_hand() -> None:
     V(234): 2 → 34, 3 → 24, 4 → 23: 3/32;
     V(1234): 1 → 234, 2 → 134, 3 → 124 or 34, 4 → 123 or 24: (3 + 5 + 7 + 9)/32/4 = 3/16.
     """
-    assert exact(TINY).best.value == Fraction(3, 16)
+    start = tuple(jackpot(TINY).start().tolist())
+    assert slow(TINY).value[tiles(start[0])] == Fraction(3, 16)
+    assert solved(TINY)[start] == pytest.approx(3 / 16, abs=1e-15)
 
 
 # Against the reference
@@ -193,33 +186,31 @@ def test_the_tiny_board_by_hand() -> None:
 
 @every_variant
 def test_every_position_has_the_reference_value(path: Path, settings: Settings) -> None:
-    value = slow(path, settings).value
-    found, unit = exact(path, settings).best.values, exact(path, settings).unit
-    here = list(positions(path, settings))
+    value, found = slow(path, settings).value, solved(path, settings)
+    here = list(before_rolls(path, settings))
     assert len(here) == len(value)
-    for x, open_tiles in here:
-        assert found[x] == value[open_tiles] * unit, open_tiles
+    for state, open_tiles in here:
+        assert found[state] == pytest.approx(float(value[open_tiles]), abs=1e-12), open_tiles
 
 
 @pytest.mark.parametrize("path", [SEED, SHUT_THE_BOX], ids=lambda path: path.stem)
 def test_every_position_after_every_roll_has_the_reference_value(path: Path) -> None:
     """Shut the Box's merged rolls too: each roll goes through `canonical_states`."""
-    game, solved, slowly = jackpot(path), exact(path), slow(path)
+    game, found, slowly = jackpot(path), solved(path), slow(path)
     rolls = slowly.rolls(2)
-    for _, open_tiles in list(positions(path))[1::7]:
+    for _, open_tiles in list(before_rolls(path))[:-1:7]:
         bits = sum(1 << (tile - 1) for tile in open_tiles)
         states = game.canonical_states(np.array([(bits, *roll) for roll in rolls]))
         for roll, state in zip(rolls, states.tolist(), strict=True):
             after = slowly.after(slowly.value, open_tiles, roll)
-            assert solved.best.values[solved.at[tuple(state)]] == after * UNIT
+            assert found[tuple(state)] == pytest.approx(float(after), abs=1e-14)
 
 
 @pytest.mark.parametrize("name", AGENTS)
-def test_an_agent_reaches_every_position_as_often_as_in_the_reference(name: str) -> None:
+def test_an_agent_wins_as_often_as_in_the_reference(name: str) -> None:
     """The reference gives agents the same list, doubles twice."""
-    reached, expected = reach(name), slow(SEED).reach(reference.AGENTS[name])
-    assert all(reached[x] == expected[open_tiles] * UNIT for x, open_tiles in positions(SEED))
-    assert expected[frozenset()] == played(name).value
+    expected = slow(SEED).reach(reference.AGENTS[name])[frozenset()]
+    assert value_of(name) == pytest.approx(float(expected), abs=1e-15)
 
 
 def test_with_three_dice_an_agent_still_sees_the_whole_list() -> None:
@@ -229,57 +220,22 @@ def test_with_three_dice_an_agent_still_sees_the_whole_list() -> None:
     assert said(game, open="1,2,3", dice="1,2,1") == ["flip 1", "flip 2", "flip 1"]
     for name in AGENTS.keys() - {"hilo", "hilo2"}:
         reached = rules.reach(reference.AGENTS[name])
-        assert exact(SEED, three).play(AGENTS[name]).value == reached[frozenset()]
-
-
-def test_a_new_agent_is_one_short_function() -> None:
-    always_first = exact(SEED).play(lambda game, player, state, actions: 0)
-    assert always_first.value == played("first").value
-
-
-# Reach and regret
-
-
-@pytest.mark.parametrize("name", AGENTS)
-def test_reach_sums_to_1_with_the_games_lost_before_the_layer(name: str) -> None:
-    """Layer k holds the positions with k tiles flipped; who is not in it lost on the way."""
-    reached, game = reach(name), exact(SEED)
-    lost, layer = [0] * 10, [0] * 10
-    for x, (open_tiles, *dice) in enumerate(game.states):
-        flipped = 9 - open_tiles.bit_count()
-        if not any(dice):
-            layer[flipped] += reached[x]
-        elif x in game.payoffs:
-            lost[flipped] += reached[x]
-    assert layer[0] == UNIT
-    assert all(layer[k] + sum(lost[:k]) == UNIT for k in range(10))
-
-
-@pytest.mark.parametrize("name", AGENTS)
-def test_regret_times_reach_is_what_an_agent_loses_in_the_game(name: str) -> None:
-    solved, reached = exact(SEED), reach(name)
-    lost = sum(
-        reached[solved.at[state]] * lost for state, lost in regrets_of(solved, played(name)).items()
-    )
-    assert Fraction(lost, UNIT**2) == OPTIMUM - played(name).value
-
-
-def test_the_best_play_has_no_regret() -> None:
-    assert regrets_of(exact(SEED), exact(SEED).best) == {}
+        expected = float(reached[frozenset()])
+        assert value_of(name, SEED, three) == pytest.approx(expected, abs=1e-15)
 
 
 @pytest.mark.parametrize("one_die", ["never", "may", "must"])
 @pytest.mark.parametrize("name", AGENTS)
 def test_the_agents_play_shut_the_box_too_and_none_beats_the_best(name: str, one_die: str) -> None:
     settings: Settings = (("one_die", one_die),)
-    solved = exact(SHUT_THE_BOX, settings)
-    assert 0 < solved.play(AGENTS[name]).value < solved.best.value
+    best = solved(SHUT_THE_BOX, settings)[tuple(jackpot(SHUT_THE_BOX, settings).start().tolist())]
+    assert 0 < value_of(name, SHUT_THE_BOX, settings) < best
 
 
 def test_the_option_to_roll_one_die_is_worth_something_and_the_duty_less() -> None:
+    start = tuple(jackpot(SHUT_THE_BOX).start().tolist())
     values = {
-        rule: exact(SHUT_THE_BOX, (("one_die", rule),)).best.value
-        for rule in ("never", "may", "must")
+        rule: solved(SHUT_THE_BOX, (("one_die", rule),))[start] for rule in ("never", "may", "must")
     }
     assert values["never"] < values["must"] < values["may"]
 
@@ -287,27 +243,17 @@ def test_the_option_to_roll_one_die_is_worth_something_and_the_duty_less() -> No
 # The rules as the engines see them
 
 
-@every_variant
-def test_a_search_in_floats_finds_the_exact_values(path: Path, settings: Settings) -> None:
-    game, solved = jackpot(path, settings), exact(path, settings)
-    found = solve_graph(game, game.start().reshape(1, -1))
-    assert found.values[0, 0] == pytest.approx(float(solved.best.value), abs=1e-12)
-
-
 @pytest.mark.parametrize("path", [SEED, LEAST_SUM], ids=lambda path: path.stem)
 def test_the_tie_tolerance_calls_ties_as_exact_fractions_do(path: Path) -> None:
     """Noise is below it and every real gap above: each state's best action is the exact one."""
-    game, solved = jackpot(path), exact(path)
-    deciding = [x for x, choices in enumerate(solved.lotteries) if len(choices) > 1]
-    states = np.array([solved.states[x] for x in deciding])
-    values = np.array([[value / solved.unit] for value in solved.best.values])
-    edges = expand(game, states)
-    below = np.array([solved.at[tuple(child)] for child in edges.children.tolist()])
-    q = evaluate(edges, values[below])
-    for k, x in enumerate(deciding):
-        here = slice(int(q.first[k]), int(q.first[k + 1]))
+    game, found, right = jackpot(path), solved(path), slow(path).value
+    edges = expand(game, states_of(path))
+    q = evaluate(edges, np.array([[found[tuple(c)]] for c in edges.children.tolist()]))
+    for x in np.flatnonzero(edges.kinds == DECISION).tolist():
+        here = slice(int(q.first[x]), int(q.first[x + 1]))
+        exact = [right[tiles(child[0])] for child in edges.children[edges.first[x] :].tolist()]
         best = choose(q.values[here], 0, game.tie_tolerance)
-        assert q.actions[here][best] == solved.best.actions[x], game.describe(states[k])
+        assert best == max(range(here.stop - here.start), key=exact.__getitem__)
 
 
 @every_variant
@@ -315,8 +261,7 @@ def test_every_state_keeps_the_contract(path: Path, settings: Settings) -> None:
     """Chances of an action sum to 1, its edges stand together, children are canonical and fit in
     their bits, an action has a name, at most `max_edges` edges."""
     game = jackpot(path, settings)
-    states = np.array(exact(path, settings).states)
-    edges = expand(game, states)
+    edges = expand(game, states_of(path, settings))
     assert np.array_equal(game.canonical_states(edges.children), edges.children)
     assert fits(game.strides, edges.children).all() and game.strides[1].sum() <= 64
     assert np.diff(edges.first).max() <= game.max_edges
@@ -332,7 +277,7 @@ def test_every_state_keeps_the_contract(path: Path, settings: Settings) -> None:
 
 def test_the_seed_has_512_positions_in_ten_layers_and_36_edges_to_roll() -> None:
     game = jackpot(SEED)
-    layers = [len(open_tiles) for _, open_tiles in positions(SEED)]
+    layers = [len(open_tiles) for _, open_tiles in before_rolls(SEED)]
     assert np.bincount(layers).tolist() == [1, 9, 36, 84, 126, 126, 84, 36, 9, 1]
     edges = expand(game, game.start().reshape(1, -1))
     assert len(edges.children) == 36 == game.max_edges
@@ -563,10 +508,3 @@ def test_a_board_that_can_not_be_played_is_refused_in_a_sentence(rules: str, sen
             solver.load_board(path)
     assert_one_sentence(caught.value)
     assert sentence in str(caught.value)
-
-
-def test_exact_fractions_are_refused_where_they_would_take_all_day() -> None:
-    with pytest.raises(OptionError) as caught:
-        Exact(jackpot(SEED, (("tiles", 12), ("sides", 10))))
-    assert_one_sentence(caught.value)
-    assert "at most 200000 positions and this board has 409600" in str(caught.value)
