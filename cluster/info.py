@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -35,7 +34,6 @@ from luckbase.solver.board.file import (
     BOARDS,
     SUFFIX,
     as_words,
-    episodes,
     name_of,
     packaged,
     read_board,
@@ -58,9 +56,8 @@ FEW_STATES = 1e6
 
 @dataclass(frozen=True)
 class PackagedBoard(Result):
-    """A board that the package brings, or a game that is written down. name: as every command takes
-    it; game_title: what people call the game; title: the board's; about: the first sentence of its
-    file; text: all of it; suffix: of its file."""
+    """A board that the package brings. name: as every command takes it; game_title: what people
+    call the game; title: the board's; about: the first sentence of its file; text: all of it."""
 
     name: str
     game: str
@@ -68,13 +65,12 @@ class PackagedBoard(Result):
     title: str
     about: str
     text: PythonOnly[str] = field(repr=False)
-    suffix: PythonOnly[str] = SUFFIX
 
     def copy(self, out: str | os.PathLike[str] | None = None) -> Path:
         """Write the board to a file, to edit; NAME.toml here if none is named. Returns the path.
 
         Raises OptionError where there is something of that name already."""
-        path = Path(out or f"{self.name.rpartition('/')[2]}{self.suffix}")
+        path = Path(out or f"{self.name.rpartition('/')[2]}{SUFFIX}")
         try:
             with path.open("x", encoding="utf-8") as file:
                 file.write(self.text)
@@ -93,19 +89,6 @@ def boards() -> tuple[PackagedBoard, ...]:
         title = registry.described(data["game"])[0]
         entries.append(PackagedBoard(name, data["game"], title, data["title"], about, text))
     return tuple(sorted(entries, key=lambda each: (each.game_title, each.name)))
-
-
-@cache
-def packaged_episodes() -> tuple[PackagedBoard, ...]:
-    """The games that are written down that the package brings, for ``luckbase advise --file``."""
-    entries = []
-    for name, path in episodes().items():
-        text, game = path.read_text(encoding="utf-8"), name.partition("/")[0]
-        title = re.search("(?m)^title: (.*)", text)
-        about = title[1] if title else ""
-        kind = "Games written down, for luckbase advise --file"
-        entries.append(PackagedBoard(name, game, kind, about, about, text, path.suffix))
-    return tuple(entries)
 
 
 # --- a board or a table --------------------------------------------------------------------------

@@ -41,7 +41,6 @@ from luckbase.solver.sentences import many, nearest, on_command_line, option, sh
 if TYPE_CHECKING:
     from luckbase.cluster.play.advise import Following
     from luckbase.cluster.play.agents import Opener
-    from luckbase.cluster.play.episode import Episode
     from luckbase.cluster.play.game import Play, PlayOptions
     from luckbase.cluster.run.options import SolveOptions
     from luckbase.cluster.run.progress import Solved
@@ -243,22 +242,6 @@ def following(
     solve = board_command(name, as_words(options), game.board.game, results)
     root = None if start is None else start_of(game, start)
     return Following(game, Prices(game, results, max_states, solve), root)
-
-
-def replay_file(
-    file: str | os.PathLike[str], board: Board | str | os.PathLike[str] | None,
-    options: Mapping[str, object], skip: int, max_states: int, results: Path,
-) -> Episode:  # fmt: skip
-    """A game that is written down, priced. Raises as `luckbase.episode`."""
-    from luckbase.cluster.play.episode import read_script, replay
-
-    script = read_script(file)
-    meant = board or script.board
-    if meant is None:
-        raise OptionError(f"{script.name}: names no board; write a line board: NAME, or give one")
-    settings = {**script.settings, **as_words(options)}
-    with following(meant, None, settings, max_states, results) as game:
-        return replay(game, script, skip)
 
 
 # --- tables of a play ----------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 """``luckbase play`` and ``advise``: a person plays against agents on the terminal
-(`cluster.play.game`); a real game is followed in words, or replayed as it was written down."""
+(`cluster.play.game`); a real game is followed in words."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import luckbase
 from luckbase.jobs import app, terminal
 from luckbase.solver import sentences
-from luckbase.solver.errors import OptionError, RequestError
+from luckbase.solver.errors import RequestError
 from luckbase.solver.sentences import Help
 
 if TYPE_CHECKING:
     from luckbase import Board, Play
     from luckbase.cluster.play.advise import Following, Said
-    from luckbase.cluster.play.episode import Episode
     from luckbase.cluster.play.game import Decision
 
 
@@ -141,20 +140,12 @@ def _take_any_text() -> None:
 
 @app.command(
     "luckbase advise press-your-luck/1985-02 --set score_unit=500",
-    "luckbase advise --file press-your-luck/episodes/tiny --out page.html",
-    api=luckbase.episode,
+    "luckbase advise press-your-luck/tiny --from scores=1000,500,1500 earned=1,1,1",
+    api=luckbase.advise,
 )
 def advise(
-    board: Annotated[
-        str | None, app.Argument("A board file; none where --file says it.", "[BOARD]")
-    ] = None,
+    board: app.BoardFile,
     more: app.More = None,
-    file: Annotated[
-        str | None, Help("Replay a game that is written down; each decision priced.", "EPISODE")
-    ] = None,
-    out: Annotated[
-        str | None, Help("Write the replay as a page, in one file.", "PAGE.html")
-    ] = None,
     start: app.From = None,
     settings: app.Settings = None,
     results: app.Results = Path("results"),
@@ -166,44 +157,10 @@ def advise(
     A line says who has what (Ed 0, 4 spins; Peter 2500, 3 spins; Michael 0), or what happened
     (Ed 3000 + spin; Ed passes 4 to Peter; Peter whammy); the line help says more. Names may be
     cut short. With --json each line gives one JSON object."""
-    if out is not None:
-        if file is None:
-            raise OptionError("--out: a page is made of a game that is written down; add --file")
-        app.check_ending("--out", out, (".html",))
-    typed: dict[str, Any] = dict(app.read_settings(settings))
-    if file is None and how["skip"]:
-        raise OptionError("--skip: decisions of a game that is written down; add --file")
-    if file is not None:
-        if start or more:
-            why = "where a game that is written down begins stands in its file"
-            raise OptionError(f"--from: {why}; leave it out")
-        _replayed(luckbase.episode(file, board, results=results, **how, **typed), out, as_json)
-        return
-    if board is None:
-        raise OptionError(
-            "expected a board file or its name, or --file with a game that is written down; the "
-            "command boards lists both"
-        )
-    del how["skip"]
+    options: dict[str, Any] = dict(app.read_settings(settings))
     root = app.read_start(start, more)
-    with luckbase.advise(board, root, results=results, **how, **typed) as following:
+    with luckbase.advise(board, root, results=results, **how, **options) as following:
         _follow(following, as_json)
-
-
-def _replayed(episode: Episode, out: str | None, as_json: bool) -> None:
-    if out is not None:
-        from luckbase.jobs.web.report import episode_page
-
-        size = terminal.write_file(out, episode_page(episode).encode())
-        terminal.say(f"{out}: {size:,} bytes", whole=True)
-    if as_json:
-        terminal.print_json(episode)
-        return
-    terminal.print_to_fit(f"{episode.title}: {episode.origin}")
-    for heads, rows in (episode.table(), episode.summary()):
-        terminal.print_table("", heads, rows, sys.stdout)
-    for line in episode.unpriced():
-        terminal.print_to_fit(line)
 
 
 def _follow(following: Following, as_json: bool) -> None:

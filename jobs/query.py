@@ -49,11 +49,8 @@ def boards(
 ) -> None:
     """List the boards that luckbase brings, or copy one to edit.
 
-    Every command takes their names, without a path. Games that are written down, for luckbase
-    advise --file, are listed and copied as well."""
-    from luckbase.cluster.info import packaged_episodes
-
-    entries = [*luckbase.boards(), *packaged_episodes()]
+    Every command takes their names, without a path."""
+    entries = luckbase.boards()
     if out is not None and copy is None:
         raise OptionError("--out: name the board to write too: --copy NAME")
     if copy is not None:
@@ -65,12 +62,10 @@ def boards(
             terminal.print_json(by_name[copy], {"file": str(path)})
         else:
             print(path)
-            then = "solve" if path.suffix == ".toml" else "advise --file"
-            terminal.say(f"edit it, then: {sentences.program()} {then} {shlex.quote(str(path))}")
+            terminal.say(f"edit it, then: {sentences.program()} solve {shlex.quote(str(path))}")
         return
     if as_json:
-        by_kind = {"boards": luckbase.boards(), "episodes": packaged_episodes()}
-        terminal.print_json({name: [each.as_json() for each in of] for name, of in by_kind.items()})
+        terminal.print_json({"boards": [each.as_json() for each in entries]})
         return
     for title, of_game in groupby(entries, lambda each: each.game_title):
         print(title)

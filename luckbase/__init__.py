@@ -21,7 +21,7 @@ All of luckbase is on this page; what the command line does, a function here doe
                                                ``t.play()``, ``t.why(state)``
 `evaluate`, `matrix`, `simulate`               what a profile of agents is worth
 `play`, `graph`                                a person's game; a drawing of how agents play
-`advise`, `episode`                            a real game followed in words, or replayed
+`advise`                                       a real game followed in words
 `report`                                       a table in one file, to send to somebody
 `info`, `boards`                               a board or a table explained; boards to begin with
 `Game`, `register`                             a game of your own
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from luckbase.cluster.info import Info, PackagedBoard
     from luckbase.cluster.play.advise import Following
     from luckbase.cluster.play.draw import Picture
-    from luckbase.cluster.play.episode import Episode
     from luckbase.cluster.play.evaluate import Evaluated, Matrix, Simulated
     from luckbase.cluster.play.game import Play, PlayOptions
     from luckbase.cluster.run.options import SolveOptions
@@ -73,7 +72,7 @@ if TYPE_CHECKING:
 
 _ELSEWHERE = {
     "Answer": "cluster.table.answer", "Board": "solver.board.model",
-    "Due": "cluster.batch.run", "Episode": "cluster.play.episode",
+    "Due": "cluster.batch.run",
     "Evaluated": "cluster.play.evaluate",
     "Following": "cluster.play.advise", "Game": "solver.game.game",
     "Info": "cluster.info", "LuckbaseError": "solver.errors", "Matrix": "cluster.play.evaluate",
@@ -90,10 +89,10 @@ _ELSEWHERE = {
 """Where the names are that this page does not define: loaded when they are asked for."""
 
 __all__ = [
-    "Answer", "Board", "Due", "Episode", "Evaluated", "Following", "Game", "Info", "LuckbaseError",
+    "Answer", "Board", "Due", "Evaluated", "Following", "Game", "Info", "LuckbaseError",
     "Matrix", "Outcome", "PackagedBoard", "Picture", "Planned", "PlannedSearch", "Play", "Progress",
     "Report", "Simulated", "SolveOptions", "Solved", "Spare", "Status", "Table", "advise", "boards",
-    "clean", "episode", "errors", "evaluate", "graph", "info", "load_board", "matrix", "open",
+    "clean", "errors", "evaluate", "graph", "info", "load_board", "matrix", "open",
     "plan", "plan_all", "play", "register", "report", "simulate", "solve", "solve_all", "status",
 ]  # fmt: skip
 
@@ -406,7 +405,10 @@ def play(
 
 def advise(
     board: Board | str | os.PathLike[str], start: State | None = None, *,
-    max_states: int = 5_000_000, results: str | os.PathLike[str] = "results", **options: object,
+    max_states: Annotated[
+        int, Help("The most states that a search for one decision may find.", "N", 1)
+    ] = 5_000_000,
+    results: str | os.PathLike[str] = "results", **options: object,
 ) -> Following:  # fmt: skip
     """A real game, followed in words: whose turn, what to do, by how much, and why.
 
@@ -422,29 +424,6 @@ def advise(
     from luckbase.cluster.inputs import following
 
     return following(board, start, options, max_states, _place(results))
-
-
-def episode(
-    file: str | os.PathLike[str], board: Board | str | os.PathLike[str] | None = None, *,
-    skip: Annotated[int, Help("Decisions at its beginning that get no price.", "N", 0)] = 0,
-    max_states: Annotated[
-        int, Help("The most states that a search for one decision may find.", "N", 1)
-    ] = 5_000_000,
-    results: str | os.PathLike[str] = "results", **options: object,
-) -> Episode:  # fmt: skip
-    """A game that is written down, a line a line of `advise`: each decision priced, an accuracy a
-    player.
-
-    >>> found = luckbase.episode("boards/press-your-luck/episodes/tiny.txt")
-    >>> [(each.player, each.accuracy) for each in found.accuracy]
-
-    board: if not given, what the file says; options: of it, over those of the file. max_states: a
-    decision with more states below has no price, and says how many. Raises BoardError, OptionError,
-    StateError with the number of the line.
-    """
-    from luckbase.cluster.inputs import replay_file
-
-    return replay_file(file, board, options, skip, max_states, _place(results))
 
 
 def graph(  # noqa: PLR0913  # what the command has

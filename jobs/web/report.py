@@ -36,13 +36,12 @@ from luckbase.jobs.web.pictures import svg
 from luckbase.solver import sentences
 from luckbase.solver.board.file import name_of
 from luckbase.solver.board.model import canonical
-from luckbase.solver.charts import Chart, Curve, Curves, Heatmap, Listing
+from luckbase.solver.charts import Chart, Curves, Heatmap, Listing
 from luckbase.solver.errors import LuckbaseError, MissingTableError, need
 from luckbase.solver.game.capabilities import Charts, scene_of
 from luckbase.solver.sentences import capital, html_table
 
 if TYPE_CHECKING:
-    from luckbase.cluster.play.episode import Decided, Episode
     from luckbase.cluster.table.table import Table
     from luckbase.cluster.table.verify import Verdict
 
@@ -473,71 +472,3 @@ def _numbers_table(chart: Heatmap | Curves, command: str, detail: Detail) -> str
         f"<details><summary>The numbers as a table</summary><p>{escape(caption)}</p>"
         f"{table(heads, rows)}<p>{left_out}: <code>{command}</code></p></details>"
     )
-
-
-# --- a game that was written down ---
-
-
-def episode_page(of: Episode) -> str:
-    """A game that was written down: the chances of all players line by line, as a chart; every
-    line with what it cost; each player's accuracy. Raises OptionError where there is no matplotlib.
-    """
-    need("a page", "matplotlib", extra="report")
-    parts = _episode_head(of), _episode_chart(of), _episode_lines(of), _episode_missing(of)
-    body = ["<main>", *chain(*parts), "</main>"]
-    return whole_page(f"luckbase: {of.title}", "".join(body))
-
-
-def _episode_head(of: Episode) -> Iterator[str]:
-    options = sentences.fields(of.origin.options, ", ") or "all at their defaults"
-    yield f"<header><h1>{escape(of.title)}</h1><p>"
-    yield (
-        f"Board <b>{escape(of.origin.board)}</b>, options: {escape(options)}. Costs are of the "
-        f"{escape(of.payoff)}, against the best action, all playing the best from there on. The "
-        "accuracy is the share that a player kept of what they could have lost.</p></header>"
-    )
-    yield table(*of.summary())
-
-
-def _episode_chart(of: Episode) -> Iterator[str]:
-    """The payoffs of all players before each line."""
-    priced = [(each.line, each.value) for each in of.lines if each.value is not None]
-    if of.end is not None and of.lines:
-        priced.append((of.lines[-1].line + 1, of.end))
-    if len(priced) < 2:
-        return
-    values = np.array([value for _, value in priced])
-    curves = tuple(
-        Curve(name, f"player_{i + 1}", values[:, i]) for i, name in enumerate(of.players)
-    )
-    chart = Curves(
-        f"{of.payoff}, line by line".capitalize(), "Before each line of the game.", "line",
-        np.array([line for line, _ in priced]), curves, "line", of.payoff,
-        limits=(0.0, 1.0) if of.chances else None,
-    )  # fmt: skip
-    command = "luckbase advise --file EPISODE --json"
-    yield "<h2>How it went</h2>"
-    yield chart_section(ReportChart("episode", "line by line", chart), command, Detail())
-
-
-def _episode_lines(of: Episode) -> Iterator[str]:
-    yield "<h2>Line by line</h2>"
-    rows = [[str(each.line), each.text, *_line_cells(of, each)] for each in of.lines]
-    yield table(["line", "what happened", "cost", "better", "why"], rows, "lines")
-    yield "<h2>The end</h2>" if of.over else "<h2>Where it ends</h2>"
-    yield table(["player", "has"], [list(each) for each in of.players.items()], "text")
-
-
-def _line_cells(of: Episode, line: Decided) -> list[str]:
-    if line.action is None:
-        return ["", "", ""]
-    if line.cost is None:
-        return ["no price", "", line.unpriced or ""]
-    return [of.cost(line.cost), (line.best or "") if line.cost else "", line.why]
-
-
-def _episode_missing(of: Episode) -> Iterator[str]:
-    if missing := of.unpriced():
-        yield "<h2>Without a price</h2><ul>"
-        yield from (f"<li>{escape(each)}</li>" for each in missing)
-        yield "</ul>"

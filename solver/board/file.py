@@ -249,21 +249,6 @@ def located(name: str | os.PathLike[str]) -> Path:
     return BOARDS / f"{path.as_posix()}{SUFFIX}"
 
 
-@cache
-def episodes() -> Mapping[str, Path]:
-    """The games that are written down that the package brings, by name:
-    ``press-your-luck/episodes/tiny``."""
-    files = sorted(BOARDS.glob("*/episodes/*.txt"))
-    return {path.relative_to(BOARDS).with_suffix("").as_posix(): path for path in files}
-
-
-def episode_file(name: str | os.PathLike[str]) -> Path:
-    """The file of a game that is written down: the one of this path, else one of `episodes`, with
-    its ending or without."""
-    path = Path(name)
-    return path if path.is_file() else episodes().get(path.with_suffix("").as_posix(), path)
-
-
 def unfiled(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     """What stands in a board that no file holds, ``openspiel:nim``: a game, a colon, and what an
     option of it is (`registry.Entry.called`), in whatever folder somebody named it; None of any
@@ -295,8 +280,6 @@ def name_of(path: str | os.PathLike[str]) -> str:
 def meant(path: Path) -> str:
     """A clause naming the board that a path which is not there may mean; nothing where there is
     none."""
-    if path.with_suffix("").as_posix() in episodes():
-        return f"; it is a game that is written down; run: luckbase advise --file {path.as_posix()}"
     if path.as_posix() in {name.partition("/")[0] for name in packaged()}:
         near = [name for name in packaged() if name.startswith(f"{path.as_posix()}/")]
     else:

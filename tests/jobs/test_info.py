@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 
 import luckbase
-from luckbase.cluster.play.episode import read_script
 from luckbase.game import Board, Field, Rules, Section, option, register, set_field
 from luckbase.jobs.app import run
 from luckbase.solver import load_board, load_game
 from luckbase.solver.board import registry
-from luckbase.solver.board.file import episodes, packaged
+from luckbase.solver.board.file import packaged
 from luckbase.solver.board.model import canonical
 from luckbase.solver.errors import BoardError, OptionError
 from tests.games.climb import climb
@@ -179,7 +178,6 @@ def test_json_has_all_of_it(capsys: Capture) -> None:
     assert run(["boards", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert len(listed["boards"]) == len(packaged())
-    assert [each["name"] for each in listed["episodes"]] == [*episodes()]
 
 
 def test_what_is_no_board_or_table_is_a_sentence(capsys: Capture) -> None:
@@ -208,16 +206,6 @@ def test_a_copy_is_the_board_and_nothing_is_overwritten(capsys: Capture) -> None
     assert json.loads(capsys.readouterr().out)["file"] == "other.toml"
     assert run(["boards", "--copy", "pig/tiny", "--out", "my own.toml"]) == 0
     assert "then: luckbase solve 'my own.toml'\n" in capsys.readouterr().err
-
-
-def test_games_that_are_written_down_are_listed_and_copied(capsys: Capture) -> None:
-    larson = "press-your-luck/episodes/larson"
-    assert run(["boards"]) == 0
-    assert f"  {larson}             The end of Michael Larson's game\n" in capsys.readouterr().out
-    assert run(["boards", "--copy", larson]) == 0
-    said = capsys.readouterr()
-    assert said.out == "larson.txt\n" and "then: luckbase advise --file larson.txt" in said.err
-    assert read_script("larson.txt").lines == read_script(larson).lines
 
 
 @pytest.mark.parametrize(

@@ -277,7 +277,7 @@ def _starts(board: Board) -> tuple[list[int], list[float]]:
     return list(found), list(found.values())
 
 
-def test_advice_and_a_replay_come_from_decisions_and_say_what_they_lack(tmp_path: Path) -> None:
+def test_advice_comes_from_decisions_and_says_what_it_lacks(tmp_path: Path) -> None:
     board = coarse(2)
     luckbase.solve(board, store="decisions", payoffs_of="none", margin=True, results=tmp_path)
     with luckbase.advise(board, results=tmp_path) as game:
@@ -289,10 +289,6 @@ def test_advice_and_a_replay_come_from_decisions_and_say_what_they_lack(tmp_path
         lines = "\n".join(in_words(said, game.game))
         assert "points: Passing is best" in lines
         assert "wins" not in lines
-    script = tmp_path / "episode.txt"
-    script.write_text("Ed 0; Peter 2000, 1 spin; Michael 1000, 1 spin\nPeter passes\n")
-    replayed = luckbase.episode(script, board, results=tmp_path)
-    assert "the table stores decisions without payoffs" in replayed.unpriced()[0]
 
 
 def test_what_needs_payoffs_says_what_it_lacks(solved: StoredTable, tmp_path: Path) -> None:
