@@ -42,8 +42,10 @@ if TYPE_CHECKING:
     from luckbase.cluster.play.advise import Following
     from luckbase.cluster.play.agents import Opener
     from luckbase.cluster.play.game import Play, PlayOptions
-    from luckbase.cluster.run.options import SolveOptions
+    from luckbase.cluster.run.options import Options, SolveOptions
     from luckbase.cluster.run.progress import Solved
+    from luckbase.cluster.run.tiers import Planned
+    from luckbase.cluster.search.plan import PlannedSearch
     from luckbase.cluster.table.table import StoredTable, Table
     from luckbase.solver.policy.agents import Policy
     from luckbase.solver.policy.evaluate import Starts
@@ -170,13 +172,43 @@ def refuse_decisions(store: str | None) -> None:
         raise OptionError(f"{option('store')}: a search stores payoffs; leave it out")
 
 
+def solves_full_table(game: Game, start: Any, options: Options) -> bool:
+    """True if a solve fills the full table, False if it searches below some states."""
+    return start is None and not options.searches and has_full_table(game, options.on_note)
+
+
+def plan_board(board: Board, start: Any, options: SolveOptions) -> Planned | PlannedSearch:
+    """Plan what `solve_board` does with the same arguments. Raises as `luckbase.plan`."""
+    from luckbase.cluster.run.options import Options
+
+    opts, game = Options(**options), load_game(board)
+    if solves_full_table(game, start, opts):
+        return plan_full_table(game, opts)
+    from luckbase.cluster.search.plan import planned_search
+    from luckbase.solver.search.expand import root_keys
+
+    refuse_decisions(opts.store)
+    return planned_search(game, root_keys(game, roots_of(game, start)), opts.folder, opts.workers)
+
+
+def plan_full_table(game: Game, options: Options) -> Planned:
+    """Plan the board's full table of payoffs, or of decisions if the options or the board say so.
+
+    Raises OptionError if the board can have no such table."""
+    from luckbase.cluster.run import decisions, tiers
+
+    if stores_decisions(game.board, options.store, options.payoffs_of):
+        return decisions.plan_table(game, options)
+    return tiers.plan_table(game, options)
+
+
 def solve_board(board: Board, start: Any, options: SolveOptions) -> Solved:
     """Solve what is missing: of the board's full table, or, where the board has none or `start` or
     `options` ask for a search, of what lies below some states. Raises as `luckbase.solve`."""
     from luckbase.cluster.run.options import Options
 
     opts, game = Options(**options), load_game(board)
-    if start is None and not opts.searches and has_full_table(game, opts.on_note):
+    if solves_full_table(game, start, opts):
         if stores_decisions(board, opts.store, opts.payoffs_of):
             from luckbase.cluster.run import decisions
 

@@ -17,7 +17,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from functools import wraps
 from importlib import import_module
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from luckbase.solver.board.model import Board
 
 GROUPS = {
-    "Solve": {"boards": "query", "plan": "solve", "solve": "solve"},
+    "Solve": {"solve": "solve"},
     "Ask": {"info": "query", "query": "query", "export": "query"},
     "Compare": {"diff": "compare", "evaluate": "compare", "simulate": "compare"},
     "Draw": {"chart": "draw", "graph": "draw", "report": "draw", "serve": "serve"},
@@ -57,6 +57,8 @@ docs/README.md lists all pages, and every game has one of its own."""
 
 FLAGS = {"as_json": "--json", "as_csv": "--csv", "settings": "--set", "listed": "--list"}
 """Options that are not named as their parameters."""
+VARIABLES = {name: f"LUCKBASE_{name.upper()}" for name in ("results", "game", "address")}
+"""Environment variables that set options, by parameter."""
 PICTURES = (".png", ".svg", ".pdf")
 """Endings of files that a picture is drawn into."""
 SAMPLE = 10_000
@@ -70,7 +72,8 @@ class _Interrupted(Exception):
 
 
 class _Command(TyperCommand):
-    """A command whose help ends with its examples."""
+    """A command whose help ends with its examples, and whose errors name the environment variable
+    that a wrong value comes from."""
 
     @property
     def examples(self) -> Sequence[str]:
@@ -80,14 +83,35 @@ class _Command(TyperCommand):
         return [*(name for name, _ in self._arguments()), "[OPTIONS]"]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        rest: list[str] = super().parse_args(ctx, args)
+        with self._naming_variables(ctx):
+            rest: list[str] = super().parse_args(ctx, args)
         for each in self.params:
-            value = ctx.params.get(each.name or "")
-            of_file = str(each.metavar).startswith(("FILE", "DIR")) and each.name != "results"
-            if of_file and "://" in str(value):
-                value_text = f"{each.opts[0]}: {str(value)[:60]}"
-                raise OptionError(f"{value_text}: expected a file or folder on this machine")
+            if not str(each.metavar).startswith(("FILE", "DIR")) or each.name == "results":
+                continue
+            value = ctx.params[each.name]
+            for name in value if isinstance(value, list | tuple) else [value]:
+                if ":/" in str(name):  # a Path of a URI has one slash
+                    text = f"{each.opts[0]}: {str(name)[:60]}"
+                    raise OptionError(f"{text}: expected a file or folder on this machine")
         return rest
+
+    def invoke(self, ctx: Any) -> Any:
+        with self._naming_variables(ctx):
+            return super().invoke(ctx)
+
+    @contextmanager
+    def _naming_variables(self, ctx: Any) -> Iterator[None]:
+        """In errors about an option, write the environment variable if its value comes from one."""
+        try:
+            yield
+        except OptionError as error:
+            for each in self.params:
+                source = ctx.get_parameter_source(each.name)
+                option, message = f"{each.opts[0]}: ", str(error)
+                if getattr(source, "name", "") == "ENVIRONMENT" and message.startswith(option):
+                    message = f"{each.envvar}: {message.removeprefix(option)}"
+                    raise OptionError(message) from None
+            raise
 
     def _arguments(self) -> list[tuple[str, str]]:
         arguments: list[Any] = [each for each in self.params if each.param_type_name == "argument"]
@@ -286,8 +310,9 @@ def _full(error: OSError, arguments: list[str]) -> str:
         return f"{where or 'disk'}: the disk is full; make room, then again: {again}"
     if not where and "--results" in arguments[:-1]:
         where = arguments[arguments.index("--results") + 1]
+    where = where or os.environ.get(VARIABLES["results"], "results")
     stays = "what was solved stays, and with more room the same command goes on"
-    return f"{where or 'results'}: the disk is full; {stays}: {again}"
+    return f"{where}: the disk is full; {stays}: {again}"
 
 
 # --- how a function becomes a command ------------------------------------------------------------
@@ -298,7 +323,7 @@ class Argument(Help):
 
 
 GameFiles = Annotated[
-    list[str] | None, Help("A file that registers a game; repeatable.", "FILE.py")
+    list[Path] | None, Help("A file that registers a game; repeatable.", "FILE.py")
 ]
 
 
@@ -314,7 +339,7 @@ def command(
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
-        def call(*, game: list[str] | None, **inputs: Any) -> Any:
+        def call(*, game: list[Path] | None, **inputs: Any) -> Any:
             for file in game or ():
                 from luckbase.solver.game.game import load_game_file
 
@@ -352,7 +377,10 @@ def _option(parameter: Parameter) -> Parameter:
         spec = typer.Argument(metavar=spec.metavar, help=spec.text)
     elif isinstance(spec, Help):
         name = FLAGS.get(parameter.name, flag(parameter.name))
-        spec = typer.Option(name, help=spec.text, metavar=spec.metavar, min=spec.min)
+        variable = VARIABLES.get(parameter.name)
+        spec = typer.Option(
+            name, help=spec.text, metavar=spec.metavar, min=spec.min, envvar=variable
+        )
     return parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=Annotated[kind, spec])
 
 
@@ -397,13 +425,17 @@ Settings = Annotated[
 ]
 Strict = Annotated[bool, Help("Refuse a stale table (exit code 1), not only say so.")]
 Results = Annotated[
-    Path, typer.Option(help="Where tables are kept.", metavar="DIR", parser=read_results)
-]
+    Path,
+    typer.Option(
+        help="Where tables are kept.", metavar="DIR", parser=read_results,
+        envvar=VARIABLES["results"],
+    ),
+]  # fmt: skip
 ResultsOrJob = Annotated[
     Path | None,
     typer.Option(
         help="Where tables are kept: results, if no job file says where.", metavar="DIR",
-        parser=read_results,
+        parser=read_results, envvar=VARIABLES["results"],
     ),
 ]  # fmt: skip
 Json = Annotated[bool, Help("Print JSON on stdout.")]

@@ -1,5 +1,5 @@
-"""``luckbase boards``, ``info``, ``query`` and ``export``: boards and tables in words; what a
-table answers, and its rows written to files."""
+"""``luckbase info``, ``query`` and ``export``: list and explain boards and tables, answer by state,
+write rows to files."""
 
 from __future__ import annotations
 
@@ -37,33 +37,42 @@ LEFT_OUT = "left out, so taken as: "
 
 
 @app.command(
-    "luckbase boards",
-    "luckbase boards --copy pig/race --out mine.toml",
+    "luckbase info pig/race",
+    "luckbase info pig/race --copy --out mine.toml",
 )
-def boards(
-    copy: Annotated[str | None, Help("Write this board to a file, to edit.", "NAME")] = None,
+def info(
+    table: Annotated[
+        str | None, app.Argument("A board file or its name, or a table.", "[TABLE]")
+    ] = None,
+    settings: app.Settings = None,
+    results: app.Results = Path("results"),
+    copy: Annotated[bool, Help("Copy this board to a file, to edit.")] = False,
     out: Annotated[
-        str | None, Help("The file; if not given, the board's name here.", "FILE")
+        str | None, Help("With --copy: the file; else the board's name here.", "FILE")
     ] = None,
     as_json: app.Json = False,
 ) -> None:
-    """List the boards that luckbase brings, or copy one to edit.
+    """List luckbase's boards, explain a board or a table, or copy a board.
 
-    Every command takes their names, without a path."""
+    Without TABLE it lists the boards that luckbase brings; every command takes their names. With
+    TABLE it explains the fields of a state, the options and their values, how to read the charts,
+    and prints commands to copy; of a table also its size, age and origin."""
+    if out is not None and not copy:
+        raise OptionError("--out: goes with --copy; write both, or neither")
+    if copy and settings:
+        raise OptionError("--set: --copy copies the board as it is; edit the copy instead")
+    if copy:
+        _copy_board(table, out, as_json)
+    elif table is not None:
+        _explain(table, settings, results, as_json)
+    elif settings:
+        raise OptionError("--set: name the board whose options these are: luckbase info BOARD")
+    else:
+        _list_boards(as_json)
+
+
+def _list_boards(as_json: bool) -> None:
     entries = luckbase.boards()
-    if out is not None and copy is None:
-        raise OptionError("--out: name the board to write too: --copy NAME")
-    if copy is not None:
-        by_name = {each.name: each for each in entries}
-        if copy not in by_name:
-            raise OptionError(f"--copy: unknown board '{copy[:60]}'; {nearest(copy, by_name)}")
-        path = by_name[copy].copy(out)
-        if as_json:
-            terminal.print_json(by_name[copy], {"file": str(path)})
-        else:
-            print(path)
-            terminal.say(f"edit it, then: {sentences.program()} solve {shlex.quote(str(path))}")
-        return
     if as_json:
         terminal.print_json({"boards": [each.as_json() for each in entries]})
         return
@@ -73,23 +82,26 @@ def boards(
         width = max(len(each.name) for each in rows)
         for each in rows:
             print(f"  {each.name:{width}}  {each.about}")
-    terminal.say(f"{sentences.program()} info NAME explains one; --copy NAME writes one to edit")
+    program = sentences.program()
+    terminal.say(f"{program} info NAME explains a board; {program} info NAME --copy copies it")
 
 
-@app.command(
-    "luckbase info pig/race",
-    "luckbase info pig/race --json",
-)
-def info(
-    table: Annotated[str, app.Argument("A board file or its name, or a table.", "TABLE")],
-    settings: app.Settings = None,
-    results: app.Results = Path("results"),
-    as_json: app.Json = False,
-) -> None:
-    """Explain a board or a table: fields, options, charts, agents.
+def _copy_board(name: str | None, out: str | None, as_json: bool) -> None:
+    """Copy one of luckbase's boards to a file. Raises OptionError."""
+    by_name = {each.name: each for each in luckbase.boards()}
+    if name is None:
+        raise OptionError("--copy: name the board to copy: luckbase info NAME --copy")
+    if name not in by_name:
+        raise OptionError(f"--copy: luckbase has no board '{name[:60]}'; {nearest(name, by_name)}")
+    path = by_name[name].copy(out)
+    if as_json:
+        terminal.print_json(by_name[name], {"file": str(path)})
+    else:
+        print(path)
+        terminal.say(f"edit it, then: {sentences.program()} solve {shlex.quote(str(path))}")
 
-    It says what each field of a state is, which values the options have, how to read the charts,
-    and commands to copy; of a table also its size, age and origin."""
+
+def _explain(table: str, settings: list[str] | None, results: Path, as_json: bool) -> None:
     with in_python():
         facts = luckbase.info(table, results=results, **app.read_settings(settings))
     if as_json:

@@ -1,7 +1,6 @@
-"""``luckbase solve`` and ``plan``: solve what is missing of tables, and what that will take.
+"""``luckbase solve``: solve what is missing of tables; with ``--dry-run``, print the plan.
 
-Of several boards, folders or job files all are read first; ``--dry-run`` says what is due,
-``--watch`` goes on with those that are saved.
+All boards, folders and job files are read first; ``--watch`` goes on with boards that are saved.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class _Call:
 
 @app.command(
     "luckbase solve pig/race",
-    "luckbase solve press-your-luck/1985-02 --set score_unit=500 --set frontier=2",
+    "luckbase solve press-your-luck/1985-02 --set score_unit=500 --dry-run",
     api=Options,
 )
 def solve(
@@ -61,7 +60,7 @@ def solve(
     start: app.From = None,
     results: app.ResultsOrJob = None,
     memory: app.Memory = None,
-    dry_run: Annotated[bool, Help("Say what would be solved, why and how long; no more.")] = False,
+    dry_run: Annotated[bool, Help("Print the plan and solve nothing.")] = False,
     watch: Annotated[bool, Help("Keep running: solve a board again when it is saved.")] = False,
     as_json: app.Json = False,
     **how: Any,
@@ -70,8 +69,11 @@ def solve(
 
     What is there already stays. With FIELD=VALUE or --from, or for a game that has no tiers, it
     solves all that lies below some states, by search. Prints the table's directory on stdout.
-    Of several boards all are read first; one that cannot be read or solved stops no other, and
-    the exit code is 1.
+    If you name several boards, all are read first. A board that cannot be read or solved is
+    reported and skipped; the exit code is then 1.
+
+    --dry-run prints what is to be solved and why, with its states, bytes, memory and time, and
+    refuses what does not fit in the memory or on the disk.
     """
     from luckbase.cluster.inputs import is_many
     from luckbase.solver.board.file import is_there
@@ -116,14 +118,21 @@ def _solve_one(call: _Call, folder: Path) -> int:
 
 
 def _dry_run(call: _Call) -> int:
+    """Print what is to be solved. Raises the error of a board that is named alone."""
     from luckbase.cluster.batch.run import disk_shortages
+    from luckbase.cluster.inputs import is_many
 
     planned = luckbase.plan_all(*call.names, start=call.start, settings=call.settings, **call.how)
+    alone = not is_many(call.names)
     if call.as_json:
         for due in planned:
             terminal.print_json(due)
+    elif alone:
+        _print_one_due(planned[0])
     else:
         _print_due(planned)
+    if alone and planned[0].error is not None:
+        raise planned[0].error
     for sentence in disk_shortages(planned):
         (say if call.as_json else print)(sentence)  # a line of JSON's stdout is a board
     codes = [(due.request, due.error.exit_code if due.error else 0) for due in planned]
@@ -391,38 +400,21 @@ def _print_due(planned: Sequence[Due]) -> None:
     print(summary + (f"; {refused} cannot be" if refused else ""))
 
 
-@app.command(
-    "luckbase plan pig/race",
-    "luckbase plan press-your-luck/1985-02 --set score_unit=500 --set frontier=2",
-    api=luckbase.plan,
-)
-def plan(
-    board: app.BoardFile,
-    more: app.More = None,
-    settings: app.Settings = None,
-    start: app.From = None,
-    results: app.Results = Path("results"),
-    memory: app.Memory = None,
-    as_json: app.Json = False,
-    **how: Any,
-) -> None:
-    """Say how many states, bytes and minutes a solve will take.
-
-    Of the board's full table, or of a search below some states; refuses what will not fit into the
-    memory or on the disk."""
+def _print_one_due(due: Due) -> None:
+    """Print what is to be solved of one board, and the plan of its whole solve."""
     from luckbase.cluster.run.tiers import Planned
+    from luckbase.cluster.search.plan import PlannedSearch
 
-    result = luckbase.plan(
-        app.board_of(board, settings), app.read_start(start, more),
-        memory=app.read_memory(memory), results=results, **how,
-    )  # fmt: skip
-    if as_json:
-        terminal.print_json(result)
-    elif isinstance(result, Planned):
-        _print_plan(result)
-    else:
-        _print_search_plan(result)
-    result.check()
+    if due.state != "refused":
+        reasons = "; ".join(_without(reason, due.request.file) for reason in due.why)
+        print(f"{due.request.name} is {due.state}{': ' * bool(reasons)}{reasons}")
+    if isinstance(due.plan, PlannedSearch):
+        _print_search_plan(due.plan)
+    elif isinstance(due.plan, Planned):
+        _print_plan(due.plan)
+        if due.states < due.plan.states:
+            left, size = sentences.counted(due.states, "state"), sentences.size(due.bytes)
+            print(f"still to solve  {left}, {size}, about {sentences.duration(due.seconds)}")
 
 
 def _print_plan(result: Planned) -> None:

@@ -23,7 +23,7 @@ All of luckbase is on this page; what the command line does, a function here doe
 `play`, `graph`                                a person's game; a drawing of how agents play
 `advise`                                       a real game followed in words
 `report`                                       a table in one file, to send to somebody
-`info`, `boards`                               a board or a table explained; boards to begin with
+`info`, `boards`                               a board or a table explained; luckbase's boards
 `Game`, `register`                             a game of your own
 `errors`                                       every exception, one tree: `LuckbaseError`
 =============================================  =================================================
@@ -175,49 +175,19 @@ def info(
 
 
 def plan(
-    board: Board | str | os.PathLike[str], start: Any = None, *,
-    workers: Annotated[int | None, Help("Pieces solved at once; else one a core.", "N", 1)] = None,
-    memory: int | None = None, results: str | os.PathLike[str] = "results",
-    store: Annotated[str | None, Help("payoffs, or decisions.", "WHAT")] = None,
-    payoffs_of: Annotated[
-        str | None, Help("Of decisions, tiers that get payoffs too: spins=2, or none.", "WHERE")
-    ] = None,
-    margin: Annotated[bool, Help("Store what the second best action would cost.")] = False,
-) -> Planned | PlannedSearch:  # fmt: skip
+    board: Board | str | os.PathLike[str], start: Any = None, **options: Unpack[SolveOptions]
+) -> Planned | PlannedSearch:
     """What a solve will take: of the full table, by level; of a search, how many states it meets.
 
     >>> luckbase.plan(board, {"scores": (0, 2000, 3500), "earned": (1, 2, 2)}).states
 
-    start: as `solve` has it; without it the full table is planned, or, where the board has none,
-    what lies below the game's start, or starts. margin: as `solve` has it. memory: bytes that
-    shards in flight may use (a share of what is free). `Planned.check` raises MemoryLimitError or
-    DiskLimitError for what will not fit, `PlannedSearch.check` DiskLimitError. Raises BoardError,
-    OptionError where the board has neither, StateError.
+    start, options: as `solve` has them. Nothing is written. `Planned.check` raises MemoryLimitError
+    or DiskLimitError if the solve will not fit, `PlannedSearch.check` DiskLimitError. Raises
+    BoardError, OptionError, StateError.
     """
-    from luckbase.cluster.inputs import (
-        board_of,
-        has_full_table,
-        refuse_decisions,
-        roots_of,
-        stores_decisions,
-    )  # fmt: skip
-    from luckbase.solver.game.game import load_game
+    from luckbase.cluster.inputs import board_of, plan_board
 
-    read, folder = board_of(board), _place(results)
-    game = load_game(read)
-    if start is None and has_full_table(game):
-        if stores_decisions(read, store, payoffs_of):
-            from luckbase.cluster.run import decisions
-
-            return decisions.plan_table(read, folder, workers, memory, payoffs_of, margin)
-        from luckbase.cluster.run.tiers import plan_table
-
-        return plan_table(read, folder, workers, memory, margin)
-    from luckbase.cluster.search.plan import planned_search
-    from luckbase.solver.search.expand import root_keys
-
-    refuse_decisions(store)
-    return planned_search(game, root_keys(game, roots_of(game, start)), folder, workers)
+    return plan_board(board_of(board), start, options)
 
 
 def solve(

@@ -35,8 +35,9 @@ settings.load_profile("luckbase")
 
 LOUD = (
     "CI", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "FORCE_COLOR", "GITHUB_ACTIONS", "LINES",
-    "NO_COLOR", "PY_COLORS", "PYTHONDEVMODE", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED",
-    "PYTHONWARNINGS", "TERMINAL_WIDTH", "TTY_COMPATIBLE", "TTY_INTERACTIVE",
+    "LUCKBASE_ADDRESS", "LUCKBASE_GAME", "LUCKBASE_RESULTS", "NO_COLOR", "PYTHONDEVMODE",
+    "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "PYTHONWARNINGS", "PY_COLORS", "TERMINAL_WIDTH",
+    "TTY_COMPATIBLE", "TTY_INTERACTIVE",
 )  # fmt: skip
 """Variables of whoever runs the tests that change what a command prints, or have every process of
 a test read the product's text again; tests set their own."""

@@ -1,10 +1,10 @@
 """Many boards, one after another: what is due of each, why, and what it will take; solving them,
 whatever becomes of each; the status of their tables.
 
-To plan writes nothing. A full table is planned as `luckbase plan` does it, without compiling its
-kernel; of a search the states are counted or estimated. Boards that come to one table are planned
-one after another: what the first will have made is there for the second. A table of which a board
-file asks for more than was ever solved is partial.
+To plan writes nothing and compiles nothing. The states of a full table are exact, those of a search
+are counted or estimated. Boards that share a table are planned one after another: the second finds
+what the first will have made. A table is partial if its board file asks for more than was ever
+solved.
 """
 
 from __future__ import annotations
@@ -26,12 +26,21 @@ from luckbase.cluster.batch.requests import (
     read_request,
     requests_for,
 )
-from luckbase.cluster.inputs import has_full_table, is_job, roots_of, solve_board, stores_decisions
+from luckbase.cluster.inputs import (
+    has_full_table,
+    is_job,
+    plan_full_table,
+    refuse_decisions,
+    roots_of,
+    solve_board,
+    solves_full_table,
+    stores_decisions,
+)
 from luckbase.cluster.machine import Disk, disk_of
-from luckbase.cluster.run.driver import complete_ledger, memory_budget
+from luckbase.cluster.run.driver import complete_ledger
 from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, Solved
-from luckbase.cluster.run.tiers import Plan, check_room, make_plan
+from luckbase.cluster.run.tiers import check_room
 from luckbase.cluster.table import find
 from luckbase.cluster.table.entries import LINES, damaged_files, read_ledger
 from luckbase.cluster.table.find import Status, status_of, statuses_of
@@ -44,16 +53,25 @@ from luckbase.cluster.table.ledger import (
 )
 from luckbase.cluster.table.storage import place_of, results_of, storage_at
 from luckbase.solver import sentences
-from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError, TableError
-from luckbase.solver.game.capabilities import DecisionLayout, Layout
+from luckbase.solver.errors import (
+    DiskLimitError,
+    LuckbaseError,
+    MemoryLimitError,
+    MissingTableError,
+    OptionError,
+    TableError,
+)
 from luckbase.solver.game.game import Game, load_game
-from luckbase.solver.result import ANY_TYPE, AsText, Flat, PythonOnly, Result, Rounded
+from luckbase.solver.result import ANY_TYPE, AsText, Flat, IfAny, PythonOnly, Result, Rounded
 from luckbase.solver.sentences import option
 
 
 def _request_json(request: BoardRequest) -> dict[str, Any]:
     board = None if request.board is None else request.board.name
     return {"file": request.file, "options": request.settings, "board": board}
+
+
+_Plan = Annotated[Result, ANY_TYPE, PlainSerializer(lambda plan: plan.as_json())]
 
 
 @dataclass(frozen=True)
@@ -78,6 +96,8 @@ class Due(Result):
     about: PythonOnly[bool] = False
     """Whether states are estimated."""
     error: AsText[LuckbaseError | None] = None
+    plan: IfAny[_Plan] = None
+    """`Planned` or `PlannedSearch`: the whole solve. None if the table is complete."""
 
 
 def plan_boards(requests: Sequence[BoardRequest], start: Any, options: Options) -> list[Due]:
@@ -129,7 +149,7 @@ def _plan(
         return Due(request, "refused", error=request.error)
     try:
         game = load_game(request.board)
-        if start is None and not options.searches and has_full_table(game):
+        if solves_full_table(game, start, options):
             return _plan_full_table(request, game, options, planned)
         return _plan_search(request, game, start, options)
     except LuckbaseError as error:
@@ -140,7 +160,7 @@ def _plan_full_table(
     request: BoardRequest, game: Game, options: Options, planned: dict[Path, set[str]]
 ) -> Due:
     table = table_directory(options.folder, game)
-    layout, decides = game.need(Layout), stores_decisions(game.board, options.store)
+    decides = stores_decisions(game.board, options.store, options.payoffs_of)
     part = DECISIONS if decides else TIERS
     first = table not in planned  # else it will have been solved by then
     files = planned.setdefault(table, set())
@@ -149,12 +169,8 @@ def _plan_full_table(
         if ledger is not None:
             files |= {entry.name for entry in ledger.of_part(part)}
             return Due(request, "complete", (), table)
-    plan: Plan = make_plan(layout, options.slots, margin=options.margin)
-    if decides:
-        from luckbase.cluster.run import decisions
-
-        of = game.need(DecisionLayout)
-        plan = decisions.make_plan(of, options.payoffs_of, options.margin)
+    planned_table = plan_full_table(game, options)
+    plan = planned_table.plan
     names = sorted(name for name in plan.names if name.startswith(f"{part}/"))
     state, why, whole = _state(game, table, options, names, part)
     have = files if options.force else files | whole
@@ -166,9 +182,17 @@ def _plan_full_table(
         return Due(request, "complete", why, table)
     rows = sum(plan.shards[i].rows for i in todo)
     share = rows / max(plan.rows, 1)
-    check_room(plan, memory_budget(options), table, layout.smaller, todo, options.slots)
-    bytes_left, seconds = round(plan.table_bytes * share), plan.seconds / options.slots * share
-    return Due(request, state, why, table, rows, bytes_left, seconds)
+    due = Due(
+        request, state, why, table, rows, round(plan.table_bytes * share),
+        plan.seconds / options.slots * share, plan=planned_table,
+    )  # fmt: skip
+    try:
+        check_room(
+            plan, planned_table.budget, table, planned_table.smaller, todo, options.slots
+        )  # fmt: skip
+    except (MemoryLimitError, DiskLimitError) as error:
+        return replace(due, state="refused", error=error)
+    return due
 
 
 def _state(
@@ -203,24 +227,30 @@ def _plan_search(request: BoardRequest, game: Game, start: Any, options: Options
     from luckbase.cluster.search.solve import goal_of
     from luckbase.solver.search.expand import root_keys
 
+    refuse_decisions(options.store)
     keys = root_keys(game, roots_of(game, start))
     goal, part = goal_of(game, keys, options)
     table = table_directory(options.folder, game)
     if not options.force and complete_ledger(game, table, part, goal) is not None:
         return Due(request, "complete", (), table)
     plan = planned_search(game, keys, options.folder, options.workers)
-    plan.check()
-    state, why = "missing", ["nothing below its start yet" if start is None else "nothing below it"]
+    below = "its start" if start is None else "the given states"
+    state, why = "missing", [f"nothing below {below} is solved yet"]
     if options.force:
         state, why = "again", [f"{option('force')}: all of it again"]
     elif changed := find.changed_since(game.board, options.folder):
         state, why = "stale", [*sentences.some(4, changed)]
     if plan.at_least:
         why.append("maybe many times as many states")
-    return Due(
+    due = Due(
         request, state, tuple(why), table, plan.states, plan.table_bytes, plan.seconds,
-        about=not plan.exact,
+        about=not plan.exact, plan=plan,
     )  # fmt: skip
+    try:
+        plan.check()
+    except DiskLimitError as error:
+        return replace(due, state="refused", error=error)
+    return due
 
 
 # --- solving them --------------------------------------------------------------------------------

@@ -21,7 +21,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from luckbase.cluster.machine import cores, memory_to_use
 from luckbase.cluster.run import tiers as full
 from luckbase.cluster.run.driver import memory_budget, solve_table
 from luckbase.cluster.run.options import Options, SolveOptions
@@ -55,7 +54,7 @@ from luckbase.solver.board.model import Board
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Decisions, Floats
 from luckbase.solver.game.capabilities import NOBODY, DecisionLayout
-from luckbase.solver.game.game import load_game
+from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.sentences import many, option
 
 BYTES_A_STATE = 0.035
@@ -190,19 +189,15 @@ def _paid_tiers(layout: DecisionLayout[Any], payoffs_of: str | None) -> set[Any]
     return paid
 
 
-def plan_table(
-    board: Board, results: Path, workers: int | None = None, memory: int | None = None,
-    payoffs_of: str | None = None, margin: bool = False,
-) -> full.Planned:  # fmt: skip
-    """The plan of a board's table of decisions. Raises OptionError where it can have none."""
-    layout = load_game(board).need(DecisionLayout)
-    plan = make_plan(layout, payoffs_of, margin)
+def plan_table(game: Game, options: Options) -> full.Planned:
+    """Return the plan of a board's table of decisions. Raises OptionError if it can have none."""
+    layout = game.need(DecisionLayout)
+    plan = make_plan(layout, options.payoffs_of, options.margin)
     dense, order = layout.layout, layout.tiers()
-    budget, count = memory_to_use() if memory is None else memory, workers or cores()
-    side = slots_for(plan, budget, count)
+    side = slots_for(plan, memory_budget(options), options.slots)
     peak = plan.peak_memory(side) + (side - 1) * plan.kept_bytes
     pieces = zip(order, map(dense.rows, order), plan.memory_of, strict=True)
-    return full.planned_of(dense, plan, pieces, results, peak, count, budget)
+    return full.planned_of(dense, plan, pieces, peak, options)
 
 
 def slots_for(plan: full.Plan, memory: int, count: int) -> int:

@@ -23,7 +23,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.machine import PROCESS_BYTES, check_disk, cores, memory_to_use
+from luckbase.cluster.machine import PROCESS_BYTES, check_disk
 from luckbase.cluster.run.driver import (
     UNLIMITED,
     Run,
@@ -73,7 +73,7 @@ from luckbase.solver.board.model import Board
 from luckbase.solver.errors import MemoryLimitError, OptionError
 from luckbase.solver.game.arrays import Decisions, Floats, Ints, Pieces
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
-from luckbase.solver.game.game import Stopped, load_game
+from luckbase.solver.game.game import Game, Stopped, load_game
 from luckbase.solver.result import PythonOnly, Result, Rounded
 from luckbase.solver.sentences import on_command_line, option, setting, size
 
@@ -274,24 +274,22 @@ class Planned(Result):
         check_room(self.plan, self.budget, self.table, self.smaller, todo, self.workers)
 
 
-def plan_table(
-    board: Board, results: Path, workers: int | None = None, memory: int | None = None,
-    margin: bool = False,
-) -> Planned:  # fmt: skip
-    """The plan of a board's full table. Raises BoardError, OptionError where it has none."""
-    layout = load_game(board).need(Layout)
-    count, budget = workers or cores(), memory_to_use() if memory is None else memory
-    plan, tiers = make_plan(layout, count, margin=margin), layout.tiers()
+def plan_table(game: Game, options: Options) -> Planned:
+    """Return the plan of a board's full table. Raises OptionError if the board has none."""
+    layout, count = game.need(Layout), options.slots
+    plan, tiers = make_plan(layout, count, margin=options.margin), layout.tiers()
     pieces = [(tiers[index], shard.rows, shard.memory)
               for shard, (index, _) in zip(plan.shards, plan.parts, strict=True)]  # fmt: skip
-    return planned_of(layout, plan, pieces, results, plan.peak_memory(count), count, budget)
+    return planned_of(layout, plan, pieces, plan.peak_memory(count), options)
 
 
 def planned_of(
-    layout: Layout[Any], plan: Plan, pieces: Iterable[tuple[Any, int, int]], results: Path,
-    peak: int, workers: int, budget: int,
+    layout: Layout[Any], plan: Plan, pieces: Iterable[tuple[Any, int, int]], peak: int,
+    options: Options,
 ) -> Planned:  # fmt: skip
-    """The plan as a result. pieces: of each the tier, its states and bytes; peak: bytes in use."""
+    """Return the plan as a result.
+
+    pieces: the tier, the states and the bytes of each piece. peak: bytes in use at most."""
     levels: dict[Any, list[int]] = {}
     for tier, rows, memory in pieces:
         none = (layout.tier_name(tier), "")
@@ -302,8 +300,8 @@ def planned_of(
     listed = (Level(f"{name} {value}".strip(), *of) for (name, value), of in sorted(levels.items()))
     return Planned(
         layout.game.board.name, len(layout.tiers()), len(plan.shards), plan.rows, plan.table_bytes,
-        plan.kept_bytes, peak, plan.seconds / workers, workers, tuple(listed), plan,
-        table_directory(results.absolute(), layout.game), budget, layout.smaller,
+        plan.kept_bytes, peak, plan.seconds / options.slots, options.slots, tuple(listed), plan,
+        table_directory(options.folder, layout.game), memory_budget(options), layout.smaller,
     )  # fmt: skip
 
 

@@ -151,7 +151,7 @@ ERROR = re.compile(r"^\| \$(\d+), (\w+) \| ([\d.]+) \|.*?\| ([\d.]+%) \|", re.MU
 
 
 def sizes(page: str) -> str:
-    """How large boards get, and how long they take on two cores, as `luckbase plan` says it; of
+    """How large boards get, and how long they take on two cores, as `luckbase.plan` predicts; of
     coarser boards also how far they are off, from the table that was measured."""
     text, rows = (ROOT / "docs" / page).read_text(encoding="utf-8"), []
     errors = {(unit, outcomes): rest for unit, outcomes, *rest in ERROR.findall(text)}

@@ -299,7 +299,6 @@ def test_a_board_file_means_its_table_in_results_of_a_uri(
     code, out, _ = said_by(capsys, "query", *board, results, *WORDS)
     assert (code, out) == (0, said_by(capsys, "query", *board, str(table.parents[2]), *WORDS)[1])
     assert said_by(capsys, "status", "--results", results)[1].startswith(f"complete  {memory}")
-    assert said_by(capsys, "plan", *board, results)[0] == 0
     assert "complete" in said_by(capsys, "solve", "--dry-run", *board, results)[1]
     nothing = "memory://nothing-there/results"
     code, _, err = said_by(capsys, "query", *board, nothing, *WORDS)
@@ -401,7 +400,7 @@ def test_a_search_ends_at_a_table_in_a_store(
     "command",
     [
         ["query", "TABLE", "--batch", "s3://b/s.csv"],
-        ["boards", "--copy", "pig/tiny", "--out", "s3://b/x.toml"], ["solve", "s3://b/x.toml"],
+        ["info", "pig/tiny", "--copy", "--out", "s3://b/x.toml"], ["solve", "s3://b/x.toml"],
         ["export", "TABLE", "--out", "s3://b/x.csv"], ["solve", "TABLE", "--game", "s3://b/x.py"],
     ],
     ids=lambda command: " ".join(command[:1] + command[-2:]),

@@ -166,7 +166,7 @@ def test_a_state_that_is_not_one_is_refused_in_one_sentence(
         (["solve", TINY, "--memory", "0.01", "--set", "frontier=6"], "memory: the largest tier"),
         (["solve", TINY, "--workers", "0"], "--workers"),
         (["solve", TINY, "--address", "127.0.0.1:9"], "nothing answers at 127.0.0.1:9"),
-        (["plan", "nowhere.toml"], "no such file"),
+        (["solve", "nowhere.toml", "--dry-run"], "no such file"),
         (["frobnicate"], "frobnicate"),
         (["query", TINY], f"with --batch FILE; examples: luckbase info {TINY}"),
         (["query", "a b.toml"], "with --batch FILE; examples: luckbase info 'a b.toml'"),
@@ -176,7 +176,7 @@ def test_a_state_that_is_not_one_is_refused_in_one_sentence(
 def test_a_wrong_request_is_one_sentence_and_exit_code_2(
     command: Command, tmp_path: Path, words: list[str], said: str
 ) -> None:
-    extra = ["--results", str(tmp_path)] if words[0] in ("solve", "plan") else []
+    extra = ["--results", str(tmp_path)] if words[0] == "solve" else []
     code, out, err = command(*words, *extra)
     assert code == 2
     assert out == ""
@@ -355,8 +355,8 @@ def test_status_says_what_changed_in_a_board(command: Command, tmp_path: Path) -
 def test_plan_counts_the_states_that_were_counted_by_hand(command: Command, tmp_path: Path) -> None:
     board = str(ROOT / "boards/press-your-luck/1985-02.toml")
     code, out, _ = command(
-        "plan", board, "--set", "score_unit=500", "--json", "--results", str(tmp_path),
-        "--memory", "8",
+        "solve", board, "--dry-run", "--set", "score_unit=500", "--json",
+        "--results", str(tmp_path), "--memory", "8",
     )  # fmt: skip
     assert code == 0
     assert json.loads(out)["states"] == pytest.approx(3.39e6 + 3.95e7, rel=2e-3)
@@ -365,8 +365,9 @@ def test_plan_counts_the_states_that_were_counted_by_hand(command: Command, tmp_
 def test_plan_refuses_what_does_not_fit(command: Command, tmp_path: Path) -> None:
     board = str(ROOT / "boards/press-your-luck/1985-02.toml")
     code, _, err = command(
-        "plan", board, "--set", "frontier=8", "--memory", "1", "--results", str(tmp_path)
-    )
+        "solve", board, "--dry-run", "--set", "frontier=8", "--memory", "1",
+        "--results", str(tmp_path),
+    )  # fmt: skip
     assert code == 2
     assert "memory: the largest tier needs" in err
 

@@ -385,7 +385,7 @@ def test_a_game_of_one_tier_goes_through_every_command(command: Command) -> None
     assert ledger.error() < 1e-12
     columns = ["mine", "yours", "turn", "player", "payoff_1", "payoff_2", "best", "to_act"]
     assert pq.ParquetFile(table / "tiers/all.parquet").schema_arrow.names == columns
-    assert command("plan", TINY)[0] == 0
+    assert command("solve", TINY, "--dry-run")[0] == 0
     assert command("status", TINY)[0] == 0
     assert command("verify", TINY, "--all")[0] == 0
     assert "nothing to do" in command("solve", TINY)[2]

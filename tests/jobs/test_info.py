@@ -1,4 +1,4 @@
-"""``luckbase info`` and ``boards``: what is printed is true, fits, and can be typed."""
+"""``luckbase info``: what it prints is true, fits, and can be typed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_its_commands_work_as_they_are_printed(
 
 @pytest.mark.parametrize("name", [*packaged(), "goofspiel/tiny --set keep_cards=true"])
 def test_it_fits_80_columns(name: str, capsys: Capture) -> None:
-    assert run(["info", *name.split()]) == run(["boards"]) == 0
+    assert run(["info", *name.split()]) == run(["info"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if len(line) > 80] == []
 
@@ -175,7 +175,7 @@ def test_json_has_all_of_it(capsys: Capture) -> None:
     assert said["game_title"] == "Skunk" and "table" not in said
     assert said["fields"][0]["help"] == "Points banked by the player up."
     assert said["charts"][0]["reading"].startswith("(0,67) .1635")
-    assert run(["boards", "--json"]) == 0
+    assert run(["info", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert len(listed["boards"]) == len(packaged())
 
@@ -194,32 +194,35 @@ def test_what_is_no_board_or_table_is_a_sentence(capsys: Capture) -> None:
 
 
 def test_a_copy_is_the_board_and_nothing_is_overwritten(capsys: Capture) -> None:
-    assert run(["boards", "--copy", "pig/tiny"]) == 0
+    assert run(["info", "pig/tiny", "--copy"]) == 0
     said = capsys.readouterr()
     assert said.out == "tiny.toml\n" and "luckbase solve tiny.toml" in said.err
     assert canonical(load_board("tiny.toml")) == canonical(load_board("pig/tiny"))
     Path("tiny.toml").write_text("mine")
-    assert run(["boards", "--copy", "pig/tiny"]) == 2
+    assert run(["info", "pig/tiny", "--copy"]) == 2
     assert "--out: tiny.toml is there already; name another" in capsys.readouterr().err
     assert Path("tiny.toml").read_text() == "mine"
-    assert run(["boards", "--copy", "pig/tiny", "--out", "other.toml", "--json"]) == 0
+    assert run(["info", "pig/tiny", "--copy", "--out", "other.toml", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["file"] == "other.toml"
-    assert run(["boards", "--copy", "pig/tiny", "--out", "my own.toml"]) == 0
+    assert run(["info", "pig/tiny", "--copy", "--out", "my own.toml"]) == 0
     assert "then: luckbase solve 'my own.toml'\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--copy", "pig/rase"], "--copy: unknown board 'pig/rase'; did you mean 'pig/race'"),
-        (["--out", "mine.toml"], "--out: name the board to write too: --copy NAME"),
-        (["--copy", "pig/race", "--out", "no/such.toml"], "no/such.toml: No such file"),
+        (["pig/rase", "--copy"], "luckbase has no board 'pig/rase'; did you mean 'pig/race'"),
+        (["--copy"], "--copy: name the board to copy: luckbase info NAME --copy"),
+        (["pig/race", "--out", "mine.toml"], "--out: goes with --copy; write both, or neither"),
+        (["pig/race", "--copy", "--set", "goal=9"], "--set: --copy copies the board as it is"),
+        (["--set", "goal=9"], "--set: name the board whose options these are"),
+        (["pig/race", "--copy", "--out", "no/such.toml"], "no/such.toml: No such file"),
     ],
 )
 def test_a_copy_that_can_not_be_made_is_a_sentence(
     words: list[str], sentence: str, capsys: Capture
 ) -> None:
-    assert run(["boards", *words]) == 2
+    assert run(["info", *words]) == 2
     assert sentence in capsys.readouterr().err
 
 

@@ -36,13 +36,13 @@ def test_no_command_prints_a_line_that_is_wider(
     state, change = STATES[board], DIFFERENT[board]
     wide = {}
     for words in (
-        ["plan", board], ["solve", board], ["query", board, *state], ["verify", board],
-        ["info", board], ["status"], ["chart", "--list", board],
+        ["solve", board, "--dry-run"], ["solve", board], ["query", board, *state],
+        ["verify", board], ["info", board], ["status"], ["chart", "--list", board],
         *(["chart", board, "--what", name] for name in charts),
         ["evaluate", board, "--agents", "optimal", "--from", *state],
         ["simulate", board, "--agents", "random", "--games", "20", "--from", *state],
         ["solve", board, "--set", change, "--results", "other"],
-        ["diff", board, str(tmp_path / "other")], ["boards"], ["clean", "--results", "other"],
+        ["diff", board, str(tmp_path / "other")], ["info"], ["clean", "--results", "other"],
     ):  # fmt: skip
         if words[0] == "diff":
             words[-1] = str(next((tmp_path / "other").glob("*/*/*")).relative_to(tmp_path))

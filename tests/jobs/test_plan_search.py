@@ -1,4 +1,4 @@
-"""`plan` of a search: what it says, as JSON too, and what is refused before it begins."""
+"""Plans of searches: the numbers that are printed, also as JSON, and what is refused beforehand."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def test_a_search_by_stages(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(estimating, "EXACT_STATES", 300_000)
-    words = ["plan", PRESS, *FROM, "--results", str(tmp_path), "--workers", "2"]
+    words = ["solve", PRESS, *FROM, "--dry-run", "--results", str(tmp_path), "--workers", "2"]
     assert run(words) == 0
     out = capsys.readouterr().out
     assert "states          about 1.72 million in 6 levels" in out and "2 workers" in out
-    assert [line[:16].rstrip() for line in out.splitlines()[1:]] == [
+    assert [line[:16].rstrip() for line in out.splitlines()[2:]] == [
         "states", "table on disk", "until it ends", "peak memory", "time",
     ]  # fmt: skip
     assert run([*words, "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
+    said = json.loads(capsys.readouterr().out)["plan"]
     found = luckbase.plan(PRESS, START, workers=2, results=tmp_path)
     assert said == found.as_json()
     assert said["how"] == "estimated" and not said["exact"] and not said["at_least"]
@@ -55,9 +55,13 @@ def test_a_search_by_stages(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_plan_of_a_full_table(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["plan", PRESS]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_a_plan_of_a_full_table(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["solve", PRESS, "--dry-run"]) == 0
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first == f"{PRESS} is missing: no table yet"
     assert "The plan for 1985-02" in lines[0] and any("shards" in line for line in lines[1:4])
     assert [line[:16].rstrip() for line in lines[-4:]] == [
         "table on disk", "kept payoffs", "peak memory", "time",
@@ -78,7 +82,7 @@ def test_a_small_one_is_counted_and_is_what_the_solve_does(tmp_path: Path) -> No
 def test_a_board_without_a_full_table_is_planned_from_its_start(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert run(["plan", str(BOARDS / "jackpot/seed.toml")]) == 0
+    assert run(["solve", "--dry-run", str(BOARDS / "jackpot/seed.toml")]) == 0
     assert "states          15,743 in one piece" in capsys.readouterr().out
 
 
@@ -88,14 +92,14 @@ def test_a_full_disk_refuses_the_plan(
     monkeypatch.setattr(machine.shutil, "disk_usage", no_disk)
     monkeypatch.setattr(estimating, "EXACT_STATES", 300_000)
     words = [PRESS, *FROM, "--results", str(tmp_path)]
-    assert run(["plan", *words]) == 2
+    assert run(["solve", "--dry-run", *words]) == 2
     err = capsys.readouterr().err
     assert "disk: the search needs about " in err and " MB under" in err
     assert "states nearer the end takes less" in err and err.count("\n") == 1
 
 
 def test_a_state_that_is_none_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["plan", PRESS, "--from", "scores=0,2000,3501"]) == 2
+    assert run(["solve", PRESS, "--dry-run", "--from", "scores=0,2000,3501"]) == 2
     assert "3501" in capsys.readouterr().err
 
 
@@ -103,7 +107,14 @@ def test_a_formula_knows_no_levels(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(estimating, "EXACT_STATES", 10_000)
-    words = ["plan", str(BOARDS / "goofspiel/points.toml"), "--set", "cards=9", "--from"]
+    words = [
+        "solve",
+        str(BOARDS / "goofspiel/points.toml"),
+        "--set",
+        "cards=9",
+        "--dry-run",
+        "--from",
+    ]
     every = "1,2,3,4,5,6,7,8,9"
     assert run([*words, *(f"{hand}={every}" for hand in ("mine", "theirs", "deck"))]) == 0
     assert "about 2.81 million by levels" in capsys.readouterr().out
@@ -163,6 +174,6 @@ def test_stage_files_are_as_large_as_planned_where_states_are_not_found_in_runs(
 
 def test_a_folder_that_keeps_no_files_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     words = [str(BOARDS / "jackpot/tiny.toml"), "--results", "/proc/x"]
-    for command in ("plan", "solve"):
-        assert run([command, *words]) == 2
+    for more in ([], ["--dry-run"]):
+        assert run(["solve", *words, *more]) == 2
         assert "--results: /proc keeps no files; write a folder" in capsys.readouterr().err

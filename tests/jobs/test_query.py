@@ -192,14 +192,14 @@ def test_a_batch_says_the_best_action_one_step_above_a_search(
     assert found["best"][1] in ("play", "pass to 3")
 
 
-@pytest.mark.parametrize("command", ["plan", "solve"])
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
 @pytest.mark.parametrize(
     "text", ["inf", "-inf", "nan", "1e400", "1e300", "-1", "0", "0.009", "8GB", ""]
 )
 def test_a_memory_that_is_no_size_is_one_sentence_before_anything_is_made(
-    command: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    more: list[str], text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = [command, TINY, f"--memory={text}", "--results", str(tmp_path)]
+    words = ["solve", TINY, *more, f"--memory={text}", "--results", str(tmp_path)]
     assert run(words) == 2
     said = capsys.readouterr()
     assert said.out == "" and said.err.count("\n") == 1
@@ -211,8 +211,8 @@ def test_a_memory_that_is_no_size_is_one_sentence_before_anything_is_made(
 def test_a_memory_that_is_a_size_is_taken(
     text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["plan", TINY, "--set", "frontier=1", f"--memory={text}", "--results", str(tmp_path)]
-    assert run(words) == 0
+    words = ["solve", TINY, "--dry-run", "--set", "frontier=1", f"--memory={text}"]
+    assert run([*words, "--results", str(tmp_path)]) == 0
 
 
 def test_what_was_left_out_is_said_before_the_answer(

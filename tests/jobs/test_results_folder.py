@@ -38,7 +38,7 @@ def test_a_file_and_nothing_are_no_folder(
 
 
 def test_every_command_with_tables_takes_it() -> None:
-    assert {"solve", "plan", "query", "status", "verify", "diff", "play", "chart"} <= {*TAKING}
+    assert {"solve", "info", "query", "status", "verify", "diff", "play", "chart"} <= {*TAKING}
 
 
 def test_a_folder_that_is_not_there_yet_is_made(

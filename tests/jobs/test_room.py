@@ -55,7 +55,7 @@ def test_a_plan_of_goofspiel_advises_fewer_cards(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     words = [str(BOARDS / "goofspiel/points.toml"), "--set", "cards=15", "--memory", "0.5"]
-    assert run(["plan", *words, "--results", str(tmp_path)]) == 2
+    assert run(["solve", "--dry-run", *words, "--results", str(tmp_path)]) == 2
     err = capsys.readouterr().err
     assert "fewer cards" in err and "frontier" not in err
 

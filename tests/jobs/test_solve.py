@@ -148,6 +148,36 @@ def test_a_dry_run_prints_what_why_how_long_and_how_much(command: Command) -> No
     assert not list(Path("results").glob("pig/*"))
 
 
+def test_a_dry_run_of_one_board_prints_its_whole_plan(command: Command) -> None:
+    put(Path("a.toml"), press())
+    code, out, _ = command("solve", "a.toml", "--dry-run")
+    first, *lines = out.splitlines()
+    assert code == 0 and first == "a.toml is missing: no table yet"
+    assert lines[0] == "The plan for a" and not Path("results").exists()
+    assert command("solve", "a.toml")[0] == 0
+    assert command("solve", "a.toml", "--dry-run")[1] == "a.toml is complete\n"
+    again = command("solve", "a.toml", "--dry-run", "--force")[1]
+    assert again.startswith("a.toml is again: --force: all of it again\nThe plan for a\n")
+    put(Path("a.toml"), press(frontier=2))
+    out = command("solve", "a.toml", "--dry-run")[1]
+    assert "a.toml is partial: reaches further than its table" in out
+    assert out.splitlines()[-1].startswith("still to solve  ")
+
+
+def test_a_dry_run_of_one_board_that_does_not_fit_prints_the_plan_and_is_refused(
+    command: Command,
+) -> None:
+    put(Path("a.toml"), press(frontier=3, cap=20000))
+    words = ["solve", "a.toml", "--dry-run", "--memory", "0.01"]
+    code, out, err = command(*words)
+    assert code == 2 and out.startswith("The plan for a\n")
+    assert err.startswith("luckbase: memory: the largest tier needs") and err.count("\n") == 1
+    code, out, err = command(*words, "--json")
+    line = json.loads(out)
+    assert code == 2 and line["state"] == "refused" and line["plan"]["states"] == line["states"]
+    assert line["error"] in err
+
+
 def test_a_job_file_says_where_and_the_command_comes_before_it(command: Command) -> None:
     put(Path("x/a.toml"), JACKPOT)
     text = 'results = "../mine"\n[[board]]\nfile = "../x"\nvariants = [{}, { tiles = 3 }]\n'

@@ -32,7 +32,7 @@ COMMANDS = {
     "facts": ["evaluate", str(BOARDS / "pig/rounds.toml"), "--agents", "computer,hold-at-20",
               "--facts", "--set", "cut=60", "--set", "rounds=2"],
     "simulate": ["simulate", RACE, "--agents", "hold-at-5,hold-at-3", "--games", "1000"],
-    "plan": ["plan", str(BOARDS / "press-your-luck/1985-02.toml"), "--memory", "8"],
+    "plan": ["solve", "--dry-run", str(BOARDS / "press-your-luck/1985-02.toml"), "--memory", "8"],
     "chart of bids": ["chart", GOOFSPIEL, "--set", "cards=9"],
     "chart of parity": ["chart", GOOFSPIEL, "--what", "parity", "--set", "cards=9"],
     "play": ["play", GOOFSPIEL, "--set", "cards=9", "--seed", "1", "--hints"],

@@ -85,4 +85,4 @@ def test_commands_to_copy_have_the_name(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().err.endswith("under results; run: luckbase solve pig/race\n")
     assert run(["solve", "pig/tiny"]) == run(["status", "pig/tiny"]) == 0
     assert run(["solve", "pig/tiny", "--dry-run"]) == run(["clean", "pig/tiny"]) == 0
-    assert "0 of 1 board to solve" in capsys.readouterr().out
+    assert "pig/tiny is complete" in capsys.readouterr().out

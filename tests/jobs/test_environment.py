@@ -1,0 +1,89 @@
+"""LUCKBASE_RESULTS, LUCKBASE_GAME and LUCKBASE_ADDRESS stand for options that every command
+repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from luckbase.jobs.app import VARIABLES
+from luckbase.solver.board import registry
+from tests.docs.generated import commands
+from tests.games.climb import climb
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder where commands run."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_every_option_of_these_names_has_its_variable() -> None:
+    for name, command in commands().items():
+        for each in command.params:
+            assert each.envvar == VARIABLES.get(each.name), (name, each.name)
+
+
+def test_tables_are_where_the_variable_says(
+    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LUCKBASE_RESULTS", str(folder / "mine"))
+    code, out, _ = command("solve", "jackpot/tiny")
+    assert code == 0 and out.startswith("mine/jackpot/tiny/")
+    assert command("query", "jackpot/tiny", "open=1,2")[0] == 0
+    assert command("status")[1].startswith("complete")
+    assert not Path("results").exists()
+
+
+def test_an_option_comes_before_its_variable(
+    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LUCKBASE_RESULTS", str(folder / "mine"))
+    assert command("solve", "jackpot/tiny", "--results", "other")[1].startswith("other/")
+    monkeypatch.setenv("LUCKBASE_RESULTS", "")  # an empty variable is none
+    assert "no tables under results" in command("status")[1]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "sentence"),
+    [
+        ("RESULTS", "file", "LUCKBASE_RESULTS: file is a file; write a folder, such as results"),
+        ("RESULTS", "ftp://b/x", "LUCKBASE_RESULTS: 'ftp://b/x' cannot hold tables"),
+        ("GAME", "none.py", "LUCKBASE_GAME: none.py: No such file or directory"),
+        ("ADDRESS", "127.0.0.1:9", "LUCKBASE_ADDRESS: nothing answers at 127.0.0.1:9: "),
+    ],
+)
+def test_a_wrong_value_is_a_sentence_that_names_the_variable(
+    command: Command, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, sentence: str
+) -> None:
+    Path("file").write_text("x")
+    monkeypatch.setenv(f"LUCKBASE_{variable}", value)
+    code, out, err = command("solve", "pig/tiny")
+    assert (code, out) == (2, "") and err.startswith(f"luckbase: {sentence}")
+    assert err.count("\n") == 1
+
+
+def test_a_wrong_option_is_named_though_its_variable_is_set(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("file").write_text("x")
+    monkeypatch.setenv("LUCKBASE_RESULTS", "results")
+    assert command("status", "--results", "file")[2].startswith("luckbase: --results: file is")
+
+
+def test_games_of_several_files_are_known(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "entries", {})  # another test may know the game
+    text = Path(climb.__code__.co_filename).read_text()
+    Path("a b.py").write_text(text)
+    Path("again.py").write_text(text.replace('"climb"', '"stairs"'))
+    Path("hill.toml").write_text('game = "climb"\n')
+    Path("stairs.toml").write_text('game = "stairs"\n')
+    monkeypatch.setenv("LUCKBASE_GAME", "a b.py:again.py")
+    assert command("info", "hill.toml")[0] == command("info", "stairs.toml")[0] == 0
