@@ -6,32 +6,16 @@ with its own peers.
 * ``solve``: full tables end to end, each in a process of its own: compute, end to end, bytes,
   memory.
 * ``store``: encodings of one tier's payoffs and state columns: nanoseconds and bytes a row.
-* ``probe``: one state and a million of them, against pyarrow's own dataset filter.
-* ``batch``: every action of random states, one by one, in a batch, and of the rows of an export.
-* ``search``: states with known payoffs (docs/sources.md#numbers-of-this-project) from the
-  root, with no table, one worker; then two larger ones by stages, with 1 and 2 workers.
-* ``remote``: requests, bytes and times of questions to a table in a store that is 30 ms away, and
-  how long 10,000 files there list and open.
-* ``ledger``: 10,000 commits, opening, and looking at the sizes of 10,000 files.
-* ``compile``: the first solve of each game with nothing compiled, and the one after it.
-* ``workers``: one table by threads and by Ray's workers on this machine, in turns.
-* ``diff``: two tables of 42.9 million states each, a slide's amount changed between them, and two
-  eras: the scan, the prices, nanoseconds each.
-* ``coarsen``: tables of coarser boards: error against size and time, where the exact one is known.
-* ``choosing``: Press Your Luck with random and with best choices, with and without Double: the
-  kernel's nanoseconds, and what who is up gains.
+* ``probe``: one state and a million of them, against pyarrow's own dataset filter; then every
+  action of random states, one by one, in a batch, and of the rows of an export.
 * ``decisions``: tables of payoffs and of decisions of up to twelve spins: time, memory, bytes; and
   other encodings. 19 GB of memory, half an hour.
-* ``far``: a coarse table of many spins against searches on the fine board.
-* ``seats``: what each seat of Press Your Luck is worth at the start of round 2, with coarse tables
-  of up to 12 spins; 13 GB of disk.
-* ``roofline``: what the kernel and a search need of memory and arithmetic, beside what loops get
-  that do nothing else.
+* ``search``: states with known payoffs (docs/sources.md#numbers-of-this-project) from the
+  root, with no table, one worker; then two larger ones by stages, with 1 and 2 workers.
 * ``replay``: times of shards through the real schedule, on 16, 128 and 1,024 cores.
-* ``web``: what ``luckbase serve`` answers in a second, on one core and by a process a core.
-* ``page``: bytes, requests and time of the page's first views, on a slowed processor.
-* ``openspiel``: every game of OpenSpiel, or why not, beside its own value iteration (`cvxpy` for
-  that; not in the project's extras).
+* ``diff``: two tables of 42.9 million states each, a slide's amount changed between them, and two
+  eras: the scan, the prices, nanoseconds each.
+* ``compile``: the first solve of each game with nothing compiled, and the one after it.
 * ``peers``: other programs at our work, and we, in turns; ``--python`` names that of their
   environment.
 
@@ -53,38 +37,27 @@ from typing import TYPE_CHECKING, Any
 
 from luckbase.jobs import terminal
 from luckbase.solver import sentences
-from tests.bench.batch import batch_suite
-from tests.bench.choosing import choosing_suite
-from tests.bench.coarsening import coarsen_suite, far_suite
-from tests.bench.compiling import compiling_suite
-from tests.bench.decided import decisions_suite
+from tests.bench.compile import compile_suite
+from tests.bench.decisions import decisions_suite
 from tests.bench.diff import diff_suite
-from tests.bench.ledger import ledger_suite
-from tests.bench.openspiel import openspiel_suite
-from tests.bench.page import page_suite
 from tests.bench.peers import peers_suite
-from tests.bench.remote import remote_suite
-from tests.bench.roofline import roofline_suite
+from tests.bench.probe import probe_suite
+from tests.bench.replay import replay_suite
 from tests.bench.search import search_suite
-from tests.bench.seats import seats_suite
 from tests.bench.timing import best_of
-from tests.bench.web import web_suite
-from tests.bench.workers import replay_suite, workers_suite
 from tests.places import BOARDS
-from tests.shared import answers_of
 
 if TYPE_CHECKING:
-    from luckbase.solver.game.arrays import Floats, Ints
+    from luckbase.solver.game.arrays import Floats
     from luckbase.solver.game.capabilities import Layout
 
 SUITES = (
-    "kernel", "solve", "store", "probe", "batch", "diff", "search", "ledger", "compile",
-    "workers", "replay", "web", "page", "coarsen", "remote", "far", "peers",
-    "seats", "choosing", "openspiel", "roofline", "decisions",
+    "kernel", "solve", "store", "probe", "decisions", "search", "replay", "diff", "compile",
+    "peers",
 )  # fmt: skip
 ABOUT = "Time the kernel, whole solves, the store and the probe, side by side with peers."
 BOARD = BOARDS / "press-your-luck/1985-02.toml"
-LONG = ("decisions", "far", "openspiel", "peers", "seats")
+LONG = ("decisions", "peers")
 USUAL = tuple(suite for suite in SUITES if suite not in LONG)  # a quarter of an hour, 13 GB of disk
 KERNELS = (500, 3), (500, 5), (250, 3), (250, 4)
 """The score unit and the frontier of the boards whose largest tier `kernel` solves."""
@@ -93,10 +66,10 @@ TABLES = (500, 2), (500, 3), (250, 2)
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run a suite, or all but decisions, far, openspiel, peers and seats."""
+    """Run a suite, or all but decisions and peers."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=ABOUT)
     parser.add_argument("suite", metavar="SUITE", choices=(*SUITES, "all"),
-                        help=f"of {', '.join(SUITES)}; or all, but {', '.join(LONG)}")  # fmt: skip
+                        help=f"{', '.join(SUITES)}; or all (not {', '.join(LONG)})")  # fmt: skip
     parser.add_argument("board", metavar="BOARD", nargs="?", type=Path, default=BOARD,
                         help="with the options score_unit and frontier; 1985-02")  # fmt: skip
     parser.add_argument("--results", metavar="DIR", type=Path,
@@ -110,13 +83,9 @@ def main(words: Sequence[str] | None = None) -> None:
                        help="a folder of Syzygy's files, with KQvKR")  # fmt: skip
     asked = parser.parse_args(words)
     run: dict[str, Callable[[Path, Path], None]] = {
-        "kernel": _kernel, "solve": _solve, "store": _store, "probe": _probe,
-        "batch": batch_suite, "diff": diff_suite,
-        "search": search_suite, "ledger": ledger_suite, "compile": compiling_suite,
-        "workers": workers_suite, "replay": replay_suite, "web": web_suite, "page": page_suite,
-        "coarsen": coarsen_suite, "far": far_suite, "remote": remote_suite, "seats": seats_suite,
-        "choosing": choosing_suite, "openspiel": openspiel_suite,
-        "roofline": roofline_suite, "decisions": decisions_suite,
+        "kernel": _kernel, "solve": _solve, "store": _store, "probe": probe_suite,
+        "decisions": decisions_suite, "search": search_suite, "replay": replay_suite,
+        "diff": diff_suite, "compile": compile_suite,
         "peers": partial(
             peers_suite, python=asked.python, pressorpass=asked.pressorpass, syzygy=asked.syzygy
         ),
@@ -319,54 +288,3 @@ def _whole_file(layout: Layout[Any], tier: Any, payoffs: Floats, folder: Path) -
         "",
         f"{sizes[0] / count:.2f}",
     )
-
-
-def _probe(board: Path, results: Path) -> None:
-    import numpy as np
-
-    from luckbase import cluster, solver
-    from luckbase.solver.game.capabilities import Layout
-
-    solved = cluster.solve(solver.load_board(board, score_unit=500, frontier=2), results=results)
-    rng = np.random.default_rng(0)
-    with cluster.open_table(solved.table) as table:
-        states = _random_states(table, rng, 1_000_000)
-        ordered = states[np.lexsort(table.game.need(Layout).locate(states)[::-1])]
-        one = states[:200]
-        cold = best_of(1, lambda: [table.probe(s[None]) for s in one]) / len(one)
-        warm = best_of(3, lambda: [table.probe(s[None]) for s in one]) / len(one)
-        asked = best_of(3, lambda: [answers_of(table, s[None]) for s in one[:50]]) / 50
-        unsorted = best_of(2, lambda: table.probe(states))
-        in_order = best_of(2, lambda: table.probe(ordered))
-        peer = _dataset_filter_seconds(table, one[0])
-    rows = [
-        ("one state, its row group not yet decoded", f"{cold * 1e3:.2f} ms", f"{peer / cold:.0f}"),
-        ("one state, warm", f"{warm * 1e3:.2f} ms", f"{peer / warm:.0f}"),
-        ("one question with every action, warm", f"{asked * 1e3:.2f} ms", ""),
-        ("a million states, sorted by key", f"{in_order:.2f} s", ""),
-        ("a million states, in any order", f"{unsorted:.2f} s", ""),
-        ("pyarrow's dataset filter, one state", f"{peer * 1e3:.0f} ms", "1"),
-    ]
-    title = f"Probing a table of {sentences.count(solved.ledger.rows)} states"
-    terminal.print_table(title, ("", "time", "x"), rows, sys.stdout)
-
-
-def _random_states(table: Any, rng: Any, count: int) -> Ints:
-    """States drawn evenly from the whole table, in any order."""
-    import numpy as np
-
-    states = np.concatenate(list(table.draw(count, 0)))
-    return np.asarray(states[rng.permutation(len(states))])
-
-
-def _dataset_filter_seconds(table: Any, state: Ints) -> float:
-    """The peer: pyarrow's dataset over the same files, filtered by the state's columns."""
-    import pyarrow.dataset as ds
-
-    files = ds.dataset(table.path / "tiers")
-    said = table.game.describe(state)
-    flat = [x for name in table.game.fields.names for x in said[name]]
-    wanted = ds.field("spins") == int(sum(flat[3:9]))
-    for name, value in zip(table.game.columns, flat, strict=True):
-        wanted &= ds.field(name) == value
-    return best_of(2, lambda: files.to_table(filter=wanted))

@@ -12,9 +12,11 @@ together there, some at once. No Ray, no disk.
 from __future__ import annotations
 
 import heapq
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from luckbase.cluster.run.schedule import (
@@ -26,9 +28,19 @@ from luckbase.cluster.run.schedule import (
     choose_node,
     is_batch,
 )
-from luckbase.cluster.run.tiers import AHEAD, FACE, SHARD_SECONDS, WRITE_NS, Plan, payoff_bytes
+from luckbase.cluster.run.tiers import (
+    AHEAD,
+    FACE,
+    SHARD_SECONDS,
+    WRITE_NS,
+    Plan,
+    make_plan,
+    payoff_bytes,
+)
 from luckbase.cluster.table.entries import MAX_WAITING
 from luckbase.cluster.table.format import tier_files
+from luckbase.jobs import terminal
+from luckbase.solver import sentences
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.games.press_your_luck.layout import Planes, diagonals
 
@@ -344,3 +356,82 @@ def longest_chain(
         far[shard.index] = weights[shard.index] + below
         most = max(most, far[shard.index] + (last[shard.index] if last else 0.0))
     return most
+
+
+# --- the suite -----------------------------------------------------------------------------------
+
+CORES = (16, 128, 1024)
+DRIVER_RATE = 0.5e9
+"""Bytes a second that a disk of the driver takes."""
+CASES: tuple[dict[str, object], ...] = (
+    {"score_unit": 500, "frontier": 5},
+    {"score_unit": 250, "frontier": 8},
+    {"cards": 13},
+    {"cards": 15},
+)
+"""Settings of which those are taken that the board has."""
+
+
+def replay_suite(board: Path, results: Path) -> None:
+    """Times of shards, measured where there is a table under `results`, through the schedule."""
+    from pydantic import BaseModel
+
+    from luckbase import solver
+
+    known = {name: None for _, part in solver.load_board(board) if isinstance(part, BaseModel)
+             for name, _ in part}  # fmt: skip
+    cases = [case for case in CASES if case.keys() <= known.keys()] or [{}]
+    rows = []
+    for settings in cases:
+        layout = solver.load_layout(solver.load_board(board, **settings))
+        plan = make_plan(layout, faces=True)
+        seconds = measured_seconds(layout, plan, results) or planned_seconds(layout, plan)
+        bound = bound_by_rows(layout, plan)
+        title = " ".join(f"{name}={value}" for name, value in settings.items())
+        for count in CORES:
+            run = replay(layout, plan, seconds, count)
+            by_driver = replay(layout, plan, seconds, count, Costs(file_rate=DRIVER_RATE))
+            rows.append(
+                (f"{board.stem} {title}", str(count), sentences.duration(run.seconds),
+                 sentences.duration(by_driver.seconds),
+                 f"{run.work / run.seconds:.1f}", f"{run.efficiency:.0%}", run.limit,
+                 f"{bound:.0f}")
+            )  # fmt: skip
+    heads = (
+        "table",
+        "cores",
+        "time",
+        "files by the driver",
+        "times one core",
+        "efficiency",
+        "limit",
+        "bound by rows",
+    )
+    terminal.print_table("Replayed: 16 cores a node, 10 Gbit/s", heads, rows, sys.stdout)
+    _searches(board, results)
+
+
+def _searches(board: Path, results: Path) -> None:
+    """The same of a large search by stages, which is made."""
+    from tests.bench.search import large_search
+    from tests.bench.search_replay import print_replayed, recording
+
+    with recording() as found:
+        large_search(board, results)
+    print_replayed(found[0], CORES)
+
+
+def measured_seconds(layout: Any, plan: Any, results: Path) -> list[tuple[float, float]]:
+    """Of each shard, as the ledger of the board's table has them; none where not all is there."""
+    from luckbase.cluster.table.entries import read_ledger
+    from luckbase.cluster.table.ledger import table_directory
+    from luckbase.cluster.table.storage import Folder
+    from luckbase.solver.errors import TableError
+
+    path = table_directory(results.absolute(), layout.game)
+    try:
+        files = read_ledger(Folder(path), path).files
+        taken = [[files[name].seconds for name in names] for names in plan.files]
+        return [(sum(one["solve"] for one in of), sum(one["write"] for one in of)) for of in taken]
+    except (TableError, KeyError):
+        return []

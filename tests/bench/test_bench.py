@@ -22,20 +22,6 @@ def test_the_kernel_is_compared_with_the_rules(
     assert "$500, 2 spins" in capsys.readouterr().out
 
 
-@pytest.mark.slow
-def test_a_store_is_asked_and_listed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    monkeypatch.setattr(bench.remote, "FILES", 30)
-    monkeypatch.setattr(bench.remote, "SETTINGS", {"frontier": 1})
-    for name in ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
-        monkeypatch.setenv(name, "")  # as they were, afterwards
-    bench.main(["remote", str(TINY), "--results", str(tmp_path)])
-    out = capsys.readouterr().out
-    assert "opened, and one state" in out
-    assert "30 files in a store" in out
-
-
 def test_a_whole_solve_may_say_how_far_it_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -55,8 +41,8 @@ def test_a_whole_solve_may_say_how_far_it_is(
 def test_both_kinds_of_table_and_other_encodings_of_decisions(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(bench.decided, "FRONTIERS", (1,))
-    monkeypatch.setattr(bench.decided, "ENCODED", 1)
+    monkeypatch.setattr(bench.decisions, "FRONTIERS", (1,))
+    monkeypatch.setattr(bench.decisions, "ENCODED", 1)
     bench.main(["decisions", str(TINY), "--results", str(tmp_path)])
     out = capsys.readouterr().out
     assert ": decisions " in out and ", runs " in out and "blocks, zstd 6 *" in out

@@ -19,7 +19,7 @@ OTHERS = "*/tiny.toml"
 """The boards of other games, beside the given one's folder."""
 
 
-def compiling_suite(board: Path, results: Path) -> None:
+def compile_suite(board: Path, results: Path) -> None:
     """Print the table."""
     boards: list[tuple[Path, tuple[str, ...]]] = [(board, ("score_unit=500", "frontier=2"))]
     boards += [(other, ()) for other in sorted(board.parents[1].glob(OTHERS))
