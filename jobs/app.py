@@ -42,7 +42,7 @@ GROUPS = {
     "Solve": {"solve": "solve"},
     "Ask": {"info": "query", "query": "query", "export": "query"},
     "Compare": {"diff": "compare", "evaluate": "compare", "simulate": "compare"},
-    "Draw": {"chart": "draw", "graph": "draw", "report": "draw", "serve": "serve"},
+    "Draw": {"chart": "draw", "graph": "draw", "serve": "serve"},
     "Play": {"play": "play", "advise": "play"},
     "Keep": {"status": "status", "verify": "status", "publish": "status", "clean": "status"},
 }

@@ -1,4 +1,4 @@
-"""``luckbase chart``, ``graph``, ``report``: a table at a glance, play as a graph, a page to send.
+"""``luckbase chart``, ``graph``: a table at a glance, play as a graph.
 
 Charts come from the game (`solver.charts`); here they are printed, or drawn into files.
 """
@@ -192,46 +192,3 @@ def _rendered(picture: graphviz.Digraph, suffix: str, out: str) -> bytes:
         ) from None
     except graphviz.CalledProcessError as error:
         raise OptionError(f"--out: {out}: GraphViz: {str(error)[:150]}") from None
-
-
-@app.command(
-    "luckbase report pig/tiny --out tiny.html",
-    "luckbase report pig/tiny --all --out tiny.html",
-)
-def report(
-    table: app.TableName,
-    out: Annotated[str, Help("The file to write.", "FILE.html")],
-    sample: Annotated[
-        int | None, Help(f"Rows to verify ({app.SAMPLE}); 0: do not verify.", "N", 0)
-    ] = None,
-    every: Annotated[bool, Help("Verify every row.")] = False,
-    settings: app.Settings = None,
-    strict: app.Strict = False,
-    results: app.Results = Path("results"),
-    as_json: app.Json = False,
-) -> int:
-    """Write a page in one file to send: board, summary, charts, verdict.
-
-    It needs no network and nothing installed, is below 2 MB, and says how to get the same. Exit
-    code 1 if the verdict is bad."""
-    rows = app.read_sample(sample, every)
-    where = Path(out)
-    if where.suffix.lower() not in (".html", ".htm"):
-        raise OptionError(f"--out: {out}: end it in .html")
-    if not where.parent.is_dir():
-        raise OptionError(f"--out: {where.parent} is not a folder; make it first")
-    with app.open_found(table, results, settings, strict) as source:
-        page, origin = luckbase.report(source, rows), source.origin
-    verdict = "not verified"
-    if page.verdict is not None and page.verdict.ok:
-        residuals = page.verdict.residuals
-        verdict = sentences.agree(residuals.rows if residuals else 0)
-    elif page.verdict is not None:
-        verdict = f"faults were found: {page.verdict.faults[0]}"
-    text = f"{out}: {sentences.many(len(page.charts), 'chart')}, {verdict}"
-    checked = {} if page.verdict is None else page.verdict.as_json()
-    summary = {"charts": page.charts, "verdict": checked or None}
-    _say_written(as_json, text, out, page.save(where), origin, summary)
-    if not as_json:
-        print(out)
-    return 0 if page.ok else 1

@@ -1,5 +1,5 @@
 """``luckbase status``, ``verify``, ``publish``, ``clean``: which tables there are, whether they are
-right, a copy of one for others, which no board file asks for any more."""
+right, a copy or a page of one for others, which no board file asks for any more."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from luckbase.solver.sentences import Help, shorten
 
 if TYPE_CHECKING:
     from luckbase import Spare, Status
+    from luckbase.cluster.table.table import StoredTable
 
 SORTS: dict[str, Any] = {
     "name": None, "size": attrgetter("bytes"), "date": lambda of: of.date or "",
@@ -167,34 +168,81 @@ def verify(
     return 0
 
 
+PAGES = (".html", ".htm")
+"""Endings of the file that a page is written to."""
+
+
 @app.command(
     "luckbase publish pig/race s3://bucket/pig",
-    "luckbase publish pig/tiny web/pig-tiny",
+    "luckbase publish pig/tiny tiny.html",
 )
 def publish(
     table: app.TableName,
-    to: Annotated[str, app.Argument("A URI, or the folder of a web server.", "URI")],
+    to: Annotated[
+        str,
+        app.Argument("A store, the folder of a web server, or a page to write.", "URI|FILE.html"),
+    ],
+    sample: Annotated[
+        int | None, Help(f"Rows that the page verifies ({app.SAMPLE}); 0 for none.", "N", 0)
+    ] = None,
+    every: Annotated[bool, Help("Let the page verify every row.")] = False,
     settings: app.Settings = None,
+    strict: app.Strict = False,
     results: app.Results = Path("results"),
     as_json: app.Json = False,
-) -> None:
-    """Copy a finished table to a store.
+) -> int:
+    """Copy a finished table to a store, or write a page to send.
 
-    Every byte is checked when it is read and after it was written. The same command resumes a copy
-    that was stopped. A copy on a web server that supports range requests can be queried over https.
+    Every copied byte is checked when it is read and after it was written. The same command resumes
+    a copy that was stopped. A copy on a web server that supports range requests can be queried over
+    https.
+
+    A page is one HTML file below 2 MB with the board, a summary, charts and a verification. It
+    needs no network. The exit code is 1 if the verification finds faults.
     """
-    with (
-        app.open_found(table, results, settings) as source,
-        terminal.rows_progress("publish") as on_rows,
-    ):
-        result = source.publish(to, on_rows)
+    rows = app.read_sample(sample, every)
+    is_page = Path(to).suffix.lower() in PAGES
+    if is_page and "://" in to:
+        raise OptionError(f"{to}: a page is written to a file on this machine")
+    if is_page and not Path(to).parent.is_dir():
+        raise OptionError(f"{to}: {Path(to).parent} is not a folder; make it first")
+    if not is_page and (sample is not None or every):
+        name = "--all" if every else "--sample"
+        raise OptionError(f"{name}: only a page verifies rows; publish to a FILE.html")
+    with app.open_found(table, results, settings, strict) as source:
+        if is_page:
+            return _write_page(source, Path(to), rows, as_json)
+        with terminal.rows_progress("publish") as on_rows:
+            result = source.publish(to, on_rows)
     if as_json:
         terminal.print_json(result)
-        return
+        return 0
     size, files = sentences.size(result.bytes), sentences.many(result.files, "file")
     existing = result.files - result.copied
     more = f", {existing} of them there before" if existing else ""
     print(f"{result.to}: {sentences.counted(result.states, 'state')}, {size} in {files}{more}")
+    return 0
+
+
+def _write_page(table: StoredTable, path: Path, rows: int | None, as_json: bool) -> int:
+    """Write a table's page and print its verdict. Return 1 if the verification found faults."""
+    page = luckbase.report(table, rows)
+    written = page.save(path)
+    if as_json:
+        verdict = None if page.verdict is None else page.verdict.as_json()
+        summary = {"charts": page.charts, "verdict": verdict}
+        terminal.print_json(table.origin, summary, {"file": str(path), "bytes": written})
+        return 0 if page.ok else 1
+    text = "not verified"
+    if page.verdict is not None and page.verdict.ok:
+        residuals = page.verdict.residuals
+        text = sentences.agree(residuals.rows if residuals else 0)
+    elif page.verdict is not None:
+        text = f"faults were found: {page.verdict.faults[0]}"
+    charts, size = sentences.many(len(page.charts), "chart"), sentences.size(written)
+    terminal.say(f"{path}: {charts}, {text}, {size}")
+    print(path)
+    return 0 if page.ok else 1
 
 
 @app.command(

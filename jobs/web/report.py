@@ -1,4 +1,4 @@
-"""A table in one file to send to somebody who has nothing installed: ``luckbase report``.
+"""A table in one file to send to somebody who has nothing installed: ``luckbase publish``.
 
 The page loads nothing: its style and its script stand in it, allowed by their hashes alone, and it
 is below `MAX_BYTES`: the longest charts say fewer of their numbers, with the command that prints
@@ -104,7 +104,7 @@ def report_on(of: Table, sample: int | None = 10_000, *, verify: bool = True) ->
     Raises CorruptTableError where what it is made of can not be read, OptionError where there is no
     matplotlib; what `verify` finds wrong stands in the report.
     """
-    need("report", "matplotlib", extra="report")
+    need("a page", "matplotlib", extra="report")
     of.need_payoffs("a report")
     verdict = of.verify(sample) if verify else None
     questions, (charts, why_none), name = find.opening_answers(of), _charts(of), _name(of)
@@ -297,7 +297,7 @@ def _again(of: Table, name: str, sample: int | None) -> Iterator[str]:
     commands = [
         *dict.fromkeys(solved_by or ["luckbase solve BOARD"]),
         f"luckbase verify {name} {'--all' if sample is None else f'--sample {sample}'}",
-        f"luckbase report {name} --out report.html",
+        f"luckbase publish {name} page.html",
     ]
     yield "<h2>The same again</h2>"
     yield f'<div class="wide"><pre>{escape(chr(10).join(commands))}</pre></div>'

@@ -399,7 +399,7 @@ def test_a_search_ends_at_a_table_in_a_store(
 @pytest.mark.parametrize(
     "command",
     [
-        ["query", "TABLE", "--batch", "s3://b/s.csv"],
+        ["publish", "TABLE", "s3://b/x.html"], ["query", "TABLE", "--batch", "s3://b/s.csv"],
         ["info", "pig/tiny", "--copy", "--out", "s3://b/x.toml"], ["solve", "s3://b/x.toml"],
         ["export", "TABLE", "--out", "s3://b/x.csv"], ["solve", "TABLE", "--game", "s3://b/x.py"],
     ],

@@ -333,7 +333,7 @@ def test_a_number_is_shown_as_far_as_python_can_print_it() -> None:
 @pytest.mark.parametrize(
     ("words", "package", "needs"),
     [(["chart", "--what", "hold", "--out", "x.png"], "matplotlib", "chart --out"),
-     (["report", "--out", "x.html"], "matplotlib", "report"),
+     (["publish", "x.html"], "matplotlib", "a page"),
      (["graph", "--out", "x.dot"], "graphviz", "graph"),
      (["export", "--out", "x.xlsx"], "xlsxwriter", "export to .xlsx")],
 )  # fmt: skip

@@ -194,17 +194,18 @@ def _full_disk(path: Path) -> Iterator[Path]:
     ("words", "name"),
     [
         (["chart", PIG], "chart.csv"),
-        (["report", PIG], "report.html"),
+        (["publish", PIG], "page.html"),
         (["graph", str(ROOT / "boards/pig/piglet.toml")], "graph.dot"),
         (["export", PIG], "rows.csv"),
     ],
 )
-def test_a_full_disk_is_blamed_on_the_file_of_out_and_leaves_none(
+def test_a_full_disk_is_blamed_on_the_file_and_leaves_none(
     results: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], name: str
 ) -> None:
     more = [] if words[0] == "graph" else ["--results", results]
     with _full_disk(tmp_path / "full") as full:
-        code = run([*words, *more, "--out", str(full / name)])
+        out = [] if words[0] == "publish" else ["--out"]
+        code = run([*words, *out, str(full / name), *more])
         assert list(full.iterdir()) == []
     assert code == 1
     assert f"luckbase: {full / name}: the disk is full" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""``luckbase report``: one file, nothing loaded, the table's own numbers, and the verdict."""
+"""``luckbase publish TABLE FILE.html``: one file that loads nothing, with its table's numbers."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def test_the_command_writes_it_says_so_and_finds_faults(
 ) -> None:
     own = tmp_path / "results"
     luckbase.solve(SKUNK, results=own)
-    words = ["report", str(SKUNK), "--results", str(own), "--out", str(tmp_path / "r.html")]
+    words = ["publish", str(SKUNK), str(tmp_path / "r.html"), "--results", str(own)]
     assert run([*words, "--sample", "200"]) == 0
     said = capsys.readouterr()
     assert said.out == f"{tmp_path / 'r.html'}\n"
@@ -268,7 +268,7 @@ def test_a_fault_that_leaves_the_table_readable_stands_in_the_report(
     (folder,) = own.glob("skunk/tiny/*")
     (folder / "tiers/more.parquet").write_bytes(b"no part of it")
     out = tmp_path / "r.html"
-    assert run(["report", str(folder), "--results", str(own), "--out", str(out)]) == 1
+    assert run(["publish", str(folder), str(out), "--results", str(own)]) == 1
     text = Page(out.read_text()).text
     assert "Faults were found" in text and "more.parquet: is not in the ledger" in text
     assert "faults were found" in capsys.readouterr().err
@@ -277,15 +277,16 @@ def test_a_fault_that_leaves_the_table_readable_stands_in_the_report(
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        (["--out", "r.pdf"], "--out: r.pdf: end it in .html"),
-        (["--out", "nowhere/r.html"], "--out: nowhere is not a folder; make it first"),
-        (["--out", "r.html", "--all", "--sample", "3"], "--sample and --all: write one of them"),
+        (["nowhere/r.html"], "nowhere/r.html: nowhere is not a folder; make it first"),
+        (["r.html", "--all", "--sample", "3"], "--sample and --all: write one of them"),
+        (["copy", "--sample", "3"], "--sample: only a page verifies rows; publish to a FILE.html"),
+        (["copy", "--all"], "--all: only a page verifies rows; publish to a FILE.html"),
     ],
 )
 def test_what_can_not_be_done_is_a_sentence(
     more: list[str], sentence: str, results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["report", str(SKUNK), "--results", str(results), *more]) == 2
+    assert run(["publish", str(SKUNK), *more, "--results", str(results)]) == 2
     assert capsys.readouterr().err == f"luckbase: {sentence}\n"
 
 
