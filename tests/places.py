@@ -1,10 +1,23 @@
-"""Where things are."""
+"""Folders of this checkout, and the product's files."""
 
 from __future__ import annotations
 
+import ast
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BOARDS = ROOT / "boards"
 IN_MEMORY = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
-"""Where flushing a file takes no time: on a disk it is milliseconds, and tests flush many."""
+"""A folder in memory: to flush a file takes milliseconds on a disk, and tests flush many."""
+
+
+def product_files() -> list[Path]:
+    """Return every Python file of the three rooms."""
+    return [file for room in ("solver", "cluster", "jobs") for file in (ROOT / room).rglob("*.py")]
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    """Return the syntax tree of a file."""
+    return ast.parse(path.read_text(encoding="utf-8"))

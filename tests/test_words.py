@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.test_rooms import parsed
+from tests.places import parsed
 
 ROOT = Path(__file__).parents[1]
 STYLE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ import ast
 import re
 from pathlib import Path
 
-from tests.test_rooms import parsed
+from tests.places import parsed
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/how-to/troubleshooting.md"
