@@ -314,7 +314,7 @@ def _print_decision(
     if as_json:
         terminal.print_json(answer)
     else:
-        turn = "" if answer.margin_class is None else reason(table, moves(table, state))
+        turn = reason(table, moves(table, state)) if answer.decision_only else ""
         _print(answer, table.game.payoff_name, [f"{turn}."] if turn else [])
 
 

@@ -93,7 +93,7 @@ class InMemory(Generic[T]):
 
 
 def decisions_in_order(
-    layout: DecisionLayout[T], tiers: Iterable[T] | None = None, *, margins: bool = False
+    layout: DecisionLayout[T], tiers: Iterable[T] | None = None
 ) -> Iterator[tuple[T, Floats, Decisions]]:
     """Tiers (all) solved in the order of a `DecisionLayout`: of each its payoffs, as the kernel
     leaves them, and its decisions; what nobody reads any more is gone when the next one comes."""
@@ -107,7 +107,7 @@ def decisions_in_order(
     whole: dict[T, Floats] = {}
     faces: dict[T, Floats] = {}
     for tier in order:
-        kind, noted = dense.plane_type, Decisions.blank(dense.rows(tier), margins)
+        kind, noted = layout.memory_type, Decisions.blank(dense.rows(tier))
         out = np.empty(dense.shape(tier), kind)
         below = layout.below(tier)
         under = None if below is None else whole[below]

@@ -139,8 +139,7 @@ NEVER_ONE = """
     len(names) columns, len(schema.names) columns, each bytes, per edges, a_state bytes,
     rate states, sentences.count(result.games / result.seconds) games,
     sentences.count(state['states_a_second']) states, limit bytes, cells cells, len(read) rows,
-    about.num_rows rows, size bytes, facts.players players, self.margin_class points,
-    advice.margin_class points
+    about.num_rows rows, size bytes, facts.players players
 """
 """Counts above a limit, rates, and words that only look like a count."""
 COUNTED = re.compile(rf"^(?: more)? ({'|'.join(THINGS.split())})\b")

@@ -121,14 +121,12 @@ class Job(Section):
     workers: Annotated[int, Field(ge=1, strict=True)] | None = None
     memory: Annotated[float, Field(ge=0.01, allow_inf_nan=False, strict=True)] | None = None
     """In GB."""
-    margin: Annotated[bool, Field(strict=True)] = False
     board: Annotated[list[Entry], Field(min_length=1)]
 
     def solve_options(self, path: Path) -> dict[str, Any]:
         """What the job file at `path` says of the solve, named as in `SolveOptions`."""
         options = {
             "workers": self.workers,
-            "margin": self.margin or None,
             "memory": None if self.memory is None else int(self.memory * 1e9),
             "results": None if self.results is None else _beside(path, self.results),
         }

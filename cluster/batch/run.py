@@ -165,7 +165,7 @@ def _plan_full_table(
     first = table not in planned  # else it will have been solved by then
     files = planned.setdefault(table, set())
     if first and not (options.force or options.check):
-        ledger = complete_ledger(game, table, part, margin=options.margin)
+        ledger = complete_ledger(game, table, part)
         if ledger is not None:
             files |= {entry.name for entry in ledger.of_part(part)}
             return Due(request, "complete", (), table)

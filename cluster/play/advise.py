@@ -53,8 +53,8 @@ class Choice(Result):
 class Advice(Result):
     """What to do. best, and by how much more than the next: margin, None without a choice; toss_up:
     the next is as good; value: the payoff of each player; why: in a sentence; error: how far off
-    payoffs may be; source: table or search. margin_class: of a table of decisions, which has no
-    payoffs, in what class the margin is, in points; "" where that is not stored."""
+    payoffs may be; source: table or search. decision_only: the table stores the best action
+    without payoffs."""
 
     best: str | None
     margin: float | None
@@ -64,14 +64,7 @@ class Advice(Result):
     why: str
     error: float
     source: str
-    margin_class: IfAny[str] = None
-
-    @property
-    def best_by_class(self) -> str:
-        """The best action of a table of decisions and, where it is stored, by how much."""
-        return (
-            f"{self.best}, by {self.margin_class} points" if self.margin_class else f"{self.best}"
-        )
+    decision_only: IfAny[bool] = None
 
 
 @dataclass(frozen=True)
@@ -230,7 +223,7 @@ def advice_at(table: Lookup, at: Moves, names: Sequence[str]) -> Advice:
     return Advice(
         answer.best and named(answer.best, names), answer.margin, answer.toss_up, answer.value,
         choices, named(reason(table, at), names), answer.error, answer.source,
-        answer.margin_class,
+        answer.decision_only,
     )  # fmt: skip
 
 
@@ -264,8 +257,8 @@ def in_words(said: Said, game: Game) -> list[str]:
     advice = said.advice
     if advice is None:
         return [*lines, f"  no advice: {said.unpriced}"]
-    if advice.margin_class is not None:
-        lines.append(f"  {advice.best_by_class}: {advice.why}")
+    if advice.decision_only:
+        lines.append(f"  {advice.best}: {advice.why}")
     elif advice.margin is None:
         lines.append(f"  {said.up} must {advice.best or 'play'}")
     else:

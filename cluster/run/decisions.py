@@ -37,12 +37,7 @@ from luckbase.cluster.run.worker import (
     writable,
 )
 from luckbase.cluster.table.columns import parse_where
-from luckbase.cluster.table.decisions import (
-    codes_of,
-    file_names,
-    write_blocks,
-    write_runs,
-)
+from luckbase.cluster.table.decisions import file_names, write_blocks, write_runs
 from luckbase.cluster.table.format import (
     Written,
     tier_files,
@@ -81,9 +76,7 @@ class DecisionPlan(full.Plan):
     """Bytes when each tier is solved, with those of its chain before it."""
 
 
-def make_plan(
-    layout: DecisionLayout[Any], payoffs_of: str | None = None, margins: bool = False
-) -> DecisionPlan:
+def make_plan(layout: DecisionLayout[Any], payoffs_of: str | None = None) -> DecisionPlan:
     """The plan of the decisions of a game's full table. Raises OptionError."""
     dense, order = layout.layout, layout.tiers()
     if not 0 < len(dense.best_names) <= NOBODY:
@@ -103,16 +96,15 @@ def make_plan(
     chains = [range(*ends) for ends in pairwise([*starts, len(order)])]
     chain_of = [number for number, chain in enumerate(chains) for _ in chain]
     gives = [tuple(p for i in chain for p in (~i, i) if p in pieces) for chain in chains]
-    kept = [np.dtype(dense.plane_type).itemsize * sum(piece_sizes(layout, of)) for of in gives]
+    kept = [np.dtype(layout.memory_type).itemsize * sum(piece_sizes(layout, of)) for of in gives]
     rows_of, memory_of, shards = list(map(dense.rows, order)), list[int](), list[Shard]()
     bytes_a_row = full.BYTES_A_ROW[np.dtype(dense.payoff_type)]
     for chain, faces in zip(chains, kept, strict=True):
         number, rooms = len(shards), [0, 0]
         for i in chain:
             turn = (chain[-1] - i) % 2
-            rooms[turn] = max(rooms[turn], full.payoff_bytes(dense, order[i]))
+            rooms[turn] = max(rooms[turn], full.payoff_bytes(dense, order[i], layout.memory_type))
             coded = rows_of[i] + rows_of[i] // 4 + RUN_BYTES * min(1, rows_of[i] // (1 << 20))
-            coded += 9 * rows_of[i] * margins  # float64, and a copy of the codes
             memory_of.append(sum(rooms) + coded + faces)
         children = {chain_of[max(piece, ~piece)] for i in chain for piece in reads[i]} - {number}
         name = " to ".join(dense.tier_name(order[i]) for i in dict.fromkeys((chain[0], chain[-1])))
@@ -150,11 +142,11 @@ def _paid_tiers(layout: DecisionLayout[Any], payoffs_of: str | None) -> set[Any]
     each if it is small; none of a game of one tier. A level: tiers with the same first constant.
     Raises OptionError."""
     dense, order = layout.layout, layout.tiers()
-    narrow = dense.plane_type is not np.float64
+    narrow = layout.memory_type is not np.float64
     if narrow and payoffs_of not in (None, "none"):
         raise OptionError(
-            f"{option('payoffs_of')}: with planes of float32 payoffs are those of the decisions, "
-            "which may fall otherwise than the best ones, so none are stored; leave it out"
+            f"{option('payoffs_of')}: decisions of this board are solved in float32, so no payoffs "
+            f"are stored with them; leave it out, or solve without {option('store')} for payoffs"
         )
     fields = {tier: dense.tier_fields(tier) for tier in order}
     if narrow or payoffs_of == "none" or (payoffs_of is None and not fields[order[0]]):
@@ -192,7 +184,7 @@ def _paid_tiers(layout: DecisionLayout[Any], payoffs_of: str | None) -> set[Any]
 def plan_table(game: Game, options: Options) -> full.Planned:
     """Return the plan of a board's table of decisions. Raises OptionError if it can have none."""
     layout = game.need(DecisionLayout)
-    plan = make_plan(layout, options.payoffs_of, options.margin)
+    plan = make_plan(layout, options.payoffs_of)
     dense, order = layout.layout, layout.tiers()
     side = slots_for(plan, memory_budget(options), options.slots)
     peak = plan.peak_memory(side) + (side - 1) * plan.kept_bytes
@@ -217,7 +209,7 @@ class _Decisions(full.FullTable):
     others = (RUNS, TIERS)
 
     def __init__(self, layout: DecisionLayout[Any], options: Options) -> None:
-        plan, budget = make_plan(layout, options.payoffs_of, options.margin), memory_budget(options)
+        plan, budget = make_plan(layout, options.payoffs_of), memory_budget(options)
         self.threads = options.slots
         if not options.joins:
             options = replace(options, workers=slots_for(plan, budget, options.slots))
@@ -233,6 +225,9 @@ class _Decisions(full.FullTable):
         kept = sum(self.layout.rows(tier) for tier, names in of_tier if files >= {*names})
         return replace(super().report(table, ledger, goal), kept=kept)
 
+    def compile_kernels(self) -> None:
+        self.decisions.compile()
+
     def run(self, report: SolvedTiers) -> full.TierRun:
         return _Run(self, report)
 
@@ -244,7 +239,7 @@ class _Run(full.TierRun):
         super().__init__(work, report)
         self.decisions, self.tiers = work.decisions, work.decisions.tiers()
         self.threads, self.exact = max(1, work.threads // self.options.slots), False
-        self.kind = self.layout.plane_type
+        self.kind = self.decisions.memory_type
         sizes = (sum(piece_sizes(self.decisions, of)) for of in self.plan.gives)
         self.largest = np.dtype(self.kind).itemsize * max(sizes)
         self.solved: dict[int, range] = {}
@@ -263,7 +258,7 @@ class _Run(full.TierRun):
         job = SolveChain(
             board=self.game.board, location=self.location, shard=step.shard, tiers=tiers,
             keep=step.keep, gives=gives, reads=tuple(plan.gives[i] for i in shard.children),
-            names=tuple(names[: len(tiers)]), margin=self.ledger.margin,
+            names=tuple(names[: len(tiers)]),
             threads=max(self.threads, cores), reuse=self.options.address is None,
         )  # fmt: skip
         size = sum(piece_sizes(self.decisions, gives))
@@ -309,11 +304,14 @@ class SolveChain(full.TierJob):
     as long as to solve what stands in it (measured: 34 ns a state of 45). Ray's may be many, one
     after the other, on one machine."""
 
+    def compile(self) -> None:
+        self.layout.compile()
+
     def run(self, payoffs: Sequence[Floats], sent: Sent, out: Out, stop: Stop) -> Steps:
         """Solve the tiers and write their files. payoffs: of each chain that
         is read, the pieces that it gives, one after the other."""
         layout, dense, order = self.layout, self.layout.layout, self.layout.tiers()
-        dense.threads, kind = self.threads, dense.plane_type
+        dense.threads, kind = self.threads, layout.memory_type
         buffer = full.buffer if self.reuse else _fresh
         outputs = np.empty(sum(piece_sizes(layout, self.gives)), kind) if out is None else out
         pieces_by_index = self._pieces(self.gives, outputs)
@@ -336,10 +334,7 @@ class SolveChain(full.TierJob):
                 child_payoffs = None if below is None else current
                 current = rooms[(last - i) % 2][: sizes[i]].reshape(dense.shape(tier))
                 best = buffer("best", (dense.rows(tier),), np.int8)
-                margin = buffer("margin", best.shape) if self.margin and names else None
-                if margin is not None:
-                    margin.fill(np.nan)
-                decisions = Decisions(best, margin)
+                decisions = Decisions(best)
                 faces = {child: pieces_by_index[~index[child]] for child in layout.faces_read(tier)}
                 error = layout.solve_tier(tier, current, child_payoffs, faces, stop, decisions)
                 if ~i in self.gives:
@@ -366,14 +361,14 @@ class SolveChain(full.TierJob):
         """Files of a tier, in temporary places; written at the same time."""
         layout, dense = self.layout, self.layout.layout
         of_tier = {file.name: file for file in tier_files(dense, tier)}
-        codes = codes_of(dense.game, decisions)
+        codes = decisions.best.view(np.uint8)
 
         def written(name: str) -> Written:
             if name in of_tier:
                 return write_tier(storage, dense, tier, of_tier[name], payoffs, decisions, error)
             if name.startswith(f"{DECISIONS}/"):
                 return write_blocks(storage, layout, tier, codes, stop)
-            return write_runs(storage, layout, tier, codes, self.margin, stop)
+            return write_runs(storage, layout, tier, codes, stop)
 
         return in_threads(written, names, self.threads)
 

@@ -73,7 +73,6 @@ from luckbase.solver.errors import (
     GameError,
     LuckbaseError,
     MissingTableError,
-    OptionError,
     RequestError,
     StateError,
     StoreError,
@@ -81,7 +80,6 @@ from luckbase.solver.errors import (
 )
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.sentences import option
 
 PROBE = ".here-"
 UNLIMITED = 1 << 62
@@ -100,8 +98,6 @@ class Work(ABC, Generic[S]):
     """Of a search."""
     files: int = 1
     """Of a goal."""
-    margin: bool = False
-    """Whether the full table gets that column."""
 
     def __init__(self, game: Game, options: Options) -> None:
         self.game, self.options = game, options
@@ -150,10 +146,10 @@ def solve_table(work: Work[S]) -> S:
 
         check_address(str(options.address))
     if not (options.force or options.check):
-        whole = complete_ledger(game, table, part, roots, margin=work.margin)
+        whole = complete_ledger(game, table, part, roots)
         if whole is not None and work.is_there(whole):
             _tidy(table, whole)
-            goal = _goal(game, whole, part, roots, work.files, margin=work.margin)
+            goal = _goal(game, whole, part, roots, work.files)
             return work.report(table, whole, goal)
     storage_at(table).check_writable()
     work.check_room(table)
@@ -169,12 +165,7 @@ def solve_table(work: Work[S]) -> S:
         ledger, damaged = _open_ledger(game, table, parts, lease, check=options.check)
         if options.force:
             work.forget(table, ledger)
-        if work.margin and any(map(ledger.of_part, parts)) and not ledger.margin:
-            raise OptionError(
-                f"{option('margin')}: the files of this table have none, and all or none have it; "
-                f"{option('force')} solves the table again"
-            )
-        goal = _goal(game, ledger, part, roots, work.files, margin=work.margin)
+        goal = _goal(game, ledger, part, roots, work.files)
         report = replace(work.report(table, ledger, goal), damaged=tuple(damaged))
         if goal.ask not in ledger.done or not work.is_there(ledger):
             options.on_progress(Progress(0, 0, 0, 0, 0.0, compiling=True))
@@ -222,7 +213,7 @@ def _no_empty_table(storage: Storage, ledger: Ledger) -> Iterator[None]:
 
 
 def complete_ledger(
-    game: Game, table: Path, part: str, roots: Roots | None = None, margin: bool = False
+    game: Game, table: Path, part: str, roots: Roots | None = None
 ) -> Ledger | None:
     """The ledger of a table that has all that was requested, with no file missing or short;
     None otherwise. Nothing is written, and nobody's solve is waited for."""
@@ -231,21 +222,18 @@ def complete_ledger(
         ledger = read_ledger(storage, table)
     except TableError:
         return None
-    goal = _goal(game, ledger, part, roots, margin=margin)
+    goal = _goal(game, ledger, part, roots)
     complete = goal.ask in ledger.done and not is_new(goal, ledger)
     complete &= ledger.head.identity == rules_identity(game)
     complete &= all(shard.ask not in ledger.done for shard in ledger.shards.values())
     return ledger if complete and not damaged_files(storage, table, ledger) else None
 
 
-def _goal(
-    game: Game, ledger: Ledger, part: str, roots: Roots | None, files: int = 0, *, margin: bool
-) -> Goal:
+def _goal(game: Game, ledger: Ledger, part: str, roots: Roots | None, files: int = 0) -> Goal:
     """The goal of a solve."""
-    full = roots is None
-    reach, margins = reach_of(game.board) if full else {}, margin or (full and ledger.margin)
+    reach = reach_of(game.board) if roots is None else {}
     number = max((goal.number for goal in ledger.goals), default=0) + 1
-    return Goal(part, reach, roots, files, *_source(game), margins, number)
+    return Goal(part, reach, roots, files, *_source(game), number)
 
 
 def _source(game: Game) -> tuple[str, dict[str, str]]:
@@ -266,7 +254,7 @@ def is_new(goal: Goal, ledger: Ledger) -> bool:
     """Whether a goal says what no goal of the ledger says: how far, from which roots, or where the
     board stands."""
     sources = [(g.board_file, g.settings) for g in ledger.goals]
-    return goal.margin not in {g.margin for g in ledger.goals if g.ask == goal.ask} or (
+    return goal.ask not in {g.ask for g in ledger.goals} or (
         bool(goal.board_file) and (goal.board_file, goal.settings) not in sources
     )
 

@@ -37,7 +37,6 @@ class Options:
     max_states: Annotated[int | None, Help("The most states of a search.", "N", 1)] = None
     workers: Annotated[int | None, Help("Pieces solved at once; else one a core.", "N", 1)] = None
     address: Annotated[str | None, Help("A Ray cluster; local starts one here.", "ADDR")] = None
-    margin: Annotated[bool, Help("Store what the second best action would cost.")] = False
     store: Annotated[
         str | None, Help("payoffs, or decisions: far less disk, far more spins.", "WHAT")
     ] = None
@@ -89,7 +88,6 @@ class SolveOptions(TypedDict, total=False):
     max_states: int | None
     workers: int | None
     address: str | None
-    margin: bool
     store: str | None
     payoffs_of: str | None
     force: bool

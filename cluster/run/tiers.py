@@ -75,7 +75,7 @@ from luckbase.solver.game.arrays import Decisions, Floats, Ints, Pieces
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.game.game import Game, Stopped, load_game
 from luckbase.solver.result import PythonOnly, Result, Rounded
-from luckbase.solver.sentences import on_command_line, option, setting, size
+from luckbase.solver.sentences import size
 
 WRITE_NS = 82.0
 """Nanoseconds a state to encode, compress, flush and read back, one core."""
@@ -83,8 +83,6 @@ SHARD_SECONDS = 0.03
 """What a shard costs beside its states: files, flushes, a line of the ledger."""
 BYTES_A_ROW = {np.dtype(np.float32): 5.4, np.dtype(np.float64): 14.0}
 """Bytes a state of a table on disk, by how its payoffs are stored."""
-MARGIN_BYTES = {np.dtype(np.float32): 1.0, np.dtype(np.float64): 4.0}
-"""… and of its margins, where they are stored."""
 TOUCHED_SHARE = 1 / 3
 """Of the children read for their faces only, the pages touched (an upper bound seen in runs)."""
 AHEAD = 2
@@ -136,16 +134,9 @@ class Plan:
 
 
 @lru_cache(maxsize=4)
-def make_plan(
-    layout: Layout[Any], workers: int = 1, faces: bool = False, margin: bool = False
-) -> Plan:
+def make_plan(layout: Layout[Any], workers: int = 1, faces: bool = False) -> Plan:
     """The plan of the game's full table. faces: whether tiers are handed only what they read of
-    others, where the game has that, as between machines. margin: whether margins are stored."""
-    if layout.plane_type is not np.float64:
-        raise OptionError(
-            f"{setting('planes', 'float32')}: payoffs are solved in float64; leave it out, or "
-            f"write {option('store')}{on_command_line(' ', '=')}decisions"
-        )
+    others, where the game has that, as between machines."""
     by_face = layout.game.get(DecisionLayout) if faces else None
     by_face = by_face if by_face is not None and by_face.faces_travel else None
     tiers = list(layout.tiers())
@@ -197,8 +188,7 @@ def make_plan(
     groups = {shard.children for shard in shards}  # parts of a tier have the same
     largest = max((kept[c] for group in groups for c in group), default=0)
     seconds = sum(map(layout.tier_seconds, tiers)) + rows * WRITE_NS * 1e-9
-    stored = np.dtype(layout.payoff_type)
-    bytes_a_row = BYTES_A_ROW[stored] + margin * MARGIN_BYTES[stored]
+    bytes_a_row = BYTES_A_ROW[np.dtype(layout.payoff_type)]
     return Plan(
         tuple(shards),
         tuple(files),
@@ -212,9 +202,9 @@ def make_plan(
     )
 
 
-def payoff_bytes(layout: Layout[Any], tier: Any) -> int:
-    """Bytes of a tier's payoffs as they are kept."""
-    return np.dtype(layout.plane_type).itemsize * math.prod(layout.shape(tier))
+def payoff_bytes(layout: Layout[Any], tier: Any, kind: Any = np.float64) -> int:
+    """Return the bytes of a tier's payoffs in memory."""
+    return np.dtype(kind).itemsize * math.prod(layout.shape(tier))
 
 
 def peak_kept(shards: Sequence[Shard], kept_bytes: Sequence[int], workers: int) -> int:
@@ -277,7 +267,7 @@ class Planned(Result):
 def plan_table(game: Game, options: Options) -> Planned:
     """Return the plan of a board's full table. Raises OptionError if the board has none."""
     layout, count = game.need(Layout), options.slots
-    plan, tiers = make_plan(layout, count, margin=options.margin), layout.tiers()
+    plan, tiers = make_plan(layout, count), layout.tiers()
     pieces = [(tiers[index], shard.rows, shard.memory)
               for shard, (index, _) in zip(plan.shards, plan.parts, strict=True)]  # fmt: skip
     return planned_of(layout, plan, pieces, plan.peak_memory(count), options)
@@ -342,8 +332,8 @@ class FullTable(Work[SolvedTiers]):
     def __init__(self, layout: Layout[Any], options: Options, plan: Plan | None = None) -> None:
         super().__init__(layout.game, options)
         self.layout = layout
-        self.plan = plan or make_plan(layout, options.slots, options.joins, options.margin)
-        self.files, self.margin = len(self.plan.names), options.margin
+        self.plan = plan or make_plan(layout, options.slots, options.joins)
+        self.files = len(self.plan.names)
         self.budget, self.compile_seconds = memory_budget(options), 0.0
 
     def starts(self) -> Ints:
@@ -372,15 +362,16 @@ class FullTable(Work[SolvedTiers]):
         workers.check_memory(self.plan.shard_memory, self.layout.smaller)
 
     def forget(self, table: Path, ledger: Ledger) -> None:
-        # All of the part where its files get another column, else what is wanted.
-        anew, planned = self.margin and not ledger.margin, self.plan.names
         names = [e.name for part in (self.part, *self.others) for e in ledger.of_part(part)]
-        drop_files(ledger, [n for n in names if anew or n in planned])
+        drop_files(ledger, [name for name in names if name in self.plan.names])
 
     def compile(self) -> None:
         started = time.perf_counter()
-        self.layout.compile()
+        self.compile_kernels()
         self.compile_seconds = time.perf_counter() - started
+
+    def compile_kernels(self) -> None:
+        self.layout.compile()
 
     def solve(self, report: SolvedTiers) -> SolvedTiers:
         ledger, goal = report.ledger, report.goal
@@ -514,8 +505,7 @@ class TierRun(Run[SolvedTiers]):
         job = SolveTier(
             board=self.game.board, location=self.location, shard=step.shard, tier=index, part=part,
             reads=reads, names=tuple(names) if step.commit else (), keep=step.keep,
-            margin=self.ledger.margin, stored=tuple(stored),
-            threads=cores,
+            stored=tuple(stored), threads=cores,
         )  # fmt: skip
         keep = PayoffPlace(index, layout.shape(tier), span, part, len(ranges))
         if part == FACE:
@@ -550,7 +540,6 @@ class TierJob:
     location: TableLocation
     shard: int
     keep: bool
-    margin: bool = False
     threads: int = 1
 
     @cached_property
@@ -602,12 +591,9 @@ class SolveTier(TierJob):
         array = buffer("payoffs", part_shape(layout, tier, self.part)) if out is None else out
         decisions = None
         if self.names:
-            best, margin = buffer("best", (last - first,), np.int8), None
+            best = buffer("best", (last - first,), np.int8)
             best.fill(-1)
-            if self.margin:
-                margin = buffer("margin", (last - first,))
-                margin.fill(np.nan)
-            decisions = Decisions(best, margin)
+            decisions = Decisions(best)
         if faces:
             whole = next(iter(below.values()), None)
             error = self.layout.solve_tier(tier, array, whole, faces, stop, decisions)

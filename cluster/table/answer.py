@@ -84,7 +84,8 @@ class Answer(Result):
 
     origin: which table. to_act: the player to act, counted from 1; None where the game is over.
     actions: best first for them. margin: what the second best would cost them, None where they have
-    no choice or it is not decided; margin_class: in what class it is, where that alone is stored.
+    no choice or it is not decided. decision_only: they have a choice, and the table stores the best
+    action without payoffs.
     error: how far off each payoff may be; of games that were played, its standard error. toss_up:
     another action is worth as much to them as far as
     `error` can tell. strategies: where both players choose at once, an optimal one of each; then
@@ -104,7 +105,7 @@ class Answer(Result):
     error: float = 0.0
     source: Source = "table"
     strategies: IfAny[tuple[tuple[Bid, ...], ...]] = None
-    margin_class: IfAny[str] = None
+    decision_only: IfAny[bool] = None
     given: PythonOnly[dict[str, Any]] = field(default_factory=dict, compare=False)
 
     def __getitem__(self, action: str) -> tuple[float, ...]:
@@ -141,9 +142,8 @@ class Answer(Result):
             return f"both choose at once; an optimal strategy of each{more}"
         if self.to_act is None:
             return "nobody chooses here" if self.error else "the game is over"
-        if self.best and self.margin_class is not None:
-            by = f", by {self.margin_class} points" if self.margin_class else ""
-            return f"player {self.to_act} is up; best: {self.best}{by}"
+        if self.best and self.decision_only:
+            return f"player {self.to_act} is up; best: {self.best}"
         if len(self.actions) < 2:
             return f"player {self.to_act} is up and must {self.best}" if self.best else ""
         toss = "  (a toss-up)" if self.toss_up else ""

@@ -1,11 +1,11 @@
 """The files of a table of decisions: codes in blocks, for questions; runs as Parquet, for others.
 
-A code is a byte: in its low four bits the best action, an index into the game's names; above them
-the class of its margin, 0 where none is stored (`CLASSES`). Stored are the rows in which somebody
-decides, in the order and with the differences that the game's `DecisionLayout` gives, because they
-compress; a block is one zstd frame. Behind the blocks stands a footer, JSON with the size of each,
-its length in 4 bytes and ``LBD1``. The ledger has a check of the footer and of each block, as of a
-Parquet file and its row groups; `docs/reference/table-format.md` says all that a reader needs.
+A code is a byte: the best action, an index into the game's names. Stored are the rows in which
+somebody decides, in the order and with the differences that the game's `DecisionLayout` gives,
+because they compress; a block is one zstd frame. Behind the blocks stands a footer, JSON with the
+size of each, its length in 4 bytes and ``LBD1``. The ledger has a check of the footer and of each
+block, as of a Parquet file and its row groups; `docs/reference/table-format.md` says all that a
+reader needs.
 
 Measured at $500 (1985-02): up to four spins, 850 million states, .0071 bytes a state in blocks and
 .025 in runs; up to eight, 13.2 billion, .0051 and .013.
@@ -47,15 +47,10 @@ from luckbase.cluster.table.format import (
 from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS, FileEntry
 from luckbase.cluster.table.parts import Batch, GroupRows, MayHold, Rows, TierPart
 from luckbase.cluster.table.storage import Storage, in_threads
-from luckbase.solver.game.arrays import Decisions, Ints, Runs
+from luckbase.solver.game.arrays import Ints, Runs
 from luckbase.solver.game.capabilities import NOBODY, DecisionLayout
-from luckbase.solver.game.game import Game, Stopped
+from luckbase.solver.game.game import Stopped
 
-CLASSES = (0.001, 0.005, 0.01, 0.02, 0.05)
-"""Where the classes of margins end, in shares of the largest payoff (.1 to 5 points): 1 is below
-the first, 6 not below the last; 0: no margin is stored, or there is no choice."""
-CLASS_NAMES = ("", "under .1", "under .5", "under 1", "under 2", "under 5", "5 or more")
-"""Of the classes, in points: hundredths of the largest payoff."""
 _MAGIC = b"LBD1"
 _ZSTD = 6
 _CHUNK = 1 << 22
@@ -71,23 +66,9 @@ def file_names(layout: DecisionLayout[Any], tier: Any) -> tuple[str, str]:
 
 def best_in(codes: NDArray[np.uint8]) -> NDArray[np.int16]:
     """The best actions (n,) that codes (n,) say; -1 where nobody decides."""
-    best = (codes & 15).astype(np.int16)
+    best = codes.astype(np.int16)
     best[best == NOBODY] = -1
     return best
-
-
-def codes_of(game: Game, decisions: Decisions) -> NDArray[np.uint8]:
-    """The codes (rows,) of decisions; where there are no margins the same memory."""
-    codes = decisions.best.view(np.uint8)
-    if decisions.margin is None:
-        return codes
-    codes = codes.copy()
-    ends = np.array(CLASSES) * max(abs(bound) for bound in game.payoff_range)
-    for start in range(0, len(codes), _CHUNK):
-        margin = decisions.margin[start : start + _CHUNK]
-        classes = np.where(np.isnan(margin), 0, np.searchsorted(ends, margin, side="right") + 1)
-        codes[start : start + _CHUNK] |= classes.astype(np.uint8) << 4
-    return codes
 
 
 # --- blocks --------------------------------------------------------------------------------------
@@ -118,7 +99,7 @@ def write_blocks(
             sizes.append(file.write(content))
         metadata = {
             "format": 1, "game": dense.game.board.game, "tier": tier_stem(dense, tier),
-            "actions": [*dense.best_names], "classes": [*CLASSES], "codes": count,
+            "actions": [*dense.best_names], "codes": count,
             "block": layout.block_rows(tier), "sizes": sizes,
         }  # fmt: skip
         text = json.dumps(metadata, separators=(",", ":")).encode()
@@ -128,7 +109,7 @@ def write_blocks(
         os.fsync(file.fileno())
     checks = [hashlib.sha256(footer).digest()[:8], *checks]
     seal = sum(sizes) + len(footer), len(footer), base64.b64encode(b"".join(checks)).decode()
-    entry = new_entry(name, number, size, keys, layout.margin_error(tier))
+    entry = new_entry(name, number, size, keys, layout.decision_error(tier))
     return sealed(entry, path, seal, started)
 
 
@@ -162,7 +143,7 @@ def open_blocks(storage: Storage, where: Path, entry: FileEntry) -> SealedFile:
 
 def write_runs(
     storage: Storage, layout: DecisionLayout[Any], tier: Any, codes: NDArray[np.uint8],
-    margins: bool, stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Written:  # fmt: skip
     """Write the runs of a tier to a temporary place, flushed. Raises as `write_blocks`."""
     started, dense = time.perf_counter(), layout.layout
@@ -173,7 +154,7 @@ def write_runs(
     def made(runs: Callable[[], Mapping[str, Any]]) -> pa.Table:
         if stop():
             raise Stopped
-        return _run_table(runs(), constant, dense.best_names, margins)
+        return _run_table(runs(), constant, dense.best_names)
 
     try:
         for batch in in_threads(made, layout.runs(tier, codes), dense.threads):
@@ -197,9 +178,7 @@ def write_runs(
     return sealed(entry, path, flush_and_seal(path), started)
 
 
-def _run_table(
-    runs: Mapping[str, Any], constant: dict[str, int], names: Any, margins: bool
-) -> pa.Table:
+def _run_table(runs: Mapping[str, Any], constant: dict[str, int], names: Any) -> pa.Table:
     code = runs["code"]
     columns: dict[str, Any] = constants(constant, len(code))
     for name, column in runs.items():
@@ -209,9 +188,6 @@ def _run_table(
                 whole = np.repeat(column.values, column.times)
             columns[name] = column_of(whole, whole < 0) if whole is not column else column
     columns["best"] = names_column(best_in(code), names)
-    if margins:
-        classes = (code >> 4).astype(np.int8)
-        columns["margin_class"] = names_column(np.where(classes > 0, classes, -1), CLASS_NAMES)
     return as_table(columns)
 
 
@@ -246,7 +222,7 @@ class DecisionPart(TierPart):
 
     def codes(self, states: Ints) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
         """The codes (n,) of canonical states (n, fields), and which (n,) the part holds; 0, the
-        first action and no class, where nobody has a choice."""
+        first action, where nobody has a choice."""
         keys = self.keys(np.ascontiguousarray(states, np.int64))
         files, codes = self._files(keys), np.zeros(len(states), np.uint8)
         requests: dict[tuple[int, int], list[tuple[Ints, Ints]]] = {}
@@ -315,7 +291,3 @@ class DecisionPart(TierPart):
                     states = partial(self.states_in, entry, start, None)
                     yield Batch(as_table(rows), before + start, states)
             before += entry.rows
-
-    def margin_class(self, state: Ints) -> str:
-        """The class of the margin of one state (fields,), in points; "" where none is stored."""
-        return CLASS_NAMES[int(self.codes(state.reshape(1, -1))[0][0]) >> 4]

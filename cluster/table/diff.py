@@ -195,10 +195,7 @@ def _examine(prices: Prices, groups: Groups, slack: float, pair: Pair) -> _PairR
         state = game.describe(second.states(np.array([x]))[0])
         quiet = Quiet(int(still.sum()), float(gap[x]), state)
     at = np.flatnonzero(moved)
-    margins = np.full(len(at), np.nan) if first.margins is None else first.margins[at]
-    changed = Changed(
-        first.states(at), second.states(at), best[0][at], best[1][at], gap[at], margins
-    )
+    changed = Changed(first.states(at), second.states(at), best[0][at], best[1][at], gap[at])
     stand = classify(game, second.states(np.arange(n)), groups)
     columns, rows = (axis.cells for axis in groups.axes)
     inside = (stand.x >= 0) & (stand.y >= 0) & (stand.x < columns) & (stand.y < rows)
@@ -464,7 +461,7 @@ def changes_file(out: str | os.PathLike[str], game: Game) -> Iterator[Write]:
         raise OptionError(f"{option('out')}: {out}: end it in {' or '.join(ENDINGS)}")
     codes, no = np.empty(0, np.int64), np.empty(0)
     states = np.empty((0, game.field_count), np.int64)
-    nothing = Changed(states, states, codes, codes, no, no)
+    nothing = Changed(states, states, codes, codes, no)
     schema, kind = _change_rows(game, nothing, NOTHING_PRICED, ()).schema, FORMATS[ending[1:]]
     with whole_file(os.fspath(out)) as file, kind.writer(file, schema, os.fspath(out)) as write:
 

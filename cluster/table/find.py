@@ -390,7 +390,7 @@ def _status_of(path: Path) -> Status:
         )  # fmt: skip
     state, why = _state(ledger, stale, damaged, results_of(path))
     return Status(
-        str(path), state, options | ({"margin": True} if ledger.margin else {}),
+        str(path), state, options,
         0 if goal is None else len(ledger.of_part(goal.part)), 0 if goal is None else goal.files,
         len({json.dumps(start) for g in ledger.goals if g.roots for start in g.roots.start}),
         ledger.rows, ledger.bytes, ledger.error(), tuple(why), running(path), title_of(ledger),

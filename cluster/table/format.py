@@ -147,11 +147,7 @@ def write_tier(
         start, stop = file.start + start, file.start + stop
         values = zip(names, layout.payoff_rows(tier, payoffs, start, stop), strict=True)
         span, best = (file.first + start, file.first + stop), decisions.best[start:stop]
-        arrays = tier_columns(layout, tier, span, best, dict(values))
-        if decisions.margin is not None:
-            margin = decisions.margin[start:stop]
-            arrays["margin"] = column_of(margin.astype(np.float32), np.isnan(margin))
-        return arrays
+        return tier_columns(layout, tier, span, best, dict(values))
 
     others = [name for name in layout.game.columns if name not in constant][:2]
     error += rounding(layout)

@@ -93,8 +93,7 @@ class Roots:
 
 @dataclass(frozen=True)
 class Goal:
-    """What a solve was asked for (module docstring). margin: whether the files of the full table
-    have that column, all of them or none. number: counted from 1 as they came."""
+    """What a solve was asked for (module docstring). number: counted from 1 as they came."""
 
     part: str
     reach: dict[str, Any]
@@ -102,7 +101,6 @@ class Goal:
     files: int
     board_file: str
     settings: dict[str, str]
-    margin: bool = False
     number: int = 0
 
     @cached_property
@@ -319,11 +317,6 @@ class Ledger:
     def complete(self) -> bool:
         """Whether everything that was ever asked for is there."""
         return bool(self.goals) and all(map(self.is_done, self.goals))
-
-    @property
-    def margin(self) -> bool:
-        """Whether the files of the full table have a column `margin`."""
-        return any(goal.margin for goal in self.goals)
 
     @property
     def furthest(self) -> Goal | None:

@@ -378,7 +378,7 @@ class Lookup:
             answer, at = answer_at(actions, x, self.origin, described[x]), slice(x, x + 1)
             chooses = edges is not None and edges.kinds[x] == DECISION
             if decided is not None and chooses and len(answer.actions) == 1:
-                answer = replace(answer, margin_class=decided.margin_class(states[x]))
+                answer = replace(answer, decision_only=True)
             answers[x] = answer if same[x] else self.with_inputs(answer, states[at], inputs[at])
         return answers
 

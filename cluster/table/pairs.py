@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.machine import free_memory
-from luckbase.cluster.table.format import labelled, number_rows, numbers_of
+from luckbase.cluster.table.format import labelled, number_rows
 from luckbase.cluster.table.frames import roots_of
 from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.lookup import Lookup
@@ -43,8 +43,6 @@ STATES_A_STEP = 8_000
 """States that a thread expands at a time: some 40 edges of 150 bytes each."""
 SHARE = 8
 """Of the free memory that each table's tiers may take."""
-CLEAR = 4.0
-"""A stored margin of so many tolerances says that no other action is as good."""
 
 
 class Pair(NamedTuple):
@@ -149,21 +147,20 @@ def _side_by_side(files: tuple[File, File]) -> Pairs:
 
 
 def _read_side_by_side(files: tuple[File, File], span: range) -> Pair:
-    first, second = _read(*files[0], span, "margin"), _read(*files[1], span)
+    first, second = _read(*files[0], span), _read(*files[1], span)
     return Pair(len(first.values), (0, 0), (first, second), files[0][1].tier)
 
 
-def _read(part: TierPart, entry: FileEntry, span: range, *more: str) -> Rows:
-    """Row groups of a file, with more columns where they are stored."""
+def _read(part: TierPart, entry: FileEntry, span: range) -> Rows:
+    """Row groups of a file."""
     file = part.groups.reopen(part.entries.index(entry))
-    names = [*part.columns, "best", *(name for name in more if name in file.schema.names)]
-    table = file.read_all(list(span), names)
+    table = file.read_all(list(span), [*part.columns, "best"])
     file.close()
     best, labels = labelled(table.column("best").unify_dictionaries())
     tier, start = part.tier_of_number[entry.tier], entry.first_row + span[0] * entry.row_group_rows
     return Rows(
         lambda at: part.layout.states_at(tier, start + at), number_rows(table, part.columns), best,
-        labels, numbers_of(table.column("margin")) if "margin" in names else None,
+        labels,
     )  # fmt: skip
 
 
@@ -257,7 +254,7 @@ old action is not allowed in the second; one whose children a table does not hol
 class Changed(NamedTuple):
     """n states whose best actions differ. first, second: int64 (n, fields), as each game has them.
     best_first, best_second: int64 (n,), into names, -1 for none. apart: float64 (n,), how far their
-    payoffs are apart. margins: float64 (n,), the first table's stored ones, NaN where it has none.
+    payoffs are apart.
     """
 
     first: Ints
@@ -265,7 +262,6 @@ class Changed(NamedTuple):
     best_first: Ints
     best_second: Ints
     apart: Floats
-    margins: Floats
 
 
 class Priced(NamedTuple):
@@ -292,9 +288,9 @@ class Prices:
         cost(x) = q(x, b) - q(x, a)  >= 0
 
     Every action of x is worked out from its children, in the second table for the cost, and in the
-    first to know which were as good as a (not where its stored margin says that none was). Where
-    some action is best in both tables, as far as they can tell, the decision did not move: a
-    toss-up. Where there is none, it did, whichever of two that are level a table names.
+    first to know which were as good as a. Where some action is best in both tables, as far as they
+    can tell, the decision did not move: a toss-up. Where there is none, it did, whichever of two
+    that are level a table names.
 
     reading: the lock of whoever reads from the tables.
     """
@@ -318,8 +314,7 @@ class Prices:
         kind = np.full(len(old), MOVED, np.int8)
         good = second.pairs(np.arange(len(old)))[second.good]
         kind[np.isin(_with_action(np.arange(len(old)), changed.best_first), good)] = TOSS_UP
-        clear = changed.margins > CLEAR * self.first.table.tolerance
-        unsure = np.flatnonzero((kind == MOVED) & ~clear)
+        unsure = np.flatnonzero(kind == MOVED)
         if len(unsure):
             first = _Actions(self.first, changed.first[unsure], numbers)
             level = first.good & np.isin(first.pairs(unsure), good)

@@ -22,7 +22,7 @@ import numpy as np
 from pydantic import Field
 
 from luckbase.cluster.table import OnRows, nobody
-from luckbase.cluster.table.decisions import DecisionPart, codes_of, file_names
+from luckbase.cluster.table.decisions import DecisionPart, file_names
 from luckbase.cluster.table.entries import check_bytes, files_there, read_ledger
 from luckbase.cluster.table.format import (
     key_range,
@@ -231,27 +231,27 @@ be, and a tier is solved a thousand times as fast as rows are looked up."""
 def check_decisions(
     table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = nobody
 ) -> Residuals:
-    """Tiers of a table of decisions solved again, and held to what is stored: decisions, margins'
-    classes and what payoffs there are. All (None), or those that a sample of the highest tiers
+    """Tiers of a table of decisions solved again, and held to what is stored: decisions
+    and what payoffs there are. All (None), or those that a sample of the highest tiers
     leads to, as many as there are about so many rows of.
 
     A row is a fault where it has another code, or its payoff is further off than its file says.
     """
     decided = table.decided
     assert decided is not None
-    layout, margins = decided.plan, bool(table.ledger and table.ledger.margin)
+    layout = decided.plan
     sampled = None if sample is None else _sampled_tiers(layout, sample * ROWS_A_SAMPLE, seed)
     tiers = layout.tiers() if sampled is None else sampled
     total, done, faults, worst, summed = sum(map(layout.layout.rows, tiers)), 0, 0, 0.0, 0.0
     where: dict[str, Any] = {}
     number_of = {entry.tier: i for i, entry in enumerate(decided.entries)}
     on_rows(0, total)
-    for tier, payoffs, noted in decisions_in_order(layout, sampled, margins=margins):
+    for tier, payoffs, noted in decisions_in_order(layout, sampled):
         rows = layout.layout.rows(tier)
-        recomputed = codes_of(table.game, noted)
+        recomputed = noted.best.view(np.uint8)
         stored = decided.tier_codes(number_of[layout.layout.tier_number(tier)])
         stored_rows = layout.place(tier, np.arange(rows)) >= 0
-        wrong = (stored != recomputed) & (stored_rows | (recomputed & 15 != 0))
+        wrong = (stored != recomputed) & (stored_rows | (recomputed != 0))
         off = _payoffs_off(table, layout.layout, tier, payoffs)
         wrong |= off > table.error
         at = int(np.argmax(wrong)) if wrong.any() else int(np.argmax(off))

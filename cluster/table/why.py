@@ -281,8 +281,8 @@ def _has_choice(at: Moves) -> bool:
     """Whether one player decides there, between several actions, and the best is known; of a table
     of decisions it is the only one that is."""
     answer = at.answer
-    several = len(at.moves) > 1 or answer.margin_class is not None
-    return several and answer.to_act is not None and answer.best is not None
+    several = len(at.moves) > 1 or answer.decision_only
+    return bool(several) and answer.to_act is not None and answer.best is not None
 
 
 def _claims(table: Lookup, at: Moves, line: Line | None) -> Iterator[Claim]:
@@ -310,7 +310,7 @@ def reason(table: Lookup, at: Moves) -> str:
     'a 1 (the turn is lost), one in six, costs 35 pp; holding gives away 33 pp'
     """
     game = table.game
-    if at.answer.margin_class is not None:  # no payoffs: where the decision turns
+    if at.answer.decision_only:  # no payoffs: where the decision turns
         turn = _turn(table, at, *_lines(table, [at]))
         return "" if turn is None else str(turn).rstrip(".")
     if at.answer.to_act is None or len(at.moves) < 2:
@@ -511,8 +511,8 @@ def _turn(table: Lookup, at: Moves, line: Line | None) -> Turn | None:
     actor = (at.answer.to_act or 0) - 1
     numbers = turning.number(np.concatenate([states, at.numbers[None]]), actor)
     numbers, now = numbers[:-1], int(numbers[-1])
-    alone = at.answer.margin_class is not None  # the best action, and no other
-    if not alone and not any(turning.takes(move.action.name) for move in at.moves):
+    offered = any(turning.takes(move.action.name) for move in at.moves)
+    if not (offered or at.answer.decision_only):
         return None
     takes = np.array([0, *map(turning.takes, best), 0], np.int8)
     edges = np.flatnonzero(takes[1:] != takes[:-1])

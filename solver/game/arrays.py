@@ -69,20 +69,16 @@ class Decisions:
 
     best: int8 (rows,), an index into the game's `best_names`: the action taken, also where it is
     the only one of the player who acts; -1 on entry, and left so where nobody acts or both players
-    choose at once. margin: float64 (rows,), what the second best action would cost the one who
-    decides: the best one's payoff to them less that of the best other, at least 0; NaN on entry,
-    and left so where they have one action only. None if no margins are wanted.
+    choose at once.
     """
 
     best: NDArray[np.int8]
-    margin: NDArray[np.float64] | None = None
 
     def between(self, start: int, stop: int) -> Decisions:
         """Those of some of the rows."""
-        margin = None if self.margin is None else self.margin[start:stop]
-        return Decisions(self.best[start:stop], margin)
+        return Decisions(self.best[start:stop])
 
     @staticmethod
-    def blank(rows: int, margins: bool = False) -> Decisions:
+    def blank(rows: int) -> Decisions:
         """As `solve_tier` takes them on entry."""
-        return Decisions(np.full(rows, -1, np.int8), np.full(rows, np.nan) if margins else None)
+        return Decisions(np.full(rows, -1, np.int8))

@@ -60,8 +60,6 @@ class Layout(Capability, ABC, Generic[T]):
 
     payoff_type: type[np.floating[Any]] = np.float32
     """How a table stores payoffs: float32 or float64."""
-    plane_type: type[np.floating[Any]] = np.float64
-    """How those of tiers stand in memory while decisions are solved."""
     best_names: ClassVar[Sequence[str]]
     """The names of the actions that `Decisions.best` counts from 0, as `action_name` gives them;
     none where no row of a tier has anybody who decides alone."""
@@ -225,8 +223,7 @@ class DecisionLayout(Capability, Generic[T]):
 
     Of a tier one other reads all payoffs, `below`, and others read its *face*, a few of them in a
     flat array. Stored are the rows in which somebody decides, a code each: an index into
-    `Layout.best_names`, or `NOBODY`, and in the four bits above the class of the margin, 0 for
-    none.
+    `Layout.best_names`, or `NOBODY`.
     """
 
     missing: ClassVar[str] = (
@@ -235,6 +232,10 @@ class DecisionLayout(Capability, Generic[T]):
 
     faces_travel: ClassVar[bool] = False
     """Whether a face is smaller than its tier, so that it goes to other machines in its place."""
+
+    memory_type: type[np.floating[Any]] = np.float64
+    """The type of the payoffs in memory during the solve: float32 or float64. With float32,
+    `decision_error` bounds each decision, and no payoffs are stored."""
 
     def __init__(self, game: Game) -> None:
         self.layout: Layout[T] = game.need(Layout)
@@ -274,8 +275,13 @@ class DecisionLayout(Capability, Generic[T]):
             decisions.best[decisions.best < 0] = NOBODY
         return error
 
-    def margin_error(self, tier: T) -> float:
-        """By how much less a decision may be the best one; 0 where planes are float64."""
+    def compile(self) -> None:
+        """Compile what `solve_tier` calls, ahead of its first call."""
+        self.layout.compile()
+
+    def decision_error(self, tier: T) -> float:
+        """Return a bound on what a stored decision loses against the best action; 0 for payoffs of
+        float64."""
         return 0.0
 
     def block_rows(self, tier: T) -> int:
@@ -604,14 +610,10 @@ class View(Capability):
     choice_names: Callable[[Mapping[str, object], int, int], list[str]] | None = None
 
 
-def kernel_arrays(
-    decisions: Decisions | None,
-) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
-    """(best, margin) as a kernel takes them, so that it needs one signature: of size 0 where they
-    are not wanted."""
-    best = np.empty(0, np.int8) if decisions is None else decisions.best
-    margin = None if decisions is None else decisions.margin
-    return best, np.empty(0) if margin is None else margin
+def best_array(decisions: Decisions | None) -> NDArray[np.int8]:
+    """Return `Decisions.best` for a kernel; an array of size 0 if no decisions are wanted, so that
+    the kernel needs one signature."""
+    return np.empty(0, np.int8) if decisions is None else decisions.best
 
 
 def rounding(layout: Layout[Any]) -> float:

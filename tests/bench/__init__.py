@@ -272,7 +272,7 @@ def _whole_file(layout: Layout[Any], tier: Any, payoffs: Floats, folder: Path) -
     from luckbase.solver.game.arrays import Decisions
 
     count = layout.rows(tier)
-    decisions = Decisions(np.zeros(count, np.int8), None)
+    decisions = Decisions(np.zeros(count, np.int8))
     sizes = []
 
     def write() -> None:

@@ -11,11 +11,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from luckbase import solver
-from luckbase.cluster.table.decisions import best_in, codes_of, write_blocks, write_runs
+from luckbase.cluster.table.decisions import best_in, write_blocks, write_runs
 from luckbase.cluster.table.find import open_table
 from luckbase.cluster.table.format import as_table, names_column
 from luckbase.cluster.table.ledger import DECISIONS, RUNS
@@ -84,12 +85,12 @@ def _encodings(board: Path, results: Path) -> tuple[str, int, dict[str, int]]:
     layout = game.need(DecisionLayout)
     dense, storage = layout.layout, Folder(results / "encoded")
     tier = max(dense.tiers(), key=dense.rows)
-    codes = next(codes_of(game, noted) for one, _, noted in decisions_in_order(layout)
+    codes = next(noted.best.view(np.uint8) for one, _, noted in decisions_in_order(layout)
                  if one == tier)  # fmt: skip
     zstd = {level: pa.Codec("zstd", compression_level=level) for level in (1, 6)}
     states = dict(dense.state_rows(tier, 0, len(codes)))
     rows = as_table(states | {"best": names_column(best_in(codes), dense.best_names)})
-    runs = write_runs(storage, layout, tier, codes, margins=False)
+    runs = write_runs(storage, layout, tier, codes)
     size = {
         "a byte a state, zstd 1, one stream": len(zstd[1].compress(codes)),
         "a byte a state, zstd 6, one stream": len(zstd[6].compress(codes)),

@@ -37,7 +37,7 @@ SOLVES: dict[str, tuple[list[str], ...]] = {
     "goofspiel/points": (["--set", "cards=6"],),
     "goofspiel/win": (["--set", "cards=4"],),
     "skunk/tiny": ([],),
-    "pig/tiny": (["--set", "goal=12", "--margin"],),
+    "pig/tiny": (["--set", "goal=12"],),
     "pig/rounds": (["--set", "rounds=2", "--set", "cut=20"],),
     "jackpot/tiny": ([],),
     "jackpot/shut-the-box": (["--set", "tiles=5"],),

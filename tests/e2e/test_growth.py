@@ -22,7 +22,7 @@ from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.jobs.app import run
 from luckbase.solver.board.model import Board, rules_identity
-from luckbase.solver.errors import OptionError, RequestError
+from luckbase.solver.errors import RequestError
 from tests.e2e.stopped import solve_until
 from tests.shared import newest_entry
 
@@ -205,26 +205,6 @@ def test_worst_tallies_are_maxima_and_others_sums() -> None:
     total = add_tally({"games": 2.0, "worst gap": 0.5}, {"games": 3.0, "worst gap": 0.25})
     assert total == {"games": 5.0, "worst gap": 0.5}
     assert add_tally(total, {"worst gap": 0.75})["worst gap"] == 0.75
-
-
-def test_all_files_of_a_table_have_margins_or_none(tmp_path: Path) -> None:
-    cluster.solve(board(1), results=tmp_path)
-    with pytest.raises(OptionError, match="margin: the files of this table have none"):
-        cluster.solve(board(2), results=tmp_path, margin=True)
-    solved = cluster.solve(board(1), results=tmp_path, margin=True, force=True)
-    grown = cluster.solve(board(2), results=tmp_path)
-    assert grown.table == solved.table
-    for file in grown.table.rglob("*.parquet"):
-        assert "margin" in pq.ParquetFile(file).schema_arrow.names
-    with cluster.open_table(grown.table) as table:
-        for rows in table.parts[0].scan():
-            states = rows.states(np.arange(0, len(rows.values), 97))
-            wanted = table.margins_of(states)
-            break
-        file = grown.table / table.parts[0].entries[0].name
-    stored = pq.ParquetFile(file).read()["margin"].to_numpy()[::97]
-    assert np.allclose(stored[: len(wanted)], wanted, atol=2e-7, equal_nan=True)
-    assert np.isfinite(wanted).any() and np.isnan(wanted).any()
 
 
 def test_a_damaged_table_is_said_so_and_exactly_that_is_solved_again(

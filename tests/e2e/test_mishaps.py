@@ -23,7 +23,6 @@ from luckbase.jobs.app import run
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.search.explore import INNER, explore
 from luckbase.solver.search.keys import unpack_all
-from tests.e2e.stopped import solve_until
 from tests.shared import newest_entry
 
 ROOT = Path(__file__).parents[2]
@@ -262,13 +261,6 @@ def test_a_line_lost_at_the_very_end_is_solved_again(tmp_path: Path) -> None:
     newest_entry(table).unlink()
     solved = cluster.solve(board, results=tmp_path, workers=1)
     assert 0 < solved.states < 3000 and solved.ledger.complete
-
-
-def test_margins_asked_for_after_a_stop_before_the_first_file_are_there(tmp_path: Path) -> None:
-    board = solver.load_board(TINY, frontier=1)
-    solve_until(board, tmp_path, 0)
-    solved = cluster.solve(board, results=tmp_path, workers=1, margin=True)
-    assert solved.ledger.margin
 
 
 def test_diff_says_of_which_table_states_are_missing(

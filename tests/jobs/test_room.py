@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import luckbase
 from luckbase import solver
 from luckbase.cluster import machine
 from luckbase.cluster.run import tiers, worker
@@ -58,22 +57,6 @@ def test_a_plan_of_goofspiel_advises_fewer_cards(
     assert run(["solve", "--dry-run", *words, "--results", str(tmp_path)]) == 2
     err = capsys.readouterr().err
     assert "fewer cards" in err and "frontier" not in err
-
-
-@pytest.mark.parametrize(
-    ("name", "smaller"), [("press-your-luck/tiny", {"frontier": 1}), ("skunk/tiny", {"goal": 60})]
-)
-def test_a_plan_has_the_bytes_of_margins(name: str, smaller: Any, tmp_path: Path) -> None:
-    board, bytes_of = solver.load_board(BOARDS / f"{name}.toml", **smaller), list[int]()
-    for margin in (False, True):
-        table = luckbase.solve(board, results=tmp_path / str(margin), margin=margin).table
-        bytes_of.append(sum(file.stat().st_size for file in table.rglob("*.parquet")))
-    plain, more = (luckbase.plan(board, margin=margin) for margin in (False, True))
-    planned, added = more.table_bytes - plain.table_bytes, bytes_of[1] - bytes_of[0]
-    assert planned / 3 < added < 3 * planned
-    if name.startswith("press"):
-        of = [luckbase.plan(board, store="decisions", margin=margin) for margin in (False, True)]
-        assert of[0].peak_memory < of[1].peak_memory
 
 
 def full(*given: object, **named: object) -> None:

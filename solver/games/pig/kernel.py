@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from luckbase.solver.compiled import njit, types
 from luckbase.solver.game.arrays import Decisions, Floats, Ints
-from luckbase.solver.game.capabilities import Layout, kernel_arrays
+from luckbase.solver.game.capabilities import Layout, best_array
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.pig.game import (
     CUT,
@@ -45,16 +45,15 @@ def row_of(cut, lead, turn):
     return i * (2 * cut - 1) - i * (i - 1) // 2 + turn
 
 
-@njit(types.void(_i1, _f1, _i, _f, _f1, _f, types.int8[::1], _f1))
-def solve(ints, starts, player, won, out, tolerance, best, margin):
+@njit(types.void(_i1, _f1, _i, _f, _f1, _f, types.int8[::1]))
+def solve(ints, starts, player, won, out, tolerance, best):
     """Fill a tier, the payoffs of player 1.
 
     starts: float64 (2 cut - 1,), their payoffs at the next turn start by the lead of the player who
     then acts, from 1 - cut on. player: who acts here; won: player 1's payoff where they have won
-    for good. best, margin: as `Decisions` has them, or of size 0 where not wanted; sticking is best
+    for good. best: as `Decisions` has it, or of size 0 if not wanted; sticking is best
     unless rolling is better by more than the tolerance.
     """
-    noted, priced = best.size > 0, margin.size > 0
     sign = 1.0 if player == 1 else -1.0
     cut, max_points, total = ints[CUT], ints[MAX_POINTS], ints[TOTAL]
     v = np.empty(2 * cut + max_points)
@@ -72,13 +71,11 @@ def solve(ints, starts, player, won, out, tolerance, best, margin):
             q /= total
             if t > 0 or not ints[FORCED]:
                 stick = starts[-(lead + t) + cut - 1]
-                if noted:
+                if best.size:
                     more = sign * (q - stick)  # what rolling gains the player who acts
                     best[at + t] = ROLL if more > tolerance else HOLD
-                    if priced:
-                        margin[at + t] = more if more > tolerance else max(-more, 0.0)
                 q = max(q, stick) if player == 1 else min(q, stick)
-            elif noted:
+            elif best.size:
                 best[at] = ROLL
             v[t] = q
             out[at + t] = q
@@ -194,8 +191,8 @@ class Rounds(Layout[Tier]):
             raise Stopped
         starts = self.turn_starts(*map(fetch, self.children(tier)))
         won = self.game.numbers.reals[0 if tier[1] == 1 else 2]
-        tolerance, arrays = self.game.tie_tolerance, kernel_arrays(decisions)
-        solve(self.ints, starts, tier[1], won, out, tolerance, *arrays)
+        best, tolerance = best_array(decisions), self.game.tie_tolerance
+        solve(self.ints, starts, tier[1], won, out, tolerance, best)
         return self.game.cut_error + self.rounding
 
     def payoff_rows(

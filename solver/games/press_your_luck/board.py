@@ -51,13 +51,11 @@ from luckbase.solver.games.press_your_luck.outcomes import (
     Start,
     chances_as_written,
     coarsened,
-    fewest,
     in_units,
     mean_amount,
     read_chances,
     read_squares,
     round_half_up,
-    rounded,
     squares_as_written,
 )
 from luckbase.solver.sentences import show
@@ -177,19 +175,14 @@ class Solve(Section):
     frontier: int = option(
         2, 1, 20, "The table holds every state of at most so many spins; no payoff depends on it."
     )
-    outcomes: Literal["all", "three"] | Annotated[StrictInt, Field(ge=2, le=MAX_OUTCOMES)] = option(
+    outcomes: Literal["all"] | Annotated[StrictInt, Field(ge=2, le=MAX_OUTCOMES)] = option(
         "all",
-        help="Outcomes of a spin: all of the board's; a number, at most so many, with the same "
-        "odds and means; or 'three', a whammy, the mean amount, and that plus a spin.",
+        help="Outcomes of a spin: all of the board's; or a number, at most so many, with the same "
+        "odds and means. With 3: a whammy, the mean amount, and that plus a spin, rounded.",
     )
     payoffs: Literal["float32", "float64"] = later(
         "float32",
         "How a table stores payoffs: within 3e-8, or as they were solved, in twice the bytes.",
-    )
-    planes: Literal["float32", "float64"] = later(
-        "float64",
-        "How a solve of decisions keeps payoffs meanwhile; float32 takes half the memory, and two "
-        "actions closer than some 1e-6 are tied.",
     )
     # What of a table is kept, not what it says: no part of the rules.
     store: Literal["payoffs", "decisions"] = Field(
@@ -202,11 +195,11 @@ class Solve(Section):
     @field_validator("outcomes", mode="before")
     @classmethod
     def _outcomes_are_all_or_so_many(cls, written: object) -> object:
-        if written in ("all", "three"):
+        if written == "all":
             return written
         if type(written) is int and 2 <= written <= MAX_OUTCOMES:
             return written
-        right = f"expected 'all', 'three' or how many at most, 2 to {MAX_OUTCOMES}"
+        right = f"expected 'all' or how many at most, 2 to {MAX_OUTCOMES}"
         raise mistake(f"{show(written)} is not allowed; {right}", "solve", "outcomes")
 
     @model_validator(mode="after")
@@ -358,11 +351,15 @@ class PressYourLuckBoard(Board):
         """Refuse money plus a spin of 0 units: the state would come back unchanged, for ever."""
         unit, for_ever = self.solve.score_unit, "a spin that changes nothing would never end"
         paying = [leaf for leaf in leaves if leaf.slide.spins and leaf.slide.kind != "double"]
-        if isinstance(self.solve.outcomes, int):
-            self._outcomes_are_enough(leaves, self.solve.outcomes)
-            return
-        if self.solve.outcomes == "three":
-            mean, _ = mean_amount(self.paid(paying)[True])
+        if self.solve.outcomes != "all":
+            kinds = [bool(amounts) for amounts in self.paid(leaves)]
+            kinds.append(any(leaf.slide.kind == "whammy" for leaf in leaves))
+            if self.solve.outcomes < sum(kinds):
+                said = (
+                    f"{self.solve.outcomes} are too few for a whammy, money, and money plus a spin"
+                )
+                raise mistake(f"{said}; expected at least {sum(kinds)}", "solve", "outcomes")
+            mean = mean_amount(self.paid(paying)[True])
             if paying and not round_half_up(mean, unit):
                 said = f"the mean amount plus a spin is {mean}, 0 units of score_unit {unit}"
                 raise mistake(f"{said}; {for_ever}", "solve", "outcomes")
@@ -371,19 +368,6 @@ class PressYourLuckBoard(Board):
             if not round_half_up(self.dollars(leaf.slide), unit):
                 said = f"'{leaf.slide}' is 0 units of score_unit {unit}; {for_ever}"
                 raise mistake(said, *leaf.at)
-
-    def _outcomes_are_enough(self, leaves: tuple[Leaf, ...], count: int) -> None:
-        """Refuse fewer outcomes than keep the mean of the money and of the money plus a spin."""
-        unit, paid = self.solve.score_unit, self.paid(leaves)
-        smallest = fewest(*(in_units(amounts, unit, self.cap_units) for amounts in paid))
-        if smallest is None:
-            mean, _ = mean_amount(paid[True])
-            said = f"the mean amount plus a spin is {float(mean):,.2f}, below score_unit {unit}"
-            raise mistake(f"{said}, and no whole units keep it", "solve", "outcomes")
-        smallest += any(leaf.slide.kind == "whammy" for leaf in leaves)
-        if count < smallest:
-            said = f"{count} are too few to keep the mean amounts on a grid of ${unit}"
-            raise mistake(f"{said}; expected at least {smallest}", "solve", "outcomes")
 
 
 @lru_cache(maxsize=256)
@@ -481,12 +465,8 @@ def _order_of_travel(leads: dict[int, list[list[int]]]) -> list[int]:
 
 
 def outcome_distribution(board: PressYourLuckBoard) -> Outcomes:
-    """What one spin of the board can be.
-
-    With the option `outcomes = "three"`: a whammy, the mean money and the mean money plus a spin,
-    each mean exact and then rounded as any amount. With `outcomes = K`: as `outcomes.coarsened`
-    makes them, at most K with the whammy.
-    """
+    """What one spin of the board can be. With `outcomes = K` at most K, as `outcomes.coarsened`
+    makes them, the whammy included."""
     grid = board.solve.score_unit, board.cap_units
     plain: dict[Effect, Fraction] = {}
     others: dict[tuple[Effect, ...], Fraction] = {}
@@ -503,14 +483,10 @@ def outcome_distribution(board: PressYourLuckBoard) -> Outcomes:
             for back in (0, 1)
         )
         return Outcomes(whammy, money, spin, tuple(sorted(others.items())))
-    paid = board.paid(board.leaves())
-    if isinstance(board.solve.outcomes, int):
-        amounts = [in_units(item, *grid) for item in paid]
-        coarse = coarsened(amounts[0], amounts[1], board.solve.outcomes - (whammy > 0))
-        assert coarse is not None, "the model has checked it"
-        return Outcomes(whammy, coarse[0].kept, coarse[1].kept)
-    means = [[mean_amount(item)] if item else [] for item in paid]
-    return Outcomes(whammy, rounded(means[0], *grid), rounded(means[1], *grid))
+    amounts = [in_units(paid, *grid) for paid in board.paid(board.leaves())]
+    coarse = coarsened(amounts[0], amounts[1], board.solve.outcomes - (whammy > 0))
+    assert coarse is not None, "the model has checked it"
+    return Outcomes(whammy, *coarse)
 
 
 def _effects(board: PressYourLuckBoard, slide: Slide) -> Iterator[Effect]:

@@ -8,7 +8,13 @@ of slot A has C(T + 4, 4) n^2 states where the tier has C(T + 5, 5) n^3.
 
 Stored are the configurations in which somebody decides (`Moves.regions`), `[configuration][score
 B][score A][score C]`, each code xored with that of one unit less of A: where the decision does not
-change that is 0. Measured at $500 and three spins (zstd level 3): .007 to .010 bytes a state; in
+change that is 0.
+
+Payoffs in memory are float32 if the bound of `Planes.decision_error` holds: no slide leaves a
+choice, and no passer chooses between two level rivals. The two passes of such a choice are often
+closer than float32 can tell, and the one that is taken changes the payoffs of the others.
+
+Measured at $500 and three spins (zstd level 3): .007 to .010 bytes a state; in
 the order of the rows .020, and in the order of the blocks without xor .012 to .013.
 """
 
@@ -47,6 +53,12 @@ class PlaneDecisions(DecisionLayout[Tier]):
         super().__init__(game)
         self.size, self.whammies = self.layout.size, self.layout.whammies
         self.three = self.layout.three
+        rules = self.layout.board.rules
+        if not self.layout.outcomes.others and (game.players == 2 or rules.tied_pass == "next"):
+            self.memory_type = np.float32
+
+    def compile(self) -> None:
+        self.layout.compile(self.memory_type)
 
     def tiers(self) -> Sequence[Tier]:
         return tiers.by_whammies(self.layout.frontier, self.whammies)
@@ -105,8 +117,8 @@ class PlaneDecisions(DecisionLayout[Tier]):
 
         return self.layout.fill_tier(tier, out, child, face, stop, decisions)
 
-    def margin_error(self, tier: Tier) -> float:
-        return 0.0 if self.layout.plane_type is np.float64 else self.layout.margin_error(tier)
+    def decision_error(self, tier: Tier) -> float:
+        return self.layout.decision_error(tier) if self.memory_type is np.float32 else 0.0
 
     # --- what is stored ----------------------------------------------------------------------
 

@@ -350,11 +350,6 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
             "has slides that take whammies away, so a tier reads others whole and decisions alone "
             'cannot be kept; expected store = "payoffs"'
         )
-    if not whole and others and board.solve.planes == "float32":
-        whole = (
-            "has spins that leave something to choose, for which planes of float32 have no bound; "
-            "leave planes out"
-        )
     takes = [*(f"take {effect_name(offer, unit)}" for offer in effects), "stop"]
     offers = len(others) if any(len(offer) > 1 for offer, _ in others) else 0
     return Rules(

@@ -27,7 +27,7 @@ plus a spin) ** (players at the cap * spins in the loop), because at the cap not
 Work: with t outcomes about 2 t multiply-adds a state, streamed from rows that were just written:
 b outermost and a next keeps the rows a + m of one b in the second-level cache. No gathers, no
 ``fastmath``: every sum has one order, so the bits do not depend on the processor's vectors. Noting
-the best actions takes 4 % more, with their margins 11 % ($500, three spins).
+the best actions takes 4 % more ($500, three spins).
 """
 
 from __future__ import annotations
@@ -74,22 +74,17 @@ def pass_targets(up, a, b, s, options, cap):
 
 
 @njit()
-def take_if_better(own, other, x, y, n, code, best, second, tolerance):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
+def take_if_better(own, other, x, y, n, code, best, tolerance):
     """Take a later action where it is better for the slot up by more than the tolerance: replace n
     payoffs from x on by those from y on. `own`, `other`: the payoffs of the slot up and of the
     other one that is kept.
 
-    Where they are wanted (not of size 0): `code` is noted in `best`, and `second` keeps up the
-    greatest payoff of an action not taken. Places are unsigned: signed ones might count from the
-    end, which costs the loop its vectors, and slices cost atomic counts.
+    If `best` is wanted (not of size 0), `code` is noted in it. Places are unsigned: signed ones
+    might count from the end, which costs the loop its vectors, and slices cost atomic counts.
     """
     if best.size:
         for i in range(n):
             best[x + i] = code if own[y + i] > own[x + i] + tolerance else best[x + i]
-    if second.size:
-        for i in range(n):
-            lost = own[x + i] if own[y + i] > own[x + i] + tolerance else own[y + i]
-            second[x + i] = max(second[x + i], lost)
     for i in range(n):
         better = own[y + i] > own[x + i] + tolerance
         other[x + i] = other[y + i] if better else other[x + i]
@@ -97,13 +92,13 @@ def take_if_better(own, other, x, y, n, code, best, second, tolerance):  # noqa:
 
 
 @njit(returns=types.none)
-def decide_region(up, first, last, v0, v1, n_c, a, b, options, passes, notes):  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
+def decide_region(up, first, last, v0, v1, n_c, a, b, options, passes, notes):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Slot A or B, below the cap, decides: in row (b, a), configurations first .. last - 1.
 
     `v0`, `v1` hold the row with the payoffs of playing in it; `notes` as in `sweep`, playing noted
     as best; modified in place.
     """
-    best, margin, codes, tolerance = notes
+    best, codes, tolerance = notes
     own, other = (v0, v1) if up == 0 else (v1, v0)
     cap = n_c - 1
     s = np.int64(0)  # not a literal: `pass_targets` would be compiled twice
@@ -116,16 +111,10 @@ def decide_region(up, first, last, v0, v1, n_c, a, b, options, passes, notes):  
         if targets[0] >= 0:
             for c in range(first, last):
                 x = np.uint64(c * n_c + s)
-                if margin.size:
-                    for i in range(n):
-                        margin[x + i] = -np.inf
                 for to in targets:
                     if to >= 0:
                         y = np.uint64(passes[c, to] * n_c + s)
-                        take_if_better(own, other, x, y, n, codes[to], best, margin, tolerance)
-                if margin.size:
-                    for i in range(n):
-                        margin[x + i] = max(own[x + i] - margin[x + i], 0.0)
+                        take_if_better(own, other, x, y, n, codes[to], best, tolerance)
         s = e
 
 
@@ -219,11 +208,11 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
     to V; `pivot_of` is -1 elsewhere. One call does a whole row: calls are dear, their arguments
     being twenty arrays.
 
-    `notes`: the row of `Decisions.best` and of its margins, of size 0 where not wanted, for each
-    slot the action of passing to it, and by how much a later one must be better.
+    `notes`: the row of `Decisions.best`, of size 0 if not wanted; for each slot the action of
+    passing to it; by how much a later action must be better.
     """
     v, d, wa, wb, wc = arrays
-    best, margin, codes, tolerance = notes
+    best, codes, tolerance = notes
     pw, rows, weights, n_money, n_taps = (
         taps.whammy, taps.rows, taps.weights, taps.money, taps.outcomes,
     )  # fmt: skip
@@ -276,7 +265,7 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
                     more = choose_at(up, at, c, lost, arrays, moves, choices, scratch)
                     best0, best1 = best0 + more[0], best1 + more[1]
                 if not forced:
-                    taken, second = PLAY, -np.inf
+                    taken = PLAY
                     own_best = payoff_of(up, best0, best1) if plays else -np.inf
                     for to in pass_targets(up, a, b, s, options, cap):
                         if to >= 0:
@@ -284,15 +273,10 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
                             q0, q1 = v[0, b, a, x], v[1, b, a, x]
                             q = payoff_of(up, q0, q1)
                             if q - own_best > tolerance or not plays:
-                                second = own_best
                                 own_best, taken = q, codes[to]
                                 best0, best1, plays = q0, q1, True
-                            else:
-                                second = max(second, q)
                     if best.size:
                         best[place] = taken
-                    if margin.size and second > -np.inf:
-                        margin[place] = max(own_best - second, 0.0)
                 if pivot_of[c] >= 0:
                     constant[0, pivot_of[c]], constant[1, pivot_of[c]] = best0, best1
                     break
@@ -453,7 +437,7 @@ def solve_plane(b, span, v, d, faces, options, moves, taps, choices, caps, notes
         best = notes[0][start : start + v0.size]  # of size 0 where not wanted
         for i in range(best.size):
             best[i] = PLAY
-        note = (best, notes[1][start : start + v0.size], notes[2], notes[3])
+        note = (best, notes[1], notes[2])
         streams = (b, a, arrays, regions[2], taps, choices)
         for r in range(runs.shape[0]):  # A and B must spin; a stuck B is swept
             up = slot_a if runs[r, 0] < regions[1] else slot_b

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from luckbase.solver.compiled import ahead, njit, types
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Floats, Ints, Runs
-from luckbase.solver.game.capabilities import Layout, kernel_arrays
+from luckbase.solver.game.capabilities import Layout, best_array
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.press_your_luck import tiers
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
@@ -104,7 +104,6 @@ class Planes(Layout[Tier]):
         self.whammies = Whammies(game.players, self.most, bool(game.numbers.ints[MERGES]), less)
         self.frontier = self.board.solve.frontier
         self.payoff_type = np.dtype(self.board.solve.payoffs).type
-        self.plane_type = np.dtype(self.board.solve.planes).type
 
     def tiers(self) -> Sequence[Tier]:
         return tiers.depth_first(self.frontier, self.whammies)
@@ -153,16 +152,17 @@ class Planes(Layout[Tier]):
         """Of the square blocks of rows that threads are handed."""
         return math.ceil(math.sqrt(BLOCK_ROWS / self.block_rows(tier)))
 
-    def compile(self) -> None:
+    def compile(self, kind: type[np.floating[Any]] = np.float64) -> None:
+        """kind: of the payoffs in memory."""
         ahead(sweep, *([_narrow] if self.payoff_type is np.float32 else []))
         # The smallest board there is: the compiled types do not depend on sizes.
         small = {"score_cap": self.unit, "frontier": 1, "outcomes": "all"}
         solve = self.board.solve.model_copy(update=small)
         layout = Planes(Game(self.board.model_copy(update={"solve": solve}), self.game.rules))
         tier = layout.tiers()[-1]
-        payoffs, below = (np.empty(layout.shape(tier), self.plane_type) for _ in range(2))
+        payoffs, below = (np.empty(layout.shape(tier), kind) for _ in range(2))
         layout.solve_tier(tier, payoffs, lambda child: below, lambda: False)
-        if self.plane_type is np.float64:  # else none are stored
+        if kind is np.float64:  # else none are stored
             layout.payoff_rows(tier, payoffs, 0, layout.rows(tier))
 
     def solve_tier(
@@ -208,13 +208,13 @@ class Planes(Layout[Tier]):
             choices = less, np.array(has_whammy, np.int64), make_choosing(outcomes, self.cap)
         passing = np.array(slots, np.int8) + np.int8(1)  # to player i is i + 1
         narrow = out.dtype == np.float32
-        tolerance = self.margin_error(tier) / 2 if narrow else TIE_TOLERANCE
+        tolerance = self.decision_error(tier) / 2 if narrow else TIE_TOLERANCE
         kernel = (
             out, below, tiers.whammy_faces(tier, self.whammies, self.size, face),
             (three, options.third_place_spins, options.tied_pass == "passer"),
             tiers.moves_of(tier.spins, three), tiers.make_taps(outcomes, self.cap),
             choices, tiers.make_caps(tier.spins, three, choices is not None),
-            (*kernel_arrays(decisions), passing, tolerance),
+            (best_array(decisions), passing, tolerance),
         )  # fmt: skip
 
         def fill(b: int, first: int, last: int) -> None:
@@ -229,11 +229,11 @@ class Planes(Layout[Tier]):
 
         threads = min(self.threads, self.most_threads(tier))
         sweep_planes(fill, (out.shape[1], out.shape[2]), self.edge(tier), threads)
-        return self.margin_error(tier) / 4 if narrow else FLOAT64_ERROR
+        return self.decision_error(tier) / 4 if narrow else FLOAT64_ERROR
 
-    def margin_error(self, tier: Tier) -> float:
-        """In planes of float32 a decision is the best one to within this, whatever was rounded, if
-        all that follows is played as decided.
+    def decision_error(self, tier: Tier) -> float:
+        """With payoffs of float32 in memory, return how much less than the best action a decision
+        may be worth, if all that follows is played as decided.
 
         A spin adds at most the rounding u = 2^-24 of what is stored, twice where a loop is closed,
         and the chance p of plus a spin hands on what this tier has of it already: e(T) = e(T - 1) +

@@ -1,9 +1,10 @@
 """What chance brings, in exact fractions: the slides of a board as the file has them and as they
 are read (`Slide`), what one spin of it comes to (`Outcomes`), and how a round begins (`Start`).
 
-Amounts are rounded, halves up, to units of `score_unit` dollars; or, with `outcomes = K`, few
-amounts of whole units are put in place of many, with the whammy odds, the odds of plus a spin and
-the mean amount of either kind kept exactly.
+Amounts are rounded, halves up, to units of `score_unit` dollars. With `outcomes = K`, at most K
+outcomes replace those of the board. The odds of a whammy and of plus a spin stay, and so does the
+mean amount of either kind, if it has two amounts or more. A kind with one amount has its mean,
+rounded: with `outcomes = 3` a spin is a whammy, the mean amount, or that plus a spin.
 
 Money and money plus a spin are coarsened apart. Given amounts x[i] with chances p[i], and the whole
 numbers of units y[1] < … < y[k] that are kept, every chance moves to the next kept amount below or
@@ -11,19 +12,19 @@ above it (below y[1] to y[1], above y[k] to y[k]). Of all the ways to do so that
 
     sum of p[i] x[i]  =  sum of q[j] y[j],
 
-the one is taken that moves least: the least sum of chance times distance. That is Wasserstein's
-distance of the two spins, the area between their distribution functions; so, with one spin left, it
-is also the sum over all leads of how far the chance to pass that lead is off. The least is found
-without a search: with r[i] = (x[i] - below) / (above - below), amounts go up in the order of r, the
-greatest first, until the mean is reached, and one of them is shared. (A chance p that goes up and
-not down adds p (above - below) to the mean, and p (above - below) (1 - 2 r) to what is moved.)
+the code takes the one that moves least: the least sum of chance times distance. That is
+Wasserstein's distance of the two spins, the area between their distribution functions; so, with one
+spin left, it is also the sum over all leads of how far the chance to pass that lead is off. The
+least is found without a search: with r[i] = (x[i] - below) / (above - below), amounts go up in the
+order of r, the greatest first, until the mean is reached, and one of them is shared. (A chance p
+that goes up and not down adds p (above - below) to the mean, and p (above - below) (1 - 2 r) to the
+sum that is moved.)
 
 Money plus a spin is one unit at least, for with nothing won and the spin back a game would never
-end. Where amounts below a unit had to be raised to it, chance of the next ones comes down to it.
+end. If amounts below a unit had to be raised to it, chance of the next ones comes down to it.
 
-Which amounts are kept: at first all whole units beside an amount; then one at a time is given up,
-each time the one without which least is moved, and then kept amounts go one place up or down as
-long as that moves less.
+At first all whole units beside an amount are kept; then one at a time is given up, each time the
+one without which least is moved.
 
 What comes of it decides payoffs, and only `outcomes = K` stands in the rules identity: whoever
 makes it give another spin for the same board raises the rules' version.
@@ -32,6 +33,7 @@ makes it give another spin for the same board raises the rules' version.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -230,49 +232,38 @@ Paid = Sequence[tuple[int | Fraction, Fraction]]
 """(dollars, chance) of slides that pay."""
 
 
-@dataclass(frozen=True)
-class Coarse:
-    """Chances on a few whole amounts. moved: chance times units, in all."""
+class Coarse(NamedTuple):
+    """Chances on a few whole amounts. moved: chance times units, in all; exact: the mean stays."""
 
     moved: Fraction
     kept: Kept
+    exact: bool = True
 
 
 def with_mean_kept(amounts: Amounts, units: Sequence[int]) -> Coarse | None:
-    """The chances of `amounts` on `units` (ascending), the mean kept and least moved.
-
-    None where the mean can not be kept so. Units that no chance came to are left out.
-    """
+    """Return the chances of `amounts` on `units` (ascending), the mean kept and least moved; None
+    if the mean cannot be kept so. Units that no chance came to are left out."""
     chances = dict.fromkeys(units, Fraction(0))
-    missing = moved = Fraction(0)  # of the mean
-    between: list[tuple[Fraction, int, int, Fraction]] = []
-    place = 0
+    missing = moved = Fraction(0)  # missing: of the mean
+    steps: list[tuple[Fraction, int, int, Fraction]] = []
     for amount, chance in amounts:
-        while place < len(units) and units[place] <= amount:
-            place += 1
+        place = bisect_right(units, amount)
         lower = units[max(place - 1, 0)]
         chances[lower] += chance
         missing += chance * (amount - lower)
         moved += chance * abs(amount - lower)
         if 0 < place < len(units) and lower < amount:
             upper = units[place]
-            between.append(((amount - lower) / (upper - lower), lower, upper, chance))
-    for ratio, lower, upper, chance in sorted(between, reverse=True):
-        if missing <= 0:
-            break
-        share = min(chance, missing / (upper - lower))
-        chances[lower] -= share
-        chances[upper] += share
-        missing -= share * (upper - lower)
-        moved += share * (upper - lower) * (1 - 2 * ratio)
-    for upper in units[1:]:
-        if missing >= 0:
-            break
-        share = min(chances[upper], -missing / (upper - units[0]))
-        chances[upper] -= share
-        chances[units[0]] += share
-        missing += share * (upper - units[0])
-        moved += share * (upper - units[0])
+            steps.append(((amount - lower) / (upper - lower), lower, upper, chance))
+    steps.sort(reverse=True)
+    if missing < 0:  # amounts below the first unit were raised to it
+        steps = [(Fraction(0), unit, units[0], chances[unit]) for unit in units[1:]]
+    for ratio, start, end, chance in steps:
+        share = min(chance, missing / (end - start))
+        chances[start] -= share
+        chances[end] += share
+        missing -= share * (end - start)
+        moved += share * abs(end - start) * (1 - 2 * ratio)
     if missing:
         return None
     return Coarse(moved, tuple((unit, chance) for unit, chance in chances.items() if chance))
@@ -280,72 +271,39 @@ def with_mean_kept(amounts: Amounts, units: Sequence[int]) -> Coarse | None:
 
 @lru_cache(maxsize=64)
 def by_size(amounts: Amounts, smallest: int) -> dict[int, Coarse]:
-    """For every number of amounts that is possible, the coarse chances, `smallest` units or more.
+    """Return the coarse chances, `smallest` units or more, by how many amounts they have.
 
-    No amounts: 0 of them. One: where the mean is a whole unit. Empty where the mean is below
-    `smallest`.
+    One amount is the mean, rounded half up. The result is empty if that is below `smallest`.
     """
-    total = sum((chance for _, chance in amounts), Fraction(0))
-    if not total:
+    if not amounts:
         return {0: Coarse(Fraction(0), ())}
+    total = sum((chance for _, chance in amounts), Fraction(0))
     mean = sum((amount * chance for amount, chance in amounts), Fraction(0)) / total
-    if mean < smallest:
+    middle = round_half_up(mean, 1)
+    if middle < smallest:
         return {}
-    sizes: dict[int, Coarse] = {}
+    moved = sum((chance * abs(amount - middle) for amount, chance in amounts), Fraction(0))
+    sizes = {1: Coarse(moved, ((middle, total),), middle == mean)}
     beside = {unit for amount, _ in amounts for unit in (floor(amount), ceil(amount))}
-    allowed = sorted({max(unit, smallest) for unit in beside})
-    best = with_mean_kept(amounts, allowed)
+    best = with_mean_kept(amounts, sorted({max(unit, smallest) for unit in beside}))
     while best is not None:
-        best = _moved_along(amounts, allowed, best)
         sizes[len(best.kept)] = best
         units = [unit for unit, _ in best.kept]
         fewer = [[*units[:i], *units[i + 1 :]] for i in range(len(units)) if len(units) > 2]
-        best = _least(amounts, fewer)
-    if mean.denominator == 1:
-        moved = sum((chance * abs(amount - mean) for amount, chance in amounts), Fraction(0))
-        sizes[1] = Coarse(moved, ((int(mean), total),))
+        found = [each for each in (with_mean_kept(amounts, few) for few in fewer) if each]
+        best = min(found, key=lambda each: each.moved, default=None)
     return sizes
 
 
-def _moved_along(amounts: Amounts, allowed: Sequence[int], best: Coarse) -> Coarse:
-    """The best that single steps come to, from one kept amount to the next of `allowed`."""
-    while True:
-        units = [unit for unit, _ in best.kept]
-        steps = []
-        for i, step in product(range(len(units)), (-1, 1)):
-            to = allowed.index(units[i]) + step
-            if 0 <= to < len(allowed) and allowed[to] not in units:
-                steps.append(sorted([*units[:i], allowed[to], *units[i + 1 :]]))
-        better = _least(amounts, steps)
-        if better is None or better.moved >= best.moved:
-            return best
-        best = better
-
-
-def _least(amounts: Amounts, choices: Iterable[Sequence[int]]) -> Coarse | None:
-    results = (with_mean_kept(amounts, units) for units in choices)
-    return min((result for result in results if result), key=lambda each: each.moved, default=None)
-
-
-def coarsened(money: Amounts, spin: Amounts, count: int) -> tuple[Coarse, Coarse] | None:
-    """Money and money plus a spin on at most `count` amounts in all, least moved, then fewest; None
-    where `count` is below `fewest`."""
-    either = (
-        (m.moved + s.moved, i + j, j)
+def coarsened(money: Amounts, spin: Amounts, count: int) -> tuple[Kept, Kept] | None:
+    """Return money and money plus a spin on at most `count` amounts in all: with the means kept if
+    that is possible, then least moved, then fewest. None if `count` is too small."""
+    either = [
+        (2 - m.exact - s.exact, m.moved + s.moved, i + j, j, (m.kept, s.kept))
         for (i, m), (j, s) in product(by_size(money, 0).items(), by_size(spin, 1).items())
         if i + j <= count
-    )
-    best = min(either, default=None)
-    if best is None:
-        return None
-    _, both, spins = best
-    return by_size(money, 0)[both - spins], by_size(spin, 1)[spins]
-
-
-def fewest(money: Amounts, spin: Amounts) -> int | None:
-    """The least number of amounts that keep both means; None where none does."""
-    sizes = by_size(money, 0), by_size(spin, 1)
-    return min(sizes[0]) + min(sizes[1]) if all(sizes) else None
+    ]
+    return min(either)[-1] if either else None
 
 
 # --- of a board ----------------------------------------------------------------------------------
@@ -356,11 +314,11 @@ def round_half_up(dollars: int | Fraction, unit: int) -> int:
     return int((2 * dollars + unit) // (2 * unit))
 
 
-def mean_amount(paid: Paid) -> tuple[Fraction, Fraction]:
-    """The mean dollars, exact (0 if there are none), and their chance in all."""
+def mean_amount(paid: Paid) -> Fraction:
+    """Return the mean dollars, exact; 0 if there are none."""
     chance = sum((weight for _, weight in paid), Fraction(0))
     total = sum((weight * dollars for dollars, weight in paid), Fraction(0))
-    return (total / chance if chance else total), chance
+    return total / chance if chance else total
 
 
 def merged(amounts: Iterable[tuple[Amount, Fraction]]) -> tuple[tuple[Amount, Fraction], ...]:
@@ -375,11 +333,6 @@ def in_units(paid: Paid, unit: int, cap: int) -> Amounts:
     """The amounts in units, not rounded; the cap's where they are beyond it, for from any score
     that does the same."""
     return merged((min(Fraction(dollars, unit), Fraction(cap)), chance) for dollars, chance in paid)
-
-
-def rounded(paid: Paid, unit: int, cap: int) -> Kept:
-    """The amounts in whole units, halves up, none above the cap."""
-    return merged((min(round_half_up(dollars, unit), cap), chance) for dollars, chance in paid)
 
 
 PAYS, WHAMMY, DOUBLES, LOSES, MAY_LOSE = range(5)

@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 from luckbase.solver.compiled import compile_all, jitable, njit, types
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Decisions, Floats, Ints
-from luckbase.solver.game.capabilities import Layout, kernel_arrays
+from luckbase.solver.game.capabilities import Layout, best_array
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.skunk.game import (
     GOAL,
@@ -218,16 +218,16 @@ def repeat(column):
         column[half + i] = column[i]
 
 
-@njit(types.void(_i1, _f2, _f1, _f, types.int8[::1], _f1))
-def fill(ints, V, out, tolerance, best, margin):
+@njit(types.void(_i1, _f2, _f1, _f, types.int8[::1]))
+def fill(ints, V, out, tolerance, best):
     """Write every row of both halves from the turn starts, the sums compensated.
 
-    best, margin: as `Decisions` has them, or of size 0 where not wanted; the first action, to hold,
-    is taken unless rolling is better by more than the tolerance.
+    best: as `Decisions` has it, or of size 0 if not wanted; the first action, to hold, is taken
+    unless rolling is better by more than the tolerance.
     """
     goal = ints[GOAL]
     half = out.size // 2
-    noted, priced = best.size > 0, margin.size > 0
+    noted = best.size > 0
     for m in range(goal):
         for y in range(goal):
             out[row_of(goal, m, y, 0)] = V[m, y]
@@ -239,15 +239,11 @@ def fill(ints, V, out, tolerance, best, margin):
                 out[at + t] = max(roll, hold)
                 if noted:
                     best[at + t] = ROLL if roll > hold + tolerance else HOLD
-                if priced:
-                    more = roll - hold if roll > hold + tolerance else hold - roll
-                    margin[at + t] = max(more, 0.0)
             if noted:
                 best[at] = ROLL  # the first roll of a turn is not refused
     for row in range(half):
         out[half + row] = 1.0 - out[row]
     repeat(best)
-    repeat(margin)
 
 
 @njit(_f(_i1, _f1))
@@ -373,7 +369,7 @@ class Race(Layout[int]):
     ) -> float:
         V = np.full((self.goal, self.goal), 0.5)
         solve(self.ints, V, V, stop=stop)
-        fill(self.ints, V, out, self.game.tie_tolerance, *kernel_arrays(decisions))
+        fill(self.ints, V, out, self.game.tie_tolerance, best_array(decisions))
         bound = certify(self.ints, out)
         if not bound <= TOLERANCE:
             raise StateError(

@@ -29,7 +29,7 @@ from luckbase.cluster.run.decisions import make_plan
 from luckbase.cluster.run.progress import SolvedTiers
 from luckbase.cluster.run.ray import RayWorkers
 from luckbase.cluster.run.worker import PayoffPlace, Receipt, TableLocation
-from luckbase.cluster.table.decisions import CLASS_NAMES, write_blocks, write_runs
+from luckbase.cluster.table.decisions import write_blocks, write_runs
 from luckbase.cluster.table.find import opening_answers
 from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS
 from luckbase.cluster.table.storage import Folder
@@ -59,7 +59,7 @@ from tests.solver.test_check import game as coins
 FEBRUARY = BOARDS / "press-your-luck" / "1985-02.toml"
 
 
-HOW = {"store": "decisions", "payoffs_of": "spins=1", "margin": True}
+HOW = {"store": "decisions", "payoffs_of": "spins=1"}
 
 
 def coarse(frontier: int = 2) -> Board:
@@ -69,7 +69,7 @@ def coarse(frontier: int = 2) -> Board:
 
 @pytest.fixture(scope="module")
 def solved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoredTable]:
-    """The coarse board's decisions, with margins, and payoffs of one spin; open. Three spins are
+    """The coarse board's decisions, and payoffs of one spin; open. Three spins are
     `test_every_decision_of_february_…`'s."""
     folder = tmp_path_factory.mktemp("decisions")
     done = luckbase.solve(coarse(), results=folder, **HOW)  # type: ignore[arg-type]
@@ -98,17 +98,9 @@ def test_every_decision_is_that_of_the_table_of_payoffs(
     assert solved.stored_best(every_state) == decided.stored_best(every_state) == right
     assert solved.rows == solved.ledger.rows == len(every_state) == full.rows
     assert solved.rows > decided.rows  # the others have payoffs too
-    margins = full.margins_of(every_state)
     codes, there = decided.codes(every_state)
     assert there.all()
-    ends = [0.0, 0.001, 0.005, 0.01, 0.02, 0.05, 1.1]
-    classes = codes >> 4
-    assert (np.isnan(margins) == (classes == 0)).all()
-    choice = classes > 0
-    near = 1e-6  # the margins of `full` are from rounded payoffs
-    low, high = np.array(ends)[classes[choice] - 1], np.array(ends)[classes[choice]]
-    assert ((margins[choice] >= low - near) & (margins[choice] < high + near)).all()
-    assert len(np.unique(classes)) == 7
+    assert len(np.unique(codes)) == 4
 
 
 @pytest.mark.slow
@@ -209,7 +201,7 @@ def test_a_question_is_answered_at_once_and_its_payoffs_by_following(
         answer, right = solved.ask(words), full.ask(words)
         assert (answer.best, answer.to_act) == (right.best, right.to_act)
         if len(answer.actions) < len(right.actions):
-            assert answer.margin_class
+            assert answer.decision_only
         if answer.value:
             assert answer.value == pytest.approx(right.value, abs=1e-7)
         if k % 8:
@@ -279,15 +271,15 @@ def _starts(board: Board) -> tuple[list[int], list[float]]:
 
 def test_advice_comes_from_decisions_and_says_what_it_lacks(tmp_path: Path) -> None:
     board = coarse(2)
-    luckbase.solve(board, store="decisions", payoffs_of="none", margin=True, results=tmp_path)
+    luckbase.solve(board, store="decisions", payoffs_of="none", results=tmp_path)
     with luckbase.advise(board, results=tmp_path) as game:
         said = game.say("Ed 0; Peter 2000, 1 spin; Michael 1000, 1 spin")
         assert said.advice is not None
         assert (said.advice.best, said.advice.value) == ("play", ())
-        assert said.advice.margin_class in CLASS_NAMES[1:]
+        assert said.advice.decision_only
         assert "Passing is best" in said.advice.why
         lines = "\n".join(in_words(said, game.game))
-        assert "points: Passing is best" in lines
+        assert "play: Passing is best" in lines
         assert "wins" not in lines
 
 
@@ -481,7 +473,7 @@ def test_ray_workers_give_the_same_bytes_also_where_one_is_killed(
 ) -> None:
     """The worker of the first receipt. Faces travel, and tiers that several others read."""
     board = luckbase.load_board(
-        FEBRUARY, score_unit=1000, score_cap=3000, frontier=2, planes="float32"
+        FEBRUARY, score_unit=1000, score_cap=3000, frontier=2, tied_pass="next"
     )
     alone = luckbase.solve(board, store="decisions", results=tmp_path / "alone")
     killed, commit = list[str](), decisions._Run.commit
@@ -640,7 +632,6 @@ def test_runs_answer_in_sql_words(solved: StoredTable) -> None:
     for run in runs:
         up = f"scores_{run['to_act']}"
         assert run[up] is None
-        assert run["margin_class"] in (None, *CLASS_NAMES[1:])
         for score in range(run["from"], run["to"] + 1, 1000):
             state = {
                 name: [{**run, up: score}[f"{name}_{k}"] for k in (1, 2, 3)]
@@ -651,20 +642,18 @@ def test_runs_answer_in_sql_words(solved: StoredTable) -> None:
     assert covered == 4**3 * 9  # configurations in which somebody decides: 6 + 2 + 1
 
 
-def test_planes_of_float32_take_half_the_memory_and_the_table_says_how_close(
+def test_payoffs_of_float32_take_half_the_memory_and_the_table_says_how_close(
     tmp_path: Path,
 ) -> None:
-    board = luckbase.load_board(FEBRUARY, score_unit=250, frontier=8, planes="float32")
+    board = luckbase.load_board(FEBRUARY, score_unit=250, frontier=8, tied_pass="next")
     wide = luckbase.load_board(FEBRUARY, score_unit=250, frontier=8)
     plan = luckbase.plan(board, store="decisions", memory=19_000_000_000)
     assert plan.peak_memory < 13e9
     assert luckbase.plan(wide, store="decisions", memory=19_000_000_000).peak_memory > 23e9
-    with pytest.raises(OptionError, match="planes=float32: payoffs are solved in float64"):
-        luckbase.solve(board, results=tmp_path)
     small = luckbase.load_board(
-        FEBRUARY, score_unit=1000, score_cap=3000, frontier=2, planes="float32"
+        FEBRUARY, score_unit=1000, score_cap=3000, frontier=2, tied_pass="next"
     )
-    with pytest.raises(OptionError, match="payoffs_of: with planes of float32"):
+    with pytest.raises(OptionError, match="payoffs_of: decisions of this board are solved in f"):
         luckbase.plan(small, store="decisions", payoffs_of="spins=1")
     done = luckbase.solve(small, store="decisions", results=tmp_path)
     with luckbase.open(done.table) as table:
@@ -686,22 +675,16 @@ DICE = [
 def test_dice_games_store_decisions_that_are_those_of_their_payoffs(
     path: str, options: dict[str, int], paid: set[int] | None, tmp_path: Path
 ) -> None:
-    """Every row and its margin's class, in blocks and runs; what is followed, verified, played,
+    """Every row, in blocks and runs; what is followed, verified, played,
     written. paid: the rounds whose payoffs are stored."""
     board = luckbase.load_board(BOARDS / f"{path}.toml", **options)
-    done = luckbase.solve(board, store="decisions", margin=True, results=tmp_path)
+    done = luckbase.solve(board, store="decisions", results=tmp_path)
     assert luckbase.plan(board, store="decisions", results=tmp_path).states == done.rows
     layout, rng = load_layout(board), np.random.default_rng(1)
     with luckbase.open(done.table) as table, tiers_in_memory(layout) as full:
         states = np.concatenate([piece for part in full.parts for piece in part.all_states()])
         assert table.rows == len(states) == full.rows
         assert table.stored_best(states) == full.stored_best(states)
-        codes, there = table.decided.codes(states)  # type: ignore[union-attr]
-        margins = full.margins_of(states) / max(map(abs, table.game.payoff_range))
-        classes = np.searchsorted([0.001, 0.005, 0.01, 0.02, 0.05], margins, side="right") + 1
-        near = np.abs(margins[:, None] - [0.001, 0.005, 0.01, 0.02, 0.05]).min(axis=1) < 1e-9
-        right = np.where(np.isnan(margins), 0, classes)
-        assert there.all() and ((codes >> 4 == right) | near).all()
         stored = {table.game.describe(s).get("round") for s in states[table.pays(states)]}
         assert stored == (paid or set())
         assert table.error == (full.error if paid else 0.0)
@@ -748,7 +731,7 @@ def test_what_chains_leave_for_others_and_themselves_are_the_payoffs(
         job = decisions.SolveChain(
             board=of.layout.game.board, location=TableLocation(tmp_path, ""), shard=shard.index,
             tiers=chain, keep=True, gives=gives, reads=tuple(plan.gives[i] for i in shard.children),
-            names=((),) * len(chain), margin=False, threads=1, reuse=False,
+            names=((),) * len(chain), threads=1, reuse=False,
         )  # fmt: skip
         job.__dict__["layout"] = of
         given.append(next(job.run([given[i] for i in shard.children], {}, None, lambda: False)))
@@ -772,14 +755,3 @@ def test_payoffs_of_the_lowest_and_the_highest_level_are_stored_unless_others_ar
     for said, spins in ((None, {1, 3}), ("none", set()), ("spins=1", {1})):
         stored = zip(layout.tiers(), make_plan(layout, said).of_tier, strict=True)
         assert {tier.spins for tier, names in stored if any("tiers/" in n for n in names)} == spins
-
-
-def test_a_plan_with_margins_has_their_memory() -> None:
-    board = luckbase.load_board(BOARDS / "press-your-luck/tiny.toml", frontier=2)
-    layout = luckbase.solver.load_game(board).need(DecisionLayout)
-    plain, noted = (make_plan(layout, "none", margins) for margins in (False, True))
-    for tier, one, other in zip(layout.tiers(), plain.memory_of, noted.memory_of, strict=True):
-        assert other - one == layout.layout.rows(tier) * (8 + 1)  # float64, and the codes again
-    assert [shard.memory for shard in noted.shards] == [
-        noted.memory_of[c[-1]] for c in noted.chains
-    ]

@@ -216,19 +216,6 @@ def test_a_toss_up_is_where_some_action_is_best_in_both(
     assert len(found.worst) == (kind == "moved")
 
 
-@pytest.mark.parametrize(("margin", "kind"), [(0.039, pairs.TOSS_UP), (0.041, pairs.MOVED)])
-def test_only_a_margin_of_four_tolerances_says_that_no_other_action_was_as_good(
-    margin: float, kind: int
-) -> None:
-    """A smaller one may have been rounded; here the second action was as good, by the rules."""
-    one, two = three(0.5, 0.505, 0.1), three(0.5, 0.6, 0.1)
-    state = np.array([[1]])
-    names = [one.game.action_name(action) for action in range(3)]
-    best = np.array([0]), np.array([1])
-    changed = pairs.Changed(state, state, *best, np.array([0.1]), np.array([margin]))
-    assert pairs.Prices(one, two).priced(changed, names).kind.tolist() == [kind]
-
-
 # --- thresholds ------------------------------------------------------------------------------
 
 
@@ -370,7 +357,7 @@ def test_a_start_that_is_not_in_a_table_is_refused() -> None:
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Two tables in files of many row groups, and one with margins."""
+    """Two tables in files of many row groups."""
     folder = tmp_path_factory.mktemp("stored")
     before, table_format.ROW_GROUP = table_format.ROW_GROUP, 300
     try:
@@ -378,8 +365,6 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         for name, file in (("one", PYL), ("two", CHANGED)):
             board = solver.load_board(board_file(file), **SMALL)  # type: ignore[arg-type]
             found[name] = cluster.solve(board, results=folder).table
-        board = solver.load_board(BOARDS / f"{PYL}.toml", **SMALL)  # type: ignore[arg-type]
-        found["margins"] = cluster.solve(board, results=folder / "margins", margin=True).table
         return found
     finally:
         table_format.ROW_GROUP = before
@@ -438,27 +423,6 @@ def test_a_tier_is_kept_in_memory_if_it_just_fits() -> None:
         cache.memory = rows * 3 * np.dtype(part.layout.payoff_type).itemsize - short
         tier = cache._tier(part, number)
         assert (tier is None) if short else (tier is not None and tier.shape == (rows, 3))
-
-
-def test_stored_margins_change_nothing(
-    stored: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: Counter[Any] = Counter()
-    held = pairs.TierCache.lookup
-
-    def counted(self: Any, states: Any) -> Any:
-        asked[self.table] += len(states)
-        return held(self, states)
-
-    monkeypatch.setattr(pairs.TierCache, "lookup", counted)
-    with luckbase.open(stored["two"]) as two:
-        found, in_first = [], []
-        for name in ("one", "margins"):
-            with luckbase.open(stored[name]) as one:
-                found.append(data(one.diff(two)))
-                in_first.append(asked[one])
-    assert found[0] == found[1]
-    assert in_first[1] < 0.3 * in_first[0]  # and most states are not looked up in the first
 
 
 def test_searches_are_compared(tmp_path: Path) -> None:

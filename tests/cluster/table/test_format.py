@@ -83,7 +83,7 @@ board = solver.load_board("boards/press-your-luck/tiny.toml", frontier=1, score_
 game = solver.load_game(board)
 root = game.parse({{"scores": "0,1000,500", "earned": "1,1,1"}}).reshape(1, -1)
 results = Path({str(tmp_path)!r})
-full = cluster.solve(board, results=results / "full", margin=True)
+full = cluster.solve(board, results=results / "full")
 below = [
     cluster.solve_below(board, root, results=results / str(i), one_piece=i) for i in (0, 1 << 30)
 ]

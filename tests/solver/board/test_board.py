@@ -105,14 +105,14 @@ def test_tiny_is_its_three_outcomes() -> None:
 
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
-@pytest.mark.parametrize("three", ["all", "three"])
-def test_outcomes_are_ascending_and_sum_to_one(path: Path, three: str) -> None:
+@pytest.mark.parametrize("count", ["all", "3"])
+def test_outcomes_are_ascending_and_sum_to_one(path: Path, count: str) -> None:
     """Of every board that is here and solved."""
-    if path.stem.endswith("-double") and three == "three":
-        with pytest.raises(OptionError, match="'three' cannot be mixed with 'double"):
-            press_your_luck(path, outcomes=three)
+    if path.stem.endswith("-double") and count == "3":
+        with pytest.raises(OptionError, match="3 cannot be mixed with 'double"):
+            press_your_luck(path, outcomes=count)
         return
-    outcomes = outcome_distribution(press_your_luck(path, outcomes=three))
+    outcomes = outcome_distribution(press_your_luck(path, outcomes=count))
     total = outcomes.whammy + sum(chance for _, chance in outcomes.money + outcomes.others)
     assert total + spin_again(outcomes) == 1
     for part in (outcomes.money, outcomes.spin):
@@ -121,9 +121,9 @@ def test_outcomes_are_ascending_and_sum_to_one(path: Path, three: str) -> None:
         assert all(chance > 0 for _, chance in part)
 
 
-def test_three_outcomes_are_exact_means_rounded_half_up() -> None:
+def test_three_outcomes_are_means_rounded_half_up() -> None:
     """(500 + 1000) / 2 = 750 is 1.5 units of 500; (500 + 2000) / 2 = 1250 is 2.5."""
-    outcomes = outcome_distribution(read(SMALL, outcomes="three"))
+    outcomes = outcome_distribution(read(SMALL, outcomes="3"))
     assert outcomes.whammy == Fraction(1, 6)
     assert outcomes.money == ((2, Fraction(1, 2)),)
     assert outcomes.spin == ((3, Fraction(1, 3)),)
@@ -131,7 +131,7 @@ def test_three_outcomes_are_exact_means_rounded_half_up() -> None:
 
 def test_february_1985_in_three_outcomes_keeps_the_chances() -> None:
     """1 - 1/6 - 71/243 = 263/486 for money."""
-    outcomes = outcome_distribution(press_your_luck(FEBRUARY, outcomes="three"))
+    outcomes = outcome_distribution(press_your_luck(FEBRUARY, outcomes="3"))
     assert outcomes.distinct == 3
     assert spin_again(outcomes) == Fraction(71, 243)
     assert [chance for _, chance in outcomes.money] == [Fraction(263, 486)]
@@ -329,7 +329,7 @@ def test_the_hash_changes_with_every_value() -> None:
         ("score_unit =", "score_unit = 500 #"),
         ("score_cap =", "score_cap = 30000 #"),
         ("frontier =", "frontier = 3 #"),
-        ("outcomes =", "outcomes = 'three' #"),
+        ("outcomes =", "outcomes = 3 #"),
     ]
     hashes = {board_hash(read(edited(FEBRUARY, old, new))) for old, new in edits}
     assert len(hashes | {board_hash(read_board(FEBRUARY))}) == len(edits) + 1

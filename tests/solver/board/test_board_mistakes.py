@@ -186,13 +186,13 @@ def test_three_outcomes_whose_mean_plus_a_spin_is_nothing_are_refused() -> None:
     """(100 + 200) / 2 = 150 is 0 units of 500."""
     text = SMALL.replace('"500 + spin"', '"100 + spin"').replace('"2000 + spin"', '"200 + spin"')
     with pytest.raises(BoardError, match="mean amount plus a spin is 150, 0 units") as caught:
-        read(text + 'outcomes = "three"')
+        read(text + "outcomes = 3")
     assert_one_sentence(caught.value)
 
 
 def test_a_small_amount_plus_a_spin_is_taken_where_only_the_mean_counts() -> None:
     """(100 + 2000) / 2 = 1050 is 2 units of 500."""
-    board = read(SMALL.replace('"500 + spin"', '"100 + spin"'), outcomes="three")
+    board = read(SMALL.replace('"500 + spin"', '"100 + spin"'), outcomes="3")
     assert outcome_distribution(board).spin == ((2, Fraction(1, 3)),)
 
 
@@ -307,7 +307,7 @@ def test_the_prize_value_and_options_not_in_the_file_can_be_set() -> None:
         ("score_unit", "9" * 5000, "score_unit: '99999"),
         ("third_place_spins", "yes", "third_place_spins: 'yes' is not true or false"),
         ("tied_pass", "5", "tied_pass: 5 is not allowed; expected 'passer' or 'next'"),
-        ("outcomes", "two", "outcomes: 'two' is not allowed; expected 'all', 'three' or"),
+        ("outcomes", "two", "outcomes: 'two' is not allowed; expected 'all' or"),
         ("prize_value", "-1", "prize_value: -1 is too small; expected at least 1"),
         ("score_unit", "4000", "squares 6, slide 1: '700 + spin' is 0 units of score_unit 4000"),
     ],

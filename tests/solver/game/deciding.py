@@ -52,15 +52,12 @@ class Decided:
         self.payoffs: dict[Any, Floats] = {}
         self.decisions: dict[Any, Decisions] = {}
         for tier in layout.tiers():
-            plain, out, short = (np.full(layout.shape(tier), np.nan) for _ in range(3))
-            noted = Decisions.blank(layout.rows(tier), margins=True)
-            best_only = Decisions.blank(layout.rows(tier))
+            plain, out = (np.full(layout.shape(tier), np.nan) for _ in range(2))
+            noted = Decisions.blank(layout.rows(tier))
             fetch, never = self.payoffs.__getitem__, lambda: False
             layout.solve_tier(tier, plain, fetch, never)
             layout.solve_tier(tier, out, fetch, never, 0, noted)
-            layout.solve_tier(tier, short, fetch, never, decisions=best_only)
-            assert plain.tobytes() == out.tobytes() == short.tobytes()
-            assert (noted.best == best_only.best).all()
+            assert plain.tobytes() == out.tobytes()
             self.payoffs[tier], self.decisions[tier] = plain, noted
 
     def look_up(self, states: Ints) -> Floats:
@@ -82,11 +79,9 @@ class Decided:
         """Hold rows of a tier to the rules; returns where there is a choice and its best two
         actions are tied."""
         layout, game, decisions = self.layout, self.game, self.decisions[tier]
-        assert decisions.margin is not None
         best, actors, margin = what_the_rules_say(game, layout.states_at(tier, rows), self.look_up)
         assert_same(best, decisions.best[rows])
         assert_same(actors, layout.acting_rows(tier, 0, layout.rows(tier))[rows])
-        np.testing.assert_allclose(decisions.margin[rows], margin, rtol=0, atol=1e-13)
         tied: NDArray[np.bool_] = margin <= game.tie_tolerance
         return tied
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luckbase import solver
-from luckbase.cluster.table.decisions import best_in, codes_of
+from luckbase.cluster.table.decisions import best_in
 from luckbase.solver.dense import InMemory, decisions_in_order
 from luckbase.solver.game import capabilities
 from luckbase.solver.game.arrays import Decisions, Floats, Ints, Runs
@@ -90,41 +90,33 @@ def test_rows_of_random_boards_say_what_the_rules_say(layout: Planes) -> None:
         table.check(tier, all_rows(layout, tier, 40))
 
 
-def test_a_player_who_must_spin_or_pass_has_an_action_and_no_margin() -> None:
+def test_a_player_who_must_spin_or_pass_has_an_action() -> None:
     layout = load("press-your-luck/tiny", frontier=2)
     table = Decided(layout)
 
-    def said(**words: str) -> tuple[str, int, float]:
+    def said(**words: str) -> tuple[str, int]:
         state = layout.game.parse(words)[None]
         number, row = (int(x[0]) for x in layout.locate(state))
         tier = layout.tier_of_number()[number]
         decisions = table.decisions[tier]
-        assert decisions.margin is not None
         acting = layout.acting_rows(tier, 0, layout.rows(tier))[row]
-        return layout.best_names[decisions.best[row]], int(acting), float(decisions.margin[row])
+        return layout.best_names[decisions.best[row]], int(acting)
 
-    spins, who, margin = said(scores="0,3000,500", passed="0,2,0")
-    assert (spins, who) == ("play", 2) and np.isnan(margin)
-    passes, who, margin = said(scores="500,0,3000", earned="0,0,2")
-    assert (passes, who) == ("pass to 1", 3) and np.isnan(margin)
-    third, who, margin = said(scores="500,1000,1500", earned="1,0,0")
-    assert (third, who) == ("play", 1) and np.isnan(margin)
-    level, who, margin = said(scores="3000,2500,2500", earned="1,0,0")
-    assert (level, who) == ("pass to 2", 1) and np.isnan(margin)
-    free, who, margin = said(scores="0,500,2500", earned="0,1,0", whammies="4,0,0")
-    assert (free, who) == ("pass to 3", 2) and 0.0 < margin < 1.0
+    assert said(scores="0,3000,500", passed="0,2,0") == ("play", 2)
+    assert said(scores="500,0,3000", earned="0,0,2") == ("pass to 1", 3)
+    assert said(scores="500,1000,1500", earned="1,0,0") == ("play", 1)
+    assert said(scores="3000,2500,2500", earned="1,0,0") == ("pass to 2", 1)
+    assert said(scores="0,500,2500", earned="0,1,0", whammies="4,0,0") == ("pass to 3", 2)
 
 
 def test_a_dirty_buffer_of_payoffs_changes_no_decision() -> None:
     layout = planes_of({"whammy": "1/3", "1": "1/3", "1 + spin": "1/3"}, 3, 2, (True, "passer", 4))
     table = Decided(layout)
     tier = Tier(2, (0, 0, 0))
-    noted = Decisions.blank(layout.rows(tier), margins=True)
+    noted = Decisions.blank(layout.rows(tier))
     dirty = np.full(layout.shape(tier), 7.0)
     layout.solve_tier(tier, dirty, table.payoffs.__getitem__, lambda: False, decisions=noted)
     assert noted.best.tobytes() == table.decisions[tier].best.tobytes()
-    assert noted.margin is not None
-    np.testing.assert_array_equal(noted.margin, table.decisions[tier].margin)
 
 
 # Skunk and Pig
@@ -166,7 +158,6 @@ def test_nobody_decides_before_the_upcard(objective: str) -> None:
     table = Decided(layout)
     for tier in layout.tiers():
         assert (table.decisions[tier].best == -1).all()
-        assert np.isnan(table.decisions[tier].margin).all()
         assert (layout.acting_rows(tier, 0, layout.rows(tier)) == 0).all()
     assert layout.best_names == ()
 
@@ -228,20 +219,18 @@ class TwoBelow(Table):
         if decisions is not None:
             decides = rows % 3 < 2
             decisions.best[decides] = (out[decides] > 4).astype(np.int8)
-            if decisions.margin is not None:
-                decisions.margin[decides] = np.abs(out[decides] - 4)
         return tier / 10
 
 
-def kept_alone(layout: Layout[Any], margins: bool) -> DecisionLayout[Any]:
+def kept_alone(layout: Layout[Any]) -> DecisionLayout[Any]:
     """The game's decisions are those that its payoffs have, in every row, with every bound; blocks
     come back; runs say each row once."""
     of, full = DecisionLayout[Any](layout.game), InMemory(layout, best=True)
-    solved = list(decisions_in_order(of, margins=margins))
+    solved = list(decisions_in_order(of))
     assert [tier for tier, _, _ in solved] == list(full.payoffs)
     for tier, payoffs, decisions in solved:
         assert payoffs.tobytes() == full.payoffs[tier].tobytes()
-        codes, rows = codes_of(layout.game, decisions), layout.rows(tier)
+        codes, rows = decisions.best.view(np.uint8), layout.rows(tier)
         assert np.array_equal(best_in(codes), full.best[tier])
         assert (codes[full.best[tier] < 0] == capabilities.NOBODY).all()
         blocks = [of.unpack(tier, of.pack(tier, codes, k), k) for k in range(of.blocks(tier))]
@@ -285,26 +274,24 @@ def said_by_runs(
         ("pig/rounds", {"rounds": 1, "cut": 10, "first_roll_forced": True, "draw": "second"}),
     ],
 )
-@pytest.mark.parametrize("margins", [False, True])
 def test_decisions_kept_alone_are_those_of_the_payoffs_in_every_row(
-    path: str, options: dict[str, object], margins: bool
+    path: str, options: dict[str, object]
 ) -> None:
     layout = load(path, **options)
-    of = kept_alone(layout, margins)
+    of = kept_alone(layout)
     assert type(layout.game.need(DecisionLayout)) is type(of)  # what `solve` takes
 
 
-@pytest.mark.parametrize("margins", [False, True])
 def test_decisions_of_a_game_of_ones_own_are_kept_alone_too(
-    margins: bool, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(capabilities, "RUN_ROWS", 10)
     monkeypatch.setattr(capabilities, "BLOCK_ROWS", 7)
-    of = kept_alone(coins(capabilities={Layout: TwoBelow}).need(Layout), margins)
+    of = kept_alone(coins(capabilities={Layout: TwoBelow}).need(Layout))
     assert max(map(of.blocks, of.tiers())) == 5
     out, faces = np.empty(of.layout.shape(1)), dict[Any, Floats]()
     assert of.solve_tier(1, out, None, faces, lambda: False, None) == 0.1
-    before = Decisions(np.zeros(of.layout.rows(1), np.int8), None)  # of another tier
+    before = Decisions(np.zeros(of.layout.rows(1), np.int8))  # of another tier
     of.solve_tier(1, out, None, faces, lambda: False, before)
     assert (before.best[2::3] == capabilities.NOBODY).all()
 
@@ -313,7 +300,7 @@ def test_runs_go_along_the_points_of_a_turn_and_are_as_long_as_they_can_be() -> 
     layout = load("skunk/tiny", goal=9)
     of = DecisionLayout[int](layout.game)
     ((tier, _, decisions),) = decisions_in_order(of)
-    (group,) = of.runs(tier, codes_of(layout.game, decisions))
+    (group,) = of.runs(tier, decisions.best.view(np.uint8))
     runs = group()
     assert [*runs] == [*layout.game.columns, "to_act", "from", "to", "code"]
     assert isinstance(runs["turn"], Runs)

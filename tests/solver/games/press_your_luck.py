@@ -23,9 +23,9 @@ class InMemory:
         self.payoffs = dense.InMemory(planes).payoffs if payoffs is None else payoffs
 
     def look_up(self, states: Ints) -> Floats:
-        """The payoffs (n, 3) of canonical states (n, 12)."""
+        """The payoffs (n, players) of canonical states (n, fields)."""
         numbers, rows = self.planes.locate(states)
-        found = np.zeros((len(states), 3))
+        found = np.zeros((len(states), self.game.players))
         if (numbers < 0).any():
             found[numbers < 0] = final_payoffs(self.game, states[numbers < 0])
         for tier, payoffs in self.payoffs.items():

@@ -17,7 +17,7 @@ import luckbase
 from luckbase import solver
 from luckbase.solver.errors import BoardError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats
-from luckbase.solver.game.capabilities import Layout, agents_of, kernel_arrays
+from luckbase.solver.game.capabilities import Layout, agents_of, best_array
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.pig import agents as rounds_agents
 from luckbase.solver.games.pig import kernel
@@ -96,13 +96,13 @@ def start(path: Path, options: Settings = ()) -> float:
 def start_bounds(layout: Rounds) -> tuple[float, float]:
     """(lower, upper) of player 1's payoff at the start in the game without a cut: a win by the cut
     is taken at its worst, and then at its best, for player 1."""
-    found, error, none = [], layout.game.cut_error, kernel_arrays(None)
+    found, error, none = [], layout.game.cut_error, best_array(None)
     for less, more in ((error, 0.0), (0.0, error)):
         starts, out = layout.turn_starts(None), np.empty(layout.rows((1, 1)))
         for tier in layout.tiers():
             reals = layout.game.numbers.reals
             won = reals[0] - less if tier[1] == 1 else reals[2] + more
-            kernel.solve(layout.ints, starts, tier[1], won, out, 0.0, *none)
+            kernel.solve(layout.ints, starts, tier[1], won, out, 0.0, none)
             starts = layout.turn_starts(out)
         found.append(float(starts[layout.cut - 1]))
     return found[0] - layout.rounding, found[1] + layout.rounding

@@ -17,6 +17,8 @@ from luckbase.solver.games.press_your_luck import tiers
 from luckbase.solver.games.press_your_luck.decisions import PlaneDecisions
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from tests.places import BOARDS
+from tests.solver.game.deciding import what_the_rules_say
+from tests.solver.games.press_your_luck import InMemory as Payoffs
 
 TINY = BOARDS / "press-your-luck" / "tiny.toml"
 FEBRUARY = BOARDS / "press-your-luck" / "1985-02.toml"
@@ -30,7 +32,7 @@ def decisions_of(path: Any, **options: Any) -> PlaneDecisions:
     return found
 
 
-def one_by_one(of: PlaneDecisions, margins: bool = False) -> dict[Tier, tuple[Any, Any]]:
+def one_by_one(of: PlaneDecisions) -> dict[Tier, tuple[Any, Any]]:
     """(payoffs, decisions) of all tiers in the order of the whammies. What a tier reads is filled
     with NaN once nobody is to read it any more: the one below when its faces were taken and all of
     a spin more are solved."""
@@ -38,9 +40,9 @@ def one_by_one(of: PlaneDecisions, margins: bool = False) -> dict[Tier, tuple[An
     solved: dict[Tier, tuple[Any, Any]] = {}
     faces: dict[Tier, Any] = {}
     for tier in order:
-        kind = of.layout.plane_type
+        kind = of.memory_type
         out = np.full(of.layout.shape(tier), np.nan, kind)
-        decided = Decisions.blank(of.layout.rows(tier), margins)
+        decided = Decisions.blank(of.layout.rows(tier))
         below = of.below(tier)
         of.solve_tier(
             tier, out, None if below is None else solved[below][0],
@@ -57,7 +59,6 @@ def one_by_one(of: PlaneDecisions, margins: bool = False) -> dict[Tier, tuple[An
     [
         (TINY, {}),
         (FEBRUARY, COARSE),
-        (TINY, {"players": 2, "frontier": 4}),
         pytest.param(FEBRUARY, {**COARSE, "choices": "best"}, marks=pytest.mark.slow),
     ],
 )
@@ -73,40 +74,60 @@ def test_every_payoff_and_decision_has_the_same_bits_as_in_the_full_table(
         assert decided.best.tobytes() == full.best[tier].tobytes()
 
 
-def test_planes_of_float32_decide_alike_but_where_actions_are_closer_than_their_error() -> None:
-    """And exact ties fall as ever. Where the passer picks among level players, these are so close
-    to one that ties move the payoffs of others, so there it is one spin."""
-    ties = 0
-    for options in {"frontier": 3, "tied_pass": "next"}, {"frontier": 1}:
-        narrow = decisions_of(FEBRUARY, **COARSE | options, planes="float32")
-        right = one_by_one(decisions_of(FEBRUARY, **COARSE | options), margins=True)
-        for tier, (payoffs, decided) in one_by_one(narrow).items():
-            wide, noted = right[tier]
-            bound = narrow.margin_error(tier)
-            assert payoffs.dtype == np.float32
-            assert np.abs(payoffs - wide).max() < bound / 8
-            assert (noted.margin[decided.best != noted.best] < bound).all()
-            tied = noted.margin < 1e-12
-            assert (decided.best == noted.best)[tied].all()
-            ties += tied.sum()
-    assert ties > 20
+def in_float64(path: Any, **options: Any) -> PlaneDecisions:
+    """The same decisions, solved with payoffs of float64."""
+    of = PlaneDecisions(load_game(load_board(path, **options)))
+    of.memory_type = np.float64
+    return of
 
 
-def test_in_planes_of_float32_a_later_action_is_better_by_more_than_rounding() -> None:
-    """With two spins level players are closer to one than that: those are ties."""
-    options = COARSE | {"score_cap": 12_000, "frontier": 2, "planes": "float32"}
-    narrow, seen = decisions_of(FEBRUARY, **options), 0
-    for tier, (_, decided) in one_by_one(narrow, margins=True).items():
-        slots = tier.slots(narrow.layout.most)
-        if slots[tiers.B] < 0:
-            continue
-        up = narrow.layout.acting_rows(tier, 0, len(decided.best)) - 1
-        last = np.zeros(3, np.int8)
-        last[[*slots]] = np.roll(slots, 1) + 1  # passing to the one before them in turn
-        later = (decided.best == last[up]) & ~np.isnan(decided.margin)
-        assert (decided.margin[later] > narrow.margin_error(tier) / 2).all()
-        seen += later.sum()
-    assert seen > 1000
+NARROW = [
+    (FEBRUARY, {**COARSE, "frontier": 3, "tied_pass": "next"}),
+    (TINY, {"players": 2, "frontier": 3}),
+]
+
+
+@pytest.mark.parametrize(("path", "options"), NARROW)
+def test_decisions_in_float32_are_those_of_float64(path: Any, options: dict[str, Any]) -> None:
+    """On these boards no two actions are closer than the bound."""
+    narrow, wide = decisions_of(path, **options), in_float64(path, **options)
+    right = one_by_one(wide)
+    for tier, (payoffs, decided) in one_by_one(narrow).items():
+        exact, noted = right[tier]
+        assert payoffs.dtype == np.float32
+        assert 0 < np.abs(payoffs - exact).max() < narrow.decision_error(tier) / 8
+        assert (decided.best == noted.best).all()
+
+
+def test_in_float32_passing_is_better_by_more_than_rounding() -> None:
+    path, options = NARROW[0]
+    narrow, rng, seen = decisions_of(path, **options), np.random.default_rng(1), 0
+    solved = one_by_one(narrow)
+    look = Payoffs(narrow.layout, {tier: payoffs for tier, (payoffs, _) in solved.items()}).look_up
+    for tier, (_, decided) in solved.items():
+        rows = rng.choice(np.flatnonzero(decided.best > 0), 20)
+        _, _, margins = what_the_rules_say(
+            narrow.layout.game, narrow.layout.states_at(tier, rows), look
+        )
+        chosen = margins[~np.isnan(margins)]
+        assert (chosen > narrow.decision_error(tier) / 2 - 1e-12).all()
+        seen += len(chosen)
+    assert seen > 300
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "kind"),
+    [
+        (FEBRUARY, {}, np.float64),  # the passer picks among level players
+        (FEBRUARY, {"tied_pass": "next"}, np.float32),
+        (FEBRUARY, {"tied_pass": "next", "choices": "best"}, np.float64),
+        (FEBRUARY, {"players": 2}, np.float32),
+    ],
+)
+def test_payoffs_in_memory_are_float32_where_the_bound_holds(
+    path: Any, options: dict[str, Any], kind: type
+) -> None:
+    assert decisions_of(path, **options).memory_type is kind
 
 
 def test_one_vector_after_another_goes_up() -> None:

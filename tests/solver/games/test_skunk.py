@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from luckbase import solver
 from luckbase.solver.errors import LuckbaseError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats
-from luckbase.solver.game.capabilities import Layout, kernel_arrays
+from luckbase.solver.game.capabilities import Layout, best_array
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.skunk import kernel
 from luckbase.solver.games.skunk.charts import Strategy, hold_points
@@ -243,7 +243,7 @@ def fresh(race: Race, sweeps: int) -> Floats:
     for _ in range(sweeps):
         kernel.sweep(race.ints, V, V, kernel.BEST, kernel.BEST, True)
     out = np.empty(race.shape(0))
-    kernel.fill(race.ints, V, out, 0.0, *kernel_arrays(None))
+    kernel.fill(race.ints, V, out, 0.0, best_array(None))
     return out
 
 
@@ -268,7 +268,7 @@ def test_a_wrong_order_of_updates_is_in_the_bound() -> None:
             for both in sorted(range(79), reverse=not ascending):
                 for m in range(max(0, both - 39), both // 2 + 1):
                     kernel.block(race.ints, V, V, kernel.BEST, kernel.BEST, m, both - m, True)
-        kernel.fill(race.ints, V, out, 0.0, *kernel_arrays(None))
+        kernel.fill(race.ints, V, out, 0.0, best_array(None))
         bounds.append(kernel.certify(race.ints, out))
     assert bounds[0] < 1e-12 and bounds[1] > 1 and bounds[2] < 1e-12
 
@@ -284,7 +284,7 @@ def test_a_wrong_transition_is_seen_by_the_rules() -> None:
     V = np.full((20, 20), 0.5)
     kernel.solve(ints, V, V)
     out = np.empty(race.shape(0))
-    kernel.fill(ints, V, out, 0.0, *kernel_arrays(None))
+    kernel.fill(ints, V, out, 0.0, best_array(None))
     assert kernel.certify(ints, out) < 1e-12
     assert bellman(race, out) > 1e-4
     assert kernel.certify(race.ints, out) > 1e-3
