@@ -1,18 +1,17 @@
 """``luckbase solve``: solve what is missing of tables; with ``--dry-run``, print the plan.
 
-All boards, folders and job files are read first; ``--watch`` goes on with boards that are saved.
+All boards, folders and job files are read first.
 """
 
 from __future__ import annotations
 
 import shlex
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import luckbase
 from luckbase.cluster.run.options import Options
@@ -25,11 +24,8 @@ from luckbase.solver.sentences import Help
 
 if TYPE_CHECKING:
     from luckbase import Due, Outcome, Planned, PlannedSearch, Progress, Solved, SolveOptions
-    from luckbase.cluster.batch.requests import BoardName, BoardRequest
+    from luckbase.cluster.batch.requests import BoardRequest
     from luckbase.cluster.run.progress import SolvedSearch, SolvedTiers
-
-POLL_SECONDS = 0.5
-"""With --watch, files are looked at so often; one that was the same at two looks is saved."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +57,6 @@ def solve(
     results: app.ResultsOrJob = None,
     memory: app.Memory = None,
     dry_run: Annotated[bool, Help("Print the plan and solve nothing.")] = False,
-    watch: Annotated[bool, Help("Keep running: solve a board again when it is saved.")] = False,
     as_json: app.Json = False,
     **how: Any,
 ) -> int:  # fmt: skip
@@ -92,11 +87,9 @@ def solve(
     folder = results or app.read_results("results")
     if dry_run:
         return _dry_run(call)
-    if watch:
-        _watch(call)
     if not is_many(names):
         return _solve_one(call, folder)
-    outcomes = _solve_many(names, call.settings, call)
+    outcomes = _solve_many(call)
     return _exit_code(names, [(each.request, each.exit_code) for each in outcomes])
 
 
@@ -139,19 +132,6 @@ def _dry_run(call: _Call) -> int:
     return _exit_code(call.names, codes)
 
 
-def _watch(call: _Call) -> NoReturn:
-    from luckbase.cluster.batch.requests import SavedBoards
-
-    saved = SavedBoards(call.names, call.settings, say)
-    todo = saved.read_all()
-    while True:
-        if todo:
-            _solve_many(todo, {}, call)
-            say(f"watching {sentences.many(saved.boards, 'board')}; Ctrl+C ends it")
-        time.sleep(POLL_SECONDS)
-        todo = saved.poll()
-
-
 def _exit_code(names: Sequence[str], codes: Sequence[tuple[BoardRequest, int]]) -> int:
     """1 where a board failed, were it the only one of a folder or a job; of what was named alone,
     and is itself what failed, its own."""
@@ -159,10 +139,8 @@ def _exit_code(names: Sequence[str], codes: Sequence[tuple[BoardRequest, int]]) 
     return codes[0][1] if alone else int(any(code for _, code in codes))
 
 
-def _solve_many(
-    names: Sequence[BoardName], settings: Mapping[str, str], call: _Call
-) -> list[Outcome]:
-    """Solve all boards, saying of each what became of it, and of all at the end."""
+def _solve_many(call: _Call) -> list[Outcome]:
+    """Solve all boards; report the outcome of each, and a summary at the end."""
     outcomes: list[Outcome] = []
     started: list[BoardRequest] = []
     total = 0
@@ -187,8 +165,8 @@ def _solve_many(
 
     try:
         luckbase.solve_all(
-            *names, start=call.start, settings=settings, shown=show, on_outcome=on_outcome,
-            **call.how,
+            *call.names, start=call.start, settings=call.settings, shown=show,
+            on_outcome=on_outcome, **call.how,
         )  # fmt: skip
     finally:
         if started and total > 1 and not call.as_json:

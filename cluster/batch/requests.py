@@ -8,8 +8,7 @@ its sentence, so that it stops nothing else.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -62,20 +61,15 @@ class BoardRequest:
         return " ".join([name, *(f"{k}={v}" for k, v in self.settings.items())])
 
     @property
-    def rules(self) -> str:
-        """A hash of the board; "" of one that can not be read."""
-        return "" if self.board is None else board_hash(self.board)
-
-    @property
     def key(self) -> tuple[Any, ...]:
         """Equal for the same file with the same options, or the same board passed."""
         if self.loaded and self.board is not None:
-            return (self.board.name, self.rules)
+            return (self.board.name, board_hash(self.board))
         return (os.path.realpath(self.file), *sorted(self.settings.items()))
 
 
-BoardName = BoardRequest | Board | str | os.PathLike[str]
-"""A board: its file, a folder of them, a job file; one loaded; a request made before."""
+BoardName = Board | str | os.PathLike[str]
+"""A board that is loaded, its file, a folder of board files, or a job file."""
 
 
 def _as_text(value: Any) -> str:
@@ -181,9 +175,6 @@ def requests_for(
 
 
 def _requests(name: BoardName, settings: dict[str, str]) -> Iterator[BoardRequest]:
-    if isinstance(name, BoardRequest):
-        yield name
-        return
     if isinstance(name, Board):
         source = name.source
         file, options = ("", {}) if source is None else (source.file, dict(source.settings))
@@ -245,93 +236,3 @@ def board_files(folder: Path) -> list[Path]:
         boards = [f for f in files if f.endswith(".toml") and not f.startswith(".")]
         paths += [path for f in boards if not is_special(str(path := Path(parent) / f))]
     return sorted(paths)
-
-
-def files_of(names: Sequence[BoardName]) -> list[Path]:
-    """Every file that decides what `names` mean: board files, job files and theirs."""
-    files: list[Path] = []
-    for name in names:
-        if isinstance(name, BoardRequest | Board):
-            continue
-        paths = [path_of(name)]
-        if is_job(paths[0]):
-            with suppress(JobError):
-                job = read_job(paths[0])
-                paths += [_beside(paths[0], file) for entry in job.board for file in entry.file]
-        files += [f for path in paths for f in (board_files(path) if path.is_dir() else [path])]
-    return list(dict.fromkeys(files))
-
-
-# --- which of them are saved -------------------------------------------------------------------
-
-FileTimes = dict[str, tuple[int, int, int]]
-"""Of each file: when it was changed (ns), its size, its inode."""
-
-
-class SavedBoards:
-    """The boards behind some names, and which of them were saved since they were read.
-
-    names, settings: as for `requests_for`. on_note: called with a sentence on what is waited for.
-    """
-
-    def __init__(
-        self, names: Sequence[BoardName], settings: Mapping[str, object] = {},
-        on_note: Callable[[str], None] = lambda text: None,
-    ) -> None:  # fmt: skip
-        self.names, self.settings, self.on_note = names, settings, on_note
-        self._hashes: dict[tuple[Any, ...], str] = {}  # of deleted ones too: they may return
-        self._requests: list[BoardRequest] = []
-        self._handled = self._latest = self._file_times()
-
-    @property
-    def boards(self) -> int:
-        """How many boards are watched that can be read."""
-        return sum(request.board is not None for request in self._requests)
-
-    def read_all(self) -> list[BoardRequest]:
-        """All boards, as they are now."""
-        self._handled = self._latest = self._file_times()  # before they are read, to miss no save
-        self._requests = requests_for(self.names, self.settings)
-        self._hashes = {request.key: request.rules for request in self._requests}
-        return self._requests
-
-    def poll(self) -> list[BoardRequest]:
-        """The boards that were saved since the last poll, with other rules or for the first time;
-        none while some file still changes."""
-        now = self._file_times()
-        changing, self._latest = now != self._latest, now
-        saved = [file for file in now if now[file] != self._handled.get(file)]
-        deleted = [file for file in self._handled if not os.path.exists(file)]
-        if changing or not (saved or deleted):
-            return []
-        for file in deleted:
-            self.on_note(f"{file}: is gone; its tables stay, luckbase clean lists them")
-            del self._handled[file]
-        self._handled |= now
-        self._requests = requests_for(self.names, self.settings)
-        for file in saved:
-            self._report(file)
-        changed = [r for r in self._requests if r.board is not None and self._is_new(r)]
-        self._hashes |= {request.key: request.rules for request in changed}
-        return changed
-
-    def _is_new(self, request: BoardRequest) -> bool:
-        return self._hashes.get(request.key) != request.rules
-
-    def _report(self, file: str) -> None:
-        requests = [r for r in self._requests if os.path.realpath(r.file) == file]
-        errors = [str(request.error) for request in requests if request.error is not None]
-        for error in dict.fromkeys(errors):
-            self.on_note(f"waiting for it to be saved again: {error}")
-        if requests and not errors and not any(map(self._is_new, requests)):
-            self.on_note(f"{requests[0].file}: was saved, and its rules are as they were")
-
-    def _file_times(self) -> FileTimes:
-        times: FileTimes = {}
-        for path in files_of(self.names):
-            try:
-                stat = path.stat()
-            except OSError:
-                continue
-            times[os.path.realpath(path)] = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
-        return times

@@ -1,4 +1,4 @@
-"""Many boards by one command: what is printed, exit codes, watching, time; one as before."""
+"""Many boards by one command: what is printed, exit codes, time; one as before."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -309,35 +307,6 @@ def test_clean_lists_and_with_yes_removes(command: Command) -> None:
     code, out, _ = command("clean", named, "--yes")
     assert code == 0 and not Path(named).exists()
     assert command("clean", "nowhere")[0] == 2
-
-
-def wait_for(done: Callable[[], bool], seconds: float = 300) -> None:
-    deadline = time.monotonic() + seconds
-    while not done() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert done()
-
-
-def test_watching_solves_what_is_saved_until_it_is_ended(tmp_path: Path) -> None:
-    """docs/how-to/nights.md: ``luckbase solve season --watch``."""
-    put(tmp_path / "season/1.toml", pig(9))
-    log = tmp_path / "log"
-    with log.open("w") as err:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "luckbase", "solve", "season", "--watch"], cwd=tmp_path,
-            stdout=subprocess.PIPE, stderr=err, text=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )  # fmt: skip
-        wait_for(lambda: "watching 1 board; Ctrl+C ends it" in log.read_text())
-        put(tmp_path / "season/1.toml", pig(10) + "\n[")
-        wait_for(lambda: "waiting for it to be saved again" in log.read_text())
-        put(tmp_path / "season/1.toml", pig(10))
-        wait_for(lambda: log.read_text().count("watching 1 board") == 2)
-        process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=300)
-    assert process.returncode == 130 and len(set(out.splitlines())) == 2
-    assert "goal: was 9, now 10" in log.read_text()
-    assert "nothing solved is lost: luckbase solve season --watch" in log.read_text()
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 import luckbase
 from luckbase.cluster.batch.requests import (
     board_files,
-    files_of,
     read_job,
     requests_for,
 )
 from luckbase.cluster.inputs import is_job, is_many
 from luckbase.solver.errors import JobError
-from tests.cluster.batch.boards import BOARDS, JACKPOT, pig, press, put
+from tests.cluster.batch.boards import BOARDS, JACKPOT, pig, put
 
 ROOT = Path(__file__).parents[3]
 
@@ -162,11 +161,3 @@ def test_a_board_from_a_pipe_is_read_once(tmp_path: Path) -> None:
         assert one.error is None and one.board is not None
     finally:
         os.close(read)
-
-
-def test_every_file_that_decides_is_watched(tmp_path: Path) -> None:
-    put(tmp_path / "a.toml", JACKPOT)
-    put(tmp_path / "more/b.toml", press())
-    job = put(tmp_path / "n/night.toml", '[[board]]\nfile = ["../a.toml", "../more"]\n')
-    names = {os.path.relpath(os.path.realpath(file), tmp_path) for file in files_of([job])}
-    assert names == {"n/night.toml", "a.toml", "more/b.toml"}
