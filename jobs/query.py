@@ -375,30 +375,22 @@ def export(
             "[WHERE...]",
         ),
     ] = None,
-    out: Annotated[
-        str, Help("Ends in .csv, .xlsx, .parquet, .arrow or .jsonl; - is stdout.", "FILE")
-    ] = "-",
+    out: Annotated[str, Help("Ends in .csv, .jsonl or .parquet; - is stdout.", "FILE")] = "-",
     format: Annotated[
         str | None,
-        Help("csv, parquet, arrow, jsonl; into a pipe csv. Or delta, storm.", "FORMAT"),
+        Help("csv, jsonl or parquet; to stdout csv.", "FORMAT"),
     ] = None,
     columns: Annotated[str | None, Help("Only these columns, in this order.", "A,B,...")] = None,
-    no_actions: Annotated[
-        bool, Help("Only what is stored, nothing worked out: far faster.")
-    ] = False,
     settings: app.Settings = None,
     strict: app.Strict = False,
     results: app.Results = Path("results"),
     as_json: app.Json = False,
 ) -> None:
-    """Write rows as CSV, Excel, Parquet or Arrow, all or those you name.
+    """Write rows as CSV, JSON lines or Parquet: all, or those you name.
 
-    A row has every action's payoff, the best action, its margin and who acts. WHERE is what
-    must hold of a row, in the words of its columns or of the fields of a query.
-
-    --format delta makes the table's folder a Delta table as well. --format storm --out NAME
-    writes NAME.tra, NAME.lab and NAME.rew, for model checkers."""
-    if as_json and out == "-" and format != "delta":
+    A row has the payoffs of every action, the best action, its margin and who acts. WHERE names
+    conditions on columns or on the fields of a query; a row must meet them all."""
+    if as_json and out == "-":
         raise OptionError("--json: says what was written to a file; give --out FILE")
     names = None
     if columns is not None:
@@ -408,10 +400,7 @@ def export(
         terminal.rows_progress("export") as on_rows,
     ):
         app.say_unfinished(table, source)
-        done = source.export(
-            out, where or None, columns=names, actions=not no_actions, format=format,
-            on_rows=on_rows,
-        )  # fmt: skip
+        done = source.export(out, where or None, columns=names, format=format, on_rows=on_rows)
         origin, left = source.origin, source.unfinished()
     if as_json:
         terminal.print_json(origin, {"unfinished": left}, done)

@@ -2,7 +2,7 @@
 
 Every action's payoffs are columns, the same in an export, in a batch and in a frame
 (docs/how-to/export.md names them, and says how conditions are written). Columns, and not a list of
-actions in each row: what people ask is how two actions compare, and CSV and Excel have no lists.
+actions in each row: what people ask is how two actions compare, and CSV has no lists.
 Their order is that of the rules where the game lists its actions, else numbers by size and letters
 by the alphabet.
 

@@ -39,7 +39,7 @@ from luckbase.cluster.table.comparison import (
     ThresholdDifference,
     threshold_difference,
 )
-from luckbase.cluster.table.export import FORMATS
+from luckbase.cluster.table.export import WRITERS
 from luckbase.cluster.table.format import as_table, nullable
 from luckbase.cluster.table.frames import whole_file
 from luckbase.cluster.table.lookup import Lookup
@@ -462,8 +462,8 @@ def changes_file(out: str | os.PathLike[str], game: Game) -> Iterator[Write]:
     codes, no = np.empty(0, np.int64), np.empty(0)
     states = np.empty((0, game.field_count), np.int64)
     nothing = Changed(states, states, codes, codes, no)
-    schema, kind = _change_rows(game, nothing, NOTHING_PRICED, ()).schema, FORMATS[ending[1:]]
-    with whole_file(os.fspath(out)) as file, kind.writer(file, schema, os.fspath(out)) as write:
+    schema = _change_rows(game, nothing, NOTHING_PRICED, ()).schema
+    with whole_file(os.fspath(out)) as file, WRITERS[ending[1:]](file, schema) as write:
 
         def write_rows(*rows: Any) -> None:
             for batch in _change_rows(game, *rows).to_batches():

@@ -1,5 +1,5 @@
-"""All rows of a table, filtered: as a stream of Arrow batches, and into a file or a pipe as CSV,
-Excel's .xlsx, Parquet, Arrow, JSON lines. A row group is in memory at a time.
+"""The rows of a table, filtered: as a stream of Arrow batches, or written to a file or a pipe as
+CSV, JSON lines or Parquet. One row group is in memory at a time.
 
 The columns are those of the files (`cluster.table.format`), the same for all parts: what a part
 does not have is null, and the last one, ``part``, says which part a row stands in. With every
@@ -12,17 +12,14 @@ names are those of the matching rows, which are read once before.
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from luckbase.cluster.machine import memory_to_use
@@ -37,9 +34,8 @@ from luckbase.cluster.table.columns import (
     parse_where,
 )
 from luckbase.cluster.table.format import column_of, numbers_of
-from luckbase.cluster.table.frames import whole_file
+from luckbase.cluster.table.frames import format_of, whole_file
 from luckbase.cluster.table.parts import Batch, Part
-from luckbase.cluster.table.storage import is_special
 from luckbase.solver import sentences
 from luckbase.solver.errors import MemoryLimitError, OptionError, need
 from luckbase.solver.game.arrays import Ints
@@ -47,14 +43,12 @@ from luckbase.solver.game.capabilities import choice_names
 from luckbase.solver.game.rules import JOINT, SIMULTANEOUS
 from luckbase.solver.result import Result
 from luckbase.solver.search.expand import expand
-from luckbase.solver.sentences import nearest, on_command_line, option
+from luckbase.solver.sentences import nearest, option
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup
 
 PART = "part"
-DELTA, STORM = "delta", "storm"
-"""Formats that have the whole table, in files of their own."""
 REMEMBERED = 192 << 20
 """Bytes of decoded row groups that are remembered for the children of rows on their way."""
 EVERY_ROW = Where(())
@@ -80,7 +74,7 @@ def reader(
     are done, and of how many. says_part: with the column ``part`` where no columns are said.
     """
     if actions and table.decisions_alone:
-        table.need_payoffs(on_command_line("export without --no-actions", "actions=True"))
+        table.need_payoffs("actions=True")
     stored, listed = schema_of(table), listed_actions(table.game)
     in_words = isinstance(where, str) or (isinstance(where, Sequence) and len(where) > 0)
     gather = actions and (not listed or table.game.simultaneous)
@@ -305,13 +299,11 @@ def data_frame(table: Lookup, where: Any, columns: Sequence[str] | None, actions
 class ExportOptions(TypedDict, total=False):
     """How a table is exported.
 
-    columns: only these, in this order. actions: with every action's payoffs, margin and toss_up
-    (yes). format: one of `FORMATS`; by the ending of the file if not given. on_rows: called with
-    how many rows are done, and of how many.
+    columns: only these, in this order. format: one of `WRITERS`; if not given, the ending of the
+    file. on_rows: called with the rows that are done, and the number of all rows.
     """
 
     columns: Sequence[str] | None
-    actions: bool
     format: str | None
     on_rows: OnRows
 
@@ -331,24 +323,16 @@ def export(
 ) -> Exported:
     """Write rows to a file, or to stdout for ``-`` (`cluster.table.table.Table.export`)."""
     kind = _format_of(out, options.get("format"))
-    if kind in (DELTA, STORM):
-        return _all_rows(table, kind, out, where, options)
     rows = reader(
-        table, where, options.get("columns"), options.get("actions", True),
-        options.get("on_rows", nobody), says_part=len(table.parts) != 1,
+        table, where, options.get("columns"), actions=not table.decisions_alone,
+        on_rows=options.get("on_rows", nobody), says_part=len(table.parts) != 1,
     )  # fmt: skip
     notes = table.origin.as_json() | {"unfinished": table.unfinished()}
     notes |= {"error": table.error, "game": table.game.board.game}
     schema = rows.schema.with_metadata({f"luckbase.{k}": json.dumps(v) for k, v in notes.items()})
-    pipe = out == "-" or (is_special(out) and not Path(out).is_dir())
-    if kind == "xlsx":
-        check_sheet(schema, 0 if where is not None else sum(part.rows for part in table.parts), out)
-        if pipe:
-            hint = on_command_line("give --out FILE.xlsx", "name a file that ends in .xlsx")
-            raise OptionError(f"{option('format')}: xlsx cannot go through a pipe; {hint}")
     count = 0
     with whole_file(out) as file:
-        with FORMATS[kind].writer(file, schema, "-" if pipe else out) as write:
+        with WRITERS[kind](file, schema) as write:
             for batch in rows:
                 count += len(batch)
                 write(batch)
@@ -356,41 +340,14 @@ def export(
     return Exported(out, count, list(rows.schema.names), size)
 
 
-def _all_rows(table: Lookup, kind: str, out: str, where: Any, options: ExportOptions) -> Exported:
-    """A format that has the whole table or nothing. Raises OptionError."""
-    if where is not None or options.get("columns") is not None or (kind == DELTA) != (out == "-"):
-        hint = (
-            "leave conditions, --columns and --out out"
-            if kind == DELTA
-            else ("give --out NAME, and leave conditions and --columns out")
-        )
-        raise OptionError(f"{option('format')}: {kind}: has all rows and columns; {hint}")
-    table.need_payoffs(kind)
-    from luckbase.cluster.table.other_formats import write_commit, write_process
-
-    if kind == DELTA:
-        return Exported(*write_commit(table))
-    states, size = write_process(table, out, options.get("on_rows", nobody))
-    return Exported(out, states, ["state", "choice", "next", "chance"], size)
-
-
 def _format_of(out: str, name: str | None) -> str:
-    """The format, by its name or the ending of a file; of a pipe CSV where nothing is said. Raises
-    OptionError."""
-    if name is None and out == "-":
-        return "csv"
-    if name is not None:
-        formats = [*FORMATS, DELTA, STORM]
-        if name not in formats:
-            expected = nearest(name, formats)
-            raise OptionError(f"{option('format')}: unknown format '{name}'; {expected}")
-        return name
-    ending = Path(out).suffix.lower()
-    for format_name, kind in FORMATS.items():
-        if ending in kind.endings:
-            return format_name
-    endings = ", ".join(kind.endings[0] for kind in FORMATS.values())
-    raise OptionError(f"{option('out')}: {out}: unknown format; end it in {endings}")
+    """The format, by its name or the ending of the file; CSV to stdout. Raises OptionError."""
+    if name is None:
+        return "csv" if out == "-" else format_of(out, option("out"))
+    if name not in WRITERS:
+        expected = nearest(name, WRITERS)
+        raise OptionError(f"{option('format')}: unknown format '{name[:30]}'; {expected}")
+    return name
 
 
 # --- formats -------------------------------------------------------------------------------------
@@ -399,14 +356,10 @@ Write = Callable[[pa.RecordBatch], object]
 """Writes a batch; what is left is written when its context ends without an error."""
 ROW_GROUP = 131_072
 """Rows of a row group of Parquet, about."""
-SHEET_ROWS, SHEET_COLUMNS = 1_048_575, 16_384
-"""The most rows below a line of heads, and columns, of a sheet of Excel's."""
-WHOLE_NUMBERS = 2**53
-"""From here on Excel does not hold every whole number."""
 
 
 @contextmanager
-def _csv(file: Any, schema: pa.Schema, out: str) -> Iterator[Write]:
+def _csv(file: Any, schema: pa.Schema) -> Iterator[Write]:
     """A line of heads, then a line a row; text in quotes, nothing where there is none."""
     writer = pa.csv.CSVWriter(pa.PythonFile(file, "w"), schema)
     yield writer.write_batch
@@ -414,16 +367,7 @@ def _csv(file: Any, schema: pa.Schema, out: str) -> Iterator[Write]:
 
 
 @contextmanager
-def _arrow(file: Any, schema: pa.Schema, out: str) -> Iterator[Write]:
-    """The file format (Feather 2) in a file, the stream format in a pipe."""
-    make = pa.ipc.new_stream if out == "-" else pa.ipc.new_file
-    writer = make(pa.PythonFile(file, "w"), schema)
-    yield writer.write_batch
-    writer.close()
-
-
-@contextmanager
-def _parquet(file: Any, schema: pa.Schema, out: str) -> Iterator[Write]:
+def _parquet(file: Any, schema: pa.Schema) -> Iterator[Write]:
     """Parquet with zstd, payoffs split by bytes; row groups of some 130,000 rows."""
     waiting: list[pa.RecordBatch] = []
     floats = [f.name for f in schema if pa.types.is_floating(f.type)]
@@ -446,7 +390,7 @@ def _parquet(file: Any, schema: pa.Schema, out: str) -> Iterator[Write]:
 
 
 @contextmanager
-def _json_lines(file: Any, schema: pa.Schema, out: str) -> Iterator[Write]:
+def _json_lines(file: Any, schema: pa.Schema) -> Iterator[Write]:
     def write(batch: pa.RecordBatch) -> None:
         for row in batch.to_pylist():
             file.write(json.dumps(row).encode() + b"\n")
@@ -454,80 +398,7 @@ def _json_lines(file: Any, schema: pa.Schema, out: str) -> Iterator[Write]:
     yield write
 
 
-@contextmanager
-def _excel(file: Any, schema: pa.Schema, out: str) -> Iterator[Write]:
-    """A sheet with a line of heads that stays in sight; whole numbers that Excel would round are
-    text."""
-    need("export to .xlsx", "xlsxwriter", extra="report")
-    import xlsxwriter
-    from xlsxwriter.exceptions import FileCreateError
-
-    where, name = Path(out).absolute().parent, Path(out).name
-    with tempfile.TemporaryDirectory(prefix=f"{name}.", suffix=".part", dir=where) as beside:
-        book = xlsxwriter.Workbook(file, {"constant_memory": True, "tmpdir": beside})
-        book.use_zip64()
-        sheet, bold, done = book.add_worksheet("table"), book.add_format({"bold": True}), 0
-        sheet.freeze_panes(1, 0)
-        for i, column in enumerate(schema.names):
-            sheet.set_column(i, i, max(9, min(len(column) + 1, 30)))
-            sheet.write_string(0, i, column, bold)
-        put = {
-            str: sheet.write_string, bool: sheet.write_boolean, int: sheet.write_number,
-            float: sheet.write_number,
-        }  # fmt: skip
-
-        def write(batch: pa.RecordBatch) -> None:
-            nonlocal done
-            check_sheet(schema, done + len(batch), out)
-            for row in zip(*map(_sheet_cells, batch.columns), strict=True):
-                done += 1
-                for i, value in enumerate(row):
-                    if value is not None:
-                        put[type(value)](done, i, value)
-
-        try:
-            yield write
-            if done:
-                sheet.autofilter(0, 0, done, len(schema.names) - 1)
-            book.close()
-        except FileCreateError as error:  # has the one of the disk
-            raise error.args[0] from None
-        finally:
-            book.fileclosed = True
-
-
-def _sheet_cells(column: pa.Array) -> list[Any]:
-    values: list[Any] = column.to_pylist()
-    if pa.types.is_uint64(column.type) or pa.types.is_int64(column.type):
-        return [str(x) if x is not None and abs(x) >= WHOLE_NUMBERS else x for x in values]
-    return values
-
-
-def check_sheet(schema: pa.Schema, rows: int, out: str) -> None:
-    """Raises OptionError for more than a sheet of Excel's holds."""
-    if len(schema.names) > SHEET_COLUMNS:
-        raise OptionError(
-            f"{option('out')}: {out}: {len(schema.names):,} columns, and Excel holds "
-            f"{SHEET_COLUMNS:,}; choose some with {option('columns')}"
-        )
-    if rows > SHEET_ROWS:
-        raise OptionError(
-            f"{option('out')}: {out}: more than the {SHEET_ROWS:,} rows that Excel holds; "
-            "choose some, as 'scores_1>=8000', or write .csv or .parquet"
-        )
-
-
-class Format(NamedTuple):
-    """A format of files. writer(file, schema, out) writes to an open file, which stays open."""
-
-    endings: tuple[str, ...]
-    writer: Callable[[Any, pa.Schema, str], AbstractContextManager[Write]]
-
-
-FORMATS = {
-    "csv": Format((".csv",), _csv), "xlsx": Format((".xlsx",), _excel),
-    "parquet": Format((".parquet", ".pq"), _parquet),
-    "arrow": Format((".arrow", ".feather", ".ipc"), _arrow),
-    "jsonl": Format((".jsonl", ".ndjson", ".json"), _json_lines),
+WRITERS: dict[str, Callable[[Any, pa.Schema], AbstractContextManager[Write]]] = {
+    "csv": _csv, "jsonl": _json_lines, "parquet": _parquet,
 }  # fmt: skip
-"""By name."""
+"""By the name of a format, writer(file, schema); the file stays open."""

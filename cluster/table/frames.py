@@ -248,11 +248,13 @@ def roots_of(game: Game, start: Any) -> Ints | None:
 # --- files and pipes -----------------------------------------------------------------------------
 
 
-def format_of(name: str) -> str:
-    """The format that a file's ending says. Raises OptionError."""
+def format_of(name: str, option: str = "") -> str:
+    """The format of a file, by its ending. option: named in front of the error. Raises
+    OptionError."""
     format_name = FORMATS.get(Path(name).suffix.lower())
     if format_name is None:
-        raise OptionError(f"{name}: unknown format; end it in .csv, .jsonl or .parquet")
+        where = f"{option}: {name}" if option else name
+        raise OptionError(f"{where}: unknown format; end it in .csv, .jsonl or .parquet")
     return format_name
 
 

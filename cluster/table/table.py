@@ -183,11 +183,11 @@ class Table(Lookup):
     def export(
         self, out: str | os.PathLike[str], where: Any = None, **how: Unpack[ExportOptions]
     ) -> Exported:
-        """Write rows to a file, `to_arrow` as CSV, Excel's .xlsx, Parquet, Arrow or JSON lines, by
-        its ending; whole or not at all.
+        """Write the rows of `to_arrow` to a file as CSV, JSON lines or Parquet, by its ending; the
+        whole file or none. They have every action, if the table has payoffs.
 
-        how: `cluster.table.export.ExportOptions`. Raises as `to_arrow`, OptionError for an ending
-        that is none of these, and for more rows than .xlsx holds; OSError where the disk is full.
+        how: `cluster.table.export.ExportOptions`. Raises as `to_arrow`; OptionError for another
+        ending; OSError if the disk is full.
         """
         from luckbase.cluster.table.export import export
 

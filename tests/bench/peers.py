@@ -27,6 +27,7 @@ import numpy as np
 from luckbase.jobs import terminal
 from luckbase.solver import sentences
 from tests.bench.peer_programs import most_memory
+from tests.bench.storm_files import write_process
 from tests.places import BOARDS
 
 TURNS, LIMIT = 3, 300.0
@@ -214,14 +215,14 @@ def _compared(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
 
 
 def _processes(python: Path, results: Path) -> Iterator[Line]:
-    """Our tables as decision processes (`luckbase export --format storm`), solved by others."""
+    """Our tables as decision processes (`tests.bench.storm_files`), solved by others."""
     import luckbase
 
     for name, options in PROCESSES.items():
         out = results / name.replace("/", "-")
         read = luckbase.load_board(name, **options)
         with luckbase.open(read, in_memory=True) as table:
-            states = table.export(out, format="storm").rows
+            states = write_process(table, str(out))
         work = f"{name} {sentences.fields(options)}".strip()
         said = {"board": name, "options": options}
         for who, task in (("Storm", "storm"), ("pymdptoolbox", "mdptoolbox")):

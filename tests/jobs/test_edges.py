@@ -334,8 +334,7 @@ def test_a_number_is_shown_as_far_as_python_can_print_it() -> None:
     ("words", "package", "needs"),
     [(["chart", "--what", "hold", "--out", "x.png"], "matplotlib", "chart --out"),
      (["publish", "x.html"], "matplotlib", "a page"),
-     (["graph", "--out", "x.dot"], "graphviz", "graph"),
-     (["export", "--out", "x.xlsx"], "xlsxwriter", "export to .xlsx")],
+     (["graph", "--out", "x.dot"], "graphviz", "graph")],
 )  # fmt: skip
 def test_a_command_whose_extra_is_not_installed_says_what_to_run(
     words: list[str], package: str, needs: str, pig: Path, tmp_path: Path,
@@ -353,7 +352,7 @@ def test_a_command_whose_extra_is_not_installed_says_what_to_run(
 def test_a_list_needs_no_extra(
     pig: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for package in ("matplotlib", "graphviz", "xlsxwriter", "starlette"):
+    for package in ("matplotlib", "graphviz", "starlette"):
         monkeypatch.setitem(sys.modules, package, None)
     for words in (["chart", str(pig)], ["chart", str(pig), "--what", "hold"], ["status", str(pig)]):
         assert run(words) == 0

@@ -37,24 +37,20 @@ def test_an_export_says_what_it_wrote(
     done = json.loads(capsys.readouterr().out)
     assert (done["columns"], done["out"]) == (["margin", "scores_2"], str(out))
     assert (done["rows"], done["bytes"]) == (len(pandas.read_csv(out)), out.stat().st_size)
-    assert run(["export", table, "scores_1=0", "--no-actions", "--out", str(out)]) == 0
-    assert not [name for name in pandas.read_csv(out).columns if name.startswith("play_")]
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [(["--out", "x.doc"], "--out: x.doc: unknown format; end it in .csv, .xlsx, .parquet"),
+    [(["--out", "x.doc"], "--out: x.doc: unknown format; end it in .csv, .jsonl or .parquet"),
      (["--out", "no/such/x.csv"], "--out: no/such/x.csv: No such file or directory"),
      (["score_1=5"], "where: unknown column 'score_1'; did you mean 'scores_1'"),
      (["best=pass"], "where: best: 'pass' is not an action of this table; did you mean"),
-     (["best!=Play", "--no-actions"], "where: best: 'Play' is not an action of this table; did you "
+     (["best!=Play"], "where: best: 'Play' is not an action of this table; did you "
       "mean 'play'?"),
      (["spins"], "where: 'spins' is not a condition; write COLUMN OP VALUE"),
      (["--columns", "bets"], "columns: unknown column 'bets'; did you mean 'best'?"),
-     (["--format", "xlsx"], "--format: xlsx cannot go through a pipe; give --out FILE.xlsx"),
      (["--format", "excel"], "--format: unknown format 'excel'"),
-     (["--json"], "--json: says what was written to a file; give --out FILE"),
-     (["--no-actions", "toss_up=true"], "where: unknown column 'toss_up'")],
+     (["--json"], "--json: says what was written to a file; give --out FILE")],
 )  # fmt: skip
 def test_what_can_not_be_exported_is_one_sentence(
     words: list[str], said: str, table: str, tmp_path: Path,
@@ -70,7 +66,7 @@ def test_what_can_not_be_exported_is_one_sentence(
 def test_a_full_disk_at_the_end_of_a_pipe_is_one_sentence(table: str) -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "luckbase", "export", table, "--no-actions"],
+            [sys.executable, "-m", "luckbase", "export", table],
             stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT,
         )  # fmt: skip
     assert done.returncode == 1

@@ -51,12 +51,12 @@ def test_an_export_says_that_its_table_is_not_whole(
     out = tmp_path / "x.csv"
     rows, why = rows_and_words(tables["partial"])
     assert why.startswith("3 of its ") and why.endswith(" tiers are solved")
-    assert run(["export", tables["partial"], "--no-actions", "--out", str(out), "--json"]) == 0
+    assert run(["export", tables["partial"], "--out", str(out), "--json"]) == 0
     said = capsys.readouterr()
     assert f"{tables['partial']}: this table is not whole: {why}\n" in said.err
     assert json.loads(said.out)["unfinished"] == [why]
     assert len(out.read_text().splitlines()) == rows + 1
-    assert run(["export", tables["whole"], "--no-actions", "--out", str(out), "--json"]) == 0
+    assert run(["export", tables["whole"], "--out", str(out), "--json"]) == 0
     said = capsys.readouterr()
     assert "not whole" not in said.err and json.loads(said.out)["unfinished"] == []
 
