@@ -26,24 +26,14 @@ if TYPE_CHECKING:
 def diff(
     first: app.TableName,
     second: Annotated[str, app.Argument("Another table of the game.", "TABLE")],
-    more: app.More = None,
-    reachable: Annotated[
-        bool, Help("Only states that can come up under best play of either table.")
-    ] = False,
-    start: app.From = None,
     out: Annotated[
         str | None, Help("Every decision that moved, as .csv or .parquet.", "FILE")
     ] = None,
     picture: Annotated[
         str | None, Help("Where decisions moved, as .png, .svg or .pdf.", "FILE")
     ] = None,
-    groups: Annotated[int, Help("Print the N groups that cost most in all.", "N", 0)] = 12,
     worst: Annotated[int, Help("Print the N decisions that cost most.", "N", 0)] = 10,
-    tolerance: Annotated[
-        float | None, Help("Payoffs closer than this count as equal.", "X", 0)
-    ] = None,
     sample: Annotated[int | None, Help("Compare N states only, drawn evenly.", "N", 1)] = None,
-    seed: Annotated[int, Help("Seed of the sample.", "N", 0)] = 0,
     settings: app.Settings = None,
     set_second: Annotated[
         list[str] | None, Help("As --set, for the second board only.", "NAME=VALUE")
@@ -61,7 +51,6 @@ def diff(
     if picture is not None:
         suffix = app.check_ending("--picture", picture, app.PICTURES)
         check_place("--picture", picture)
-    roots = app.read_start(start, more)
     first_settings, second_settings = _settings_of(first, second, settings or [], set_second or [])
     with (
         app.open_found(first, results, first_settings) as old,
@@ -71,17 +60,14 @@ def diff(
         names = [old.origin, new.origin]
         app.say_unfinished(first, old)
         app.say_unfinished(second, new)
-        result = old.diff(
-            new, tolerance=tolerance, worst=worst, sample=sample, seed=seed, reachable=reachable,
-            start=roots, out=out, on_rows=on_rows,
-        )  # fmt: skip
+        result = old.diff(new, worst=worst, sample=sample, out=out, on_rows=on_rows)
     if out is not None:
         moved = result.actions + result.toss_ups + result.one_sided + result.unpriced
         terminal.say(f"{out}: {sentences.counted(moved, 'decision')}")
     if as_json:
         terminal.print_json({"tables": [name.as_json() for name in names]}, result)
     else:
-        _print_comparison(result, names, groups)
+        _print_comparison(result, names)
     if picture is not None:  # last: whatever befalls it, the answer is there
         sys.stdout.flush()
         _draw(picture, suffix, result, names)
@@ -109,15 +95,14 @@ def _draw(where: str, suffix: str, result: Comparison, names: Sequence[Any]) -> 
     terminal.say(f"{where}: where decisions moved, {size}")
 
 
-def _print_comparison(result: Comparison, names: Sequence[Any], groups: int) -> None:
+def _print_comparison(result: Comparison, names: Sequence[Any]) -> None:
     if result.actions:
         heads, cases = result.case_rows()
         terminal.print_table("", heads, cases, sys.stdout)
     for sentence in result.notes:
         terminal.print_to_fit(f"{capital(sentence)}.")
     print(f"{'' if not result.notes else chr(10)}first   {names[0]}\nsecond  {names[1]}")
-    up = " that can come up" if result.reachable else ""
-    counts = [f"{sentences.many(result.states, 'state')} in both{up}"]
+    counts = [f"{sentences.many(result.states, 'state')} in both"]
     sides = ("first are not in the second", "second are not in the first")
     counts += [f"{n:,} of the {side}" for side, n in zip(sides, result.only, strict=True)
              if n is not None]  # fmt: skip
@@ -125,21 +110,6 @@ def _print_comparison(result: Comparison, names: Sequence[Any], groups: int) -> 
     stored = ", of those with payoffs in both," * bool(result.unpriced)
     print(f"payoffs of {sentences.many(result.payoffs, 'state')}{stored} differ", end="")
     print(f", by {result.amount(result.largest)} at most" * bool(result.payoffs))
-    moved = [group for group in result.groups if group.changed]
-    rows = [
-        (
-            ", ".join(group.group.values()), f"{group.decisions:,}", f"{group.changed:,}",
-            f"{100 * group.changed / max(group.decisions, 1):.2f} %", result.amount(group.mean),
-            result.amount(group.worst),
-        )
-        for group in moved[:groups]
-    ]  # fmt: skip
-    if rows:
-        heads = (", ".join(moved[0].group), "decisions", "moved", "share", "mean cost", "worst")
-        terminal.print_table("", heads, rows, sys.stdout)
-        if len(moved) > len(rows):
-            more = sentences.many(len(moved) - len(rows), "more group")
-            print(f"and {more} (--groups {len(moved)})")
     worst = [
         (sentences.fields(each.state), result.amount(each.cost), *map(str, each.best))
         for each in result.worst

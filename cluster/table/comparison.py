@@ -80,21 +80,6 @@ class Case(Result):
     cost: Cost
 
 
-@dataclass(frozen=True)
-class GroupDifference(Result):
-    """A group of decisions."""
-
-    group: dict[str, str]
-    """In words, by the heads of the columns."""
-    decisions: int
-    changed: int
-    """Of these, without toss-ups."""
-    toss_ups: int
-    mean: Cost
-    """What the changed ones cost; 0 where there is none."""
-    worst: Cost
-
-
 @dataclass(frozen=True, eq=False)
 class Moved:
     """Where decisions moved, on a picture: of each cell (x, y), int64 and float64: decisions,
@@ -199,8 +184,6 @@ class Comparison(Result):
     """States whose payoffs differ by more than `tolerance`; largest: by how much at most."""
     largest: float
     tolerance: float
-    reachable: bool
-    """Whether only states that can come up were looked at."""
     thresholds_left_out: Annotated[bool, Field(serialization_alias="turns_left_out")]
     """They were not looked for, as not all states of a line were looked at."""
     decisions: int
@@ -230,8 +213,6 @@ class Comparison(Result):
     worst: list[Difference]
     """Those that cost most, first."""
     thresholds: Annotated[list[ThresholdDifference], Field(serialization_alias="turns")]
-    groups: list[GroupDifference]
-    """Those that cost most in all, first."""
     picture: Annotated[Cells, Field(serialization_alias="cells")]
     """Where decisions moved."""
 

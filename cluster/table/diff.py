@@ -1,11 +1,11 @@
 """Where two tables of one game differ: which decisions moved, and what keeping the old ones costs.
 
 Both tables are read once, a piece at a time (`cluster.table.pairs`), several pieces at once on
-several cores: payoffs and best actions are compared, states are counted by the groups that people
-care about (`solver.search.expand.classify`), and where the best actions differ their cost is
-computed. The results of pieces are added in their order, so nothing depends on how large they are.
-In memory are some pieces, what stands on lines of the tier at hand (without tiers: of all), and,
-where only what can come up is compared, all these states.
+several cores: payoffs and best actions are compared, decisions are counted by the cells of a
+picture and by thresholds (`solver.search.expand.classify`), and the cost of every decision that
+moved is computed. The results of pieces are added in their order, so they do not depend on the size
+of the pieces.
+In memory are some pieces, and the states on the lines of the current tier (without tiers: of all).
 
 Boards may differ (that is what the question is); states are matched by their fields in people's
 units, so a state that is not on the other board's grid counts as missing.
@@ -33,7 +33,6 @@ from luckbase.cluster.table.comparison import (
     ActionMoves,
     Comparison,
     Difference,
-    GroupDifference,
     Moved,
     Quiet,
     ThresholdDifference,
@@ -68,40 +67,31 @@ from luckbase.solver.sentences import option
 class DiffOptions(TypedDict, total=False):
     """How two tables are compared.
 
-    tolerance: how far payoffs may be apart (both tables' precisions). worst: how many decisions are
-    kept (10). sample, seed: only so many states, drawn evenly. reachable: only states that can come
-    up under best play of either table, from `start` (the game's own): a state, several, or a frame.
-    out: a .csv or .parquet file of every decision that moved. on_rows: told how many rows were
-    compared, and of how many.
+    worst: how many decisions are kept (10). sample: compare only this number of states, drawn
+    evenly, always the same ones. out: a .csv or .parquet file of every decision that moved.
+    on_rows: called with the rows that are compared, and the number of all rows.
     """
 
-    tolerance: float | None
     worst: int
     sample: int | None
-    seed: int
-    reachable: bool
-    start: Any
     out: str | os.PathLike[str] | None
     on_rows: OnRows
 
 
 def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Comparison:
-    """Compare two tables. Raises OptionError for tables of different games or fields,
-    CorruptTableError; with `reachable` MissingTableError for a start that a table does not hold."""
-    start, sample, tolerance = options.get("start"), options.get("sample"), options.get("tolerance")
+    """Compare two tables. Payoffs agree if they are closer than both tables' precisions.
+
+    Raises OptionError for tables of different games or fields, CorruptTableError."""
+    sample = options.get("sample")
     out, tell = options.get("out"), options.get("on_rows", nobody)
-    selected = options.get("reachable", False) or start is not None
-    _check(first, second, sample is not None and selected)
-    slack = first.precision + second.precision + 1e-9 if tolerance is None else tolerance
-    rows, unknown = [pairs.rows_of(table) for table in (first, second)], 0
-    if selected:
-        states, unknown = pairs.reachable(first, second, start)
-        stream, total = pairs.listed_pairs(first, second, states), len(states)
-    elif sample is not None:
-        stream, total = pairs.drawn_pairs(first, second, sample, options.get("seed", 0)), sample
+    _check(first, second)
+    slack = first.precision + second.precision + 1e-9
+    rows = [pairs.rows_of(table) for table in (first, second)]
+    if sample is not None:
+        stream, total = pairs.drawn_pairs(first, second, sample), sample
     else:
         stream, total = pairs.all_pairs(first, second), min(rows)
-    whole = not selected and sample is None
+    whole = sample is None
     groups, prices = groups_of(second.game), Prices(first, second)
     with ExitStack() as files:
         write = None if out is None else files.enter_context(changes_file(out, second.game))
@@ -112,23 +102,21 @@ def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Co
             done += result.pair.rows
             tally.take(result)
             tell(done, total)
-    only: list[int | None] = [int(tally.only[0]), int(tally.only[1]) + unknown]
+    only: list[int | None] = [int(tally.only[0]), int(tally.only[1])]
     larger = 0 if rows[1] < rows[0] else 1
-    if sample is not None:
-        only[larger] = None
-    elif whole:  # all that were not met from the smaller table
-        only[larger] = max(0, rows[larger] - tally.states)
+    # In the larger table: all states that were not found from the smaller one.
+    only[larger] = max(0, rows[larger] - tally.states) if whole else None
     game = second.game
     return Comparison(
         payoff_name=game.payoff_name, chance=game.pays_chances,
-        states=tally.states, missing=tally.missing + unknown,
-        missing_of="first" if larger else "second", tolerance=slack, reachable=selected,
+        states=tally.states, missing=tally.missing, missing_of="first" if larger else "second",
+        tolerance=slack,
         only=(only[0], only[1]), unfinished=(_unfinished(first), _unfinished(second)),
         **tally.comparison(),
     )  # fmt: skip
 
 
-def _check(first: Lookup, second: Lookup, both: bool) -> None:
+def _check(first: Lookup, second: Lookup) -> None:
     games = [table.game.board.game for table in (first, second)]
     if games[0] != games[1]:
         raise OptionError(f"a table of {games[0]} and one of {games[1]} cannot be compared")
@@ -138,9 +126,6 @@ def _check(first: Lookup, second: Lookup, both: bool) -> None:
             f"tables with the fields {', '.join(columns[0])} and {', '.join(columns[1])} cannot "
             "be compared"
         )
-    if both:
-        others = f"{option('reachable')} or {option('start')}"
-        raise OptionError(f"{option('sample')}: is of all states; leave it out with {others}")
 
 
 def _unfinished(table: Lookup) -> list[str]:
@@ -163,20 +148,20 @@ class OnLines(NamedTuple):
 
 
 class _PairResult(NamedTuple):
-    """What one pair shows. payoffs: how many differ; largest: by how much. groups, cells: decisions
-    by code. at: of the changed ones the group, the cell and the threshold, int64 (n,), -1 for
+    """What one pair shows. payoffs: how many differ; largest: by how much. decisions: how many;
+    cells: decisions by cell. at: the cell and the threshold of each changed one, int64 (n,), -1 for
     none. names: of their best actions."""
 
     pair: Pair
     payoffs: int
     largest: float
     quiet: Quiet
-    groups: Ints
+    decisions: int
     cells: Ints
     lines: OnLines
     changed: Changed
     priced: Priced
-    at: tuple[Ints, Ints, Ints]
+    at: tuple[Ints, Ints]
     names: Sequence[str]
 
 
@@ -210,11 +195,11 @@ def _examine(prices: Prices, groups: Groups, slack: float, pair: Pair) -> _PairR
             takes[on_line, i] = kind[best[i][on[on_line]]]
     return _PairResult(
         pair, int(beyond.sum()), float(gap.max(initial=0.0)), quiet,
-        np.bincount(stand.groups[decided], minlength=groups.count),
+        int(decided.sum()),
         np.bincount(cells[decided] + 1, minlength=groups.cells + 1)[1:],
         OnLines(which, stand.at[on], stand.lines[on], takes), changed,
         prices.priced(changed, names_of(names)),
-        (stand.groups[at], cells[at], stand.thresholds[at]), names_of(names),
+        (cells[at], stand.thresholds[at]), names_of(names),
     )  # fmt: skip
 
 
@@ -232,13 +217,12 @@ class _Tally:
         self.only = np.zeros(2, np.int64)
         self.largest, self.toss_ups_worst = 0.0, 0.0
         self.quiet = Quiet()
-        self.decisions = np.zeros(groups.count, np.int64)
+        self.decisions = 0
         self.cells = np.zeros(groups.cells, np.int64)
         self.kinds = np.zeros(4, np.int64)
-        self.by_group, self.by_cell = _Costs(groups.count), _Costs(groups.cells)
+        self.costs, self.by_cell = _Costs(1), _Costs(groups.cells)
         self.by_threshold = _Costs(len(groups.thresholds))
         self.on_lines = np.zeros(len(groups.thresholds), np.int64)
-        self.toss_ups = np.zeros(groups.count, np.int64)
         self.thresholds = Thresholds(groups.thresholds)
         self.moves: Counter[tuple[str | None, str | None]] = Counter()
         self.move_costs: dict[tuple[str | None, str | None], tuple[float, int]] = {}
@@ -261,23 +245,22 @@ class _Tally:
         self.largest = max(self.largest, result.largest)
         worse = max(self.quiet, result.quiet, key=lambda quiet: quiet.largest)
         self.quiet = replace(worse, states=self.quiet.states + result.quiet.states)
-        self.decisions += result.groups
+        self.decisions += result.decisions
         self.cells += result.cells
         if len(result.changed.apart):
             self._take_changed(result)
 
     def _take_changed(self, result: _PairResult) -> None:
-        changed, priced, (groups, cells, thresholds) = result.changed, result.priced, result.at
+        changed, priced, (cells, thresholds) = result.changed, result.priced, result.at
         free = (priced.kind == MOVED) & np.isnan(priced.cost)
         self.unpriced += int(free.sum())
         if self.write is not None:
             self.write(changed, priced, result.names)
         moved, tied = priced.kind == MOVED, priced.kind == TOSS_UP
         self.kinds += np.bincount(priced.kind, minlength=4)
-        self.by_group.take(groups, priced.cost, moved)
+        self.costs.take(np.zeros(len(moved), np.int64), priced.cost, moved)
         self.by_cell.take(cells, priced.cost, moved)
         self.by_threshold.take(thresholds, priced.cost, moved)
-        np.add.at(self.toss_ups, groups[tied & (groups >= 0)], 1)
         worst = float(np.max(priced.cost, where=tied, initial=0.0))
         self.toss_ups_worst = max(self.toss_ups_worst, worst)
         best, names = np.stack([changed.best_first, changed.best_second], axis=1), result.names
@@ -308,19 +291,17 @@ class _Tally:
 
     def comparison(self) -> dict[str, Any]:
         """What it says, by the fields of `Comparison`."""
-        moved, costs, groups = int(self.kinds[MOVED]), self.by_group, self.groups
+        moved, groups = int(self.kinds[MOVED]), self.groups
         moves = sorted(self.moves.items(), key=lambda each: (-each[1], str(each)))
-        filled = np.flatnonzero((self.decisions > 0) | (costs.count > 0))
-        order = filled[np.argsort(-costs.total[filled], kind="stable")]
-        heads, shape = [column.head for column in groups.columns], [a.cells for a in groups.axes]
+        shape = [axis.cells for axis in groups.axes]
         return {
             "payoffs": self.payoffs, "largest": self.largest, "actions": moved,
-            "decisions": int(self.decisions.sum()), "toss_ups": int(self.kinds[TOSS_UP]),
+            "decisions": self.decisions, "toss_ups": int(self.kinds[TOSS_UP]),
             "toss_ups_worst": self.toss_ups_worst, "one_sided": int(self.kinds[ONE_SIDED]),
             "unpriced": int(self.kinds[UNPRICED]) + self.unpriced, "quiet": self.quiet,
-            "mean": _mean(float(costs.total.sum()), moved - self.unpriced, moved),
+            "mean": self.costs.mean(0),
             "worst_cost": _mean(
-                float(costs.worst.max(initial=0.0)), min(1, moved - self.unpriced), moved
+                float(self.costs.worst[0]), min(1, moved - self.unpriced), moved
             ),
             "worst": self.worst,
             "moves": [
@@ -335,15 +316,6 @@ class _Tally:
                 for k, each in self.thresholds.differences()
             ],
             "thresholds_left_out": bool(groups.thresholds) and not self.whole,
-            "groups": [
-                GroupDifference(
-                    dict(zip(heads, groups.labels(k), strict=True)), int(self.decisions[k]),
-                    int(costs.count[k]), int(self.toss_ups[k]),
-                    costs.mean(k),
-                    _mean(float(costs.worst[k]), min(1, int(costs.priced[k])), int(costs.count[k])),
-                )
-                for k in order.tolist()
-            ],
             "picture": Moved(
                 groups.axes, self.cells.reshape(shape), self.by_cell.count.reshape(shape),
                 self.by_cell.total.reshape(shape),

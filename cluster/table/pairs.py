@@ -18,27 +18,20 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.machine import free_memory
 from luckbase.cluster.table.format import labelled, number_rows
-from luckbase.cluster.table.frames import roots_of
 from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.table.parts import Part, Rows, TierPart, lookup_or_backup
 from luckbase.cluster.table.storage import in_threads
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.game import Game
 from luckbase.solver.search.bellman import evaluate, final_payoffs
 from luckbase.solver.search.expand import expand
-from luckbase.solver.search.keys import unpack_all
 
 R = TypeVar("R")
 
-MIN_CHANCE = 1e-9
-"""With which a strategy takes an action, or it does not."""
 GROUPS_A_READ = 8
 """Row groups that are decoded at once."""
 PIECE_GROUPS = 4
 """Row groups that are read side by side at a time."""
-LISTED = 200_000
-"""Of listed states, that are looked up at a time."""
 STATES_A_STEP = 8_000
 """States that a thread expands at a time: some 40 edges of 150 bytes each."""
 SHARE = 8
@@ -110,25 +103,12 @@ def all_pairs(first: Lookup, second: Lookup) -> Pairs:
                     yield _look_up((first, second), swapped, rows, entry.tier)
 
 
-def drawn_pairs(first: Lookup, second: Lookup, sample: int, seed: int) -> Pairs:
-    """States of the table with fewer, drawn evenly."""
+def drawn_pairs(first: Lookup, second: Lookup, sample: int) -> Pairs:
+    """Draw states of the table with fewer, always the same ones."""
     swapped = rows_of(second) < rows_of(first)
     small = second if swapped else first
-    for states in small.draw(sample, seed):
+    for states in small.draw(sample, 0):
         yield _look_up((first, second), swapped, _rows(small, states))
-
-
-def listed_pairs(first: Lookup, second: Lookup, states: Ints) -> Pairs:
-    """Of canonical states (n, fields) of the first table those that either holds."""
-    for start in range(0, len(states), LISTED):
-        piece = states[start : start + LISTED]
-        in_second, known = second.game.known_states(first.game.fields.values(piece))
-        holds = first.holds(piece), np.zeros(len(piece), bool)
-        holds[1][known] = second.holds(in_second)
-        only = int((holds[0] & ~holds[1]).sum()), int((holds[1] & ~holds[0]).sum())
-        both = piece[holds[0] & holds[1]]
-        pair = _look_up((first, second), False, _rows(first, both))
-        yield pair._replace(rows=pair.rows + sum(only), only=only)
 
 
 # --- side by side --------------------------------------------------------------------------------
@@ -207,41 +187,6 @@ def coded(names: Sequence[str | None], numbers: dict[str | None, int]) -> Ints:
 def names_of(numbers: dict[str | None, int]) -> tuple[str, ...]:
     """The names in the order of their numbers."""
     return tuple(name for name in numbers if name is not None)
-
-
-# --- what can come up ----------------------------------------------------------------------------
-
-
-def reachable(first: Lookup, second: Lookup, start: Any) -> tuple[Ints, int]:
-    """The states, as the first game has them, that can come up from `start` (or the game's own)
-    under best play of either table, those that are over left out; and how many more the second
-    game alone has. In memory are 8 bytes for each field of each.
-
-    Raises MissingTableError for a start, or a state below it, that a table neither holds nor
-    reaches by one step.
-    """
-    of_first, of_second = _reached(first, start), _reached(second, start)
-    same, known = first.game.known_states(second.game.fields.values(of_second))
-    return np.unique(np.concatenate([of_first, same]), axis=0), int((~known).sum())
-
-
-def _reached(table: Lookup, start: Any) -> Ints:
-    """Of tied actions the stored one is taken."""
-    from luckbase.solver.policy.chain import walk_profile
-
-    game, policy, roots = table.game, table.agent(), roots_of(table.game, start)
-    roots = game.needed_start() if roots is None else roots
-
-    def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
-        chances = policy.decide(game, player, states, actions)
-        return [np.where(each > MIN_CHANCE, each, 0.0) for each in chances]
-
-    everybody = [decide] * game.players
-    walk = walk_profile(
-        game, roots.reshape(-1, game.field_count), everybody, np.iinfo(np.int32).max
-    )
-    alive = [piece.keys[~piece.over] for piece in walk]  # who is over leads nowhere
-    return unpack_all(game.strides, np.sort(np.concatenate(alive)))
 
 
 # --- what a decision costs -----------------------------------------------------------------------
