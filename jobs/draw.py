@@ -36,7 +36,6 @@ def chart(
     what: Annotated[
         str | None, Help("Which of the game's charts; the first if not given.", "NAME")
     ] = None,
-    reachable: Annotated[bool, Help("Leave out what never comes up in play by the chart.")] = False,
     as_csv: Annotated[bool, Help("Print CSV; of a picture, its numbers.")] = False,
     out: Annotated[str, Help("A .txt, .csv, .png, .svg or .pdf; - is stdout.", "FILE")] = "-",
     listed: Annotated[bool, Help("List the charts: what each shows, and how to read it.")] = False,
@@ -63,7 +62,7 @@ def chart(
         kind = choose_chart(source.game, what)
         source.check_chart(kind)
         suffix = _suffix(kind, source.game.need(Charts).kinds, as_csv, out)
-        drawn = source.chart(kind.name, app.read_fields(fields or []), reachable=reachable)
+        drawn = source.chart(kind.name, app.read_fields(fields or []))
         origin = source.origin
     if not as_json:
         note = drawn.note if isinstance(drawn, Listing) else ""

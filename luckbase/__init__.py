@@ -396,14 +396,13 @@ def advise(
     return following(board, start, options, max_states, _place(results))
 
 
-def graph(  # noqa: PLR0913  # what the command has
+def graph(  # what the command has
     board: Board | str | os.PathLike[str], agents: str | Sequence[Any] = "optimal",
     start: Any = None, *,
     every: Annotated[bool, Help("Every position, those that no play comes to as well.")] = False,
     layers: Annotated[bool, Help("Draw a box around each layer.")] = False,
     labels: Annotated[str, Help(f"What edges say: {', '.join(LABELS)}.", "KIND")] = "chances",
     ends: Annotated[bool, Help("In a one-player game, lost games as well.")] = False,
-    max_nodes: Annotated[int, Help("Positions that a drawing may have.", "N", 1)] = 2000,
     results: str | os.PathLike[str] = "results",
 ) -> Picture:  # fmt: skip
     """How a profile of agents plays, drawn: `Picture.diagram` is data, `Picture.dot` a
@@ -413,7 +412,7 @@ def graph(  # noqa: PLR0913  # what the command has
     from luckbase.cluster.inputs import playing
     from luckbase.cluster.play.draw import DrawingOptions, draw_play
 
-    how = DrawingOptions(every, labels, layers, ends, max_nodes)
+    how = DrawingOptions(every, labels, layers, ends)
     with playing(board, agents, start, results) as (game, root, opener):
         return draw_play(game, root, agents, how, opener)
 

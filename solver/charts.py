@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from luckbase.solver.errors import OptionError, need
 from luckbase.solver.result import Array, Array2, Flags2, PythonOnly, Result, WholeNumbers
-from luckbase.solver.sentences import html_table, many, option
+from luckbase.solver.sentences import html_table, many
 
 Lookup = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 """Canonical states, int64 (n, fields) -> payoffs, float64 (n, players)."""
@@ -57,8 +57,8 @@ class Kind(Result):
     """One of a game's charts. shows: what, for people; picture: a `Heatmap` or `Curves`, else a
     `Listing`. needs: `FULL`, a full table; `START`, or what lies below the game's start; `STATES`,
     any table that holds states it looks at: what is not held is a gap, which it names. reading: how
-    to read it, in a sentence. takes: what may be chosen, None where nobody says; reachable: whether
-    that may be asked for. decisions: whether decisions without payoffs will do."""
+    to read it, in a sentence. takes: what may be chosen, None where nobody says. decisions: whether
+    decisions without payoffs will do."""
 
     name: str
     shows: str
@@ -66,7 +66,6 @@ class Kind(Result):
     needs: PythonOnly[str] = FULL
     reading: str = ""
     takes: tuple[ChartField, ...] | None = None
-    reachable: bool = False
     decisions: PythonOnly[bool] = False
 
 
@@ -83,20 +82,14 @@ class Search(Result):
 class ChartRequest:
     """What is asked of a chart.
 
-    fields: as text, only what has these values. reachable: without what no play by the chart comes
-    to. error: the bound on the payoffs that the lookup gives; a choice that hangs on less is to be
-    marked. best: of a table of decisions, which has no payoffs to look up, the best actions.
+    fields: as text, only what has these values. error: the bound on the payoffs that the lookup
+    gives; a choice that depends on less is marked. best: of a table of decisions, which has no
+    payoffs to look up, the best actions.
     """
 
     fields: Mapping[str, str] = field(default_factory=dict)
-    reachable: bool = False
     error: float = 0.0
     best: Best | None = None
-
-    def refuse_reachable(self, why: str) -> None:
-        """Raises OptionError where `reachable` is wanted."""
-        if self.reachable:
-            raise OptionError(f"{option('reachable')}: {why}; leave it out")
 
 
 class _Chart(Result):

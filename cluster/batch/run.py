@@ -164,7 +164,7 @@ def _plan_full_table(
     part = DECISIONS if decides else TIERS
     first = table not in planned  # else it will have been solved by then
     files = planned.setdefault(table, set())
-    if first and not (options.force or options.check):
+    if first and not options.force:
         ledger = complete_ledger(game, table, part)
         if ledger is not None:
             files |= {entry.name for entry in ledger.of_part(part)}

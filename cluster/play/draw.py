@@ -66,6 +66,10 @@ class Diagram(Result):
     edges: list[Edge]
 
 
+MAX_NODES = 2000
+"""The most positions of a drawing that a person can read."""
+
+
 @dataclass(frozen=True)
 class DrawingOptions:
     """What a drawing shows."""
@@ -78,8 +82,6 @@ class DrawingOptions:
     """Positions in a box a layer."""
     ends: bool = False
     """In a one-player game, lost games as well."""
-    max_nodes: int = 2000
-    """Positions that it may have."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,7 @@ def draw_play(
         raise OptionError(f"{option('agents')}: best-response is not drawn; name what it comes to")
     chain = explore_profile(game, roots, deciders)
     ends = how.ends or game.players > 1
-    diagram = diagram_of(chain, chain.solve().values, all_ends=ends, max_nodes=how.max_nodes)
+    diagram = diagram_of(chain, chain.solve().values, all_ends=ends)
     return Picture(game, tuple(names), diagram, how)
 
 
@@ -183,22 +185,20 @@ def _node_text(node: Node) -> str:
     return f"{state}\nreached {node.reach:.4g}, worth {payoffs}"
 
 
-def diagram_of(
-    chain: Chain, values: Floats, *, all_ends: bool = True, max_nodes: int = 2000
-) -> Diagram:
+def diagram_of(chain: Chain, values: Floats, *, all_ends: bool = True) -> Diagram:
     """The diagram of a chain with no choice left; values: its states' payoffs, (n, players).
 
     all_ends: draw every end of the game, or only the one with the highest first payoff.
 
-    Raises OptionError for more than `max_nodes` positions.
+    Raises OptionError for more than `MAX_NODES` positions.
     """
     game, over, count = chain.game, chain.over, np.diff(chain.first)
     drawn = (count > 1) | (np.arange(len(count)) == 0)
     ends: dict[tuple[float, ...], int] = {}
-    if int(drawn.sum()) > max_nodes:
+    if int(drawn.sum()) > MAX_NODES:
         raise OptionError(
             f"a drawing of {many(int(drawn.sum()), 'position')} cannot be read; expected at most "
-            f"{max_nodes} ({option('max_nodes')})"
+            f"{MAX_NODES:,}; start nearer the end"
         )
     best = chain.payoffs[over][:, 0].max() if over.any() else 0.0
     reach = chain.reach()

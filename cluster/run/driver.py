@@ -42,7 +42,6 @@ from luckbase.cluster.table.entries import (
     HEAD,
     Commits,
     begin,
-    check_bytes,
     check_identity,
     commit,
     compact,
@@ -145,7 +144,7 @@ def solve_table(work: Work[S]) -> S:
         from luckbase.cluster.run.ray import check_address  # Ray itself comes later
 
         check_address(str(options.address))
-    if not (options.force or options.check):
+    if not options.force:
         whole = complete_ledger(game, table, part, roots)
         if whole is not None and work.is_there(whole):
             _tidy(table, whole)
@@ -162,7 +161,7 @@ def solve_table(work: Work[S]) -> S:
         parts = (part, *work.others)
         if options.force and options.joins:
             _check_cluster(work, table)
-        ledger, damaged = _open_ledger(game, table, parts, lease, check=options.check)
+        ledger, damaged = _open_ledger(game, table, parts, lease)
         if options.force:
             work.forget(table, ledger)
         goal = _goal(game, ledger, part, roots, work.files)
@@ -280,13 +279,13 @@ def _tidy(table: Path, whole: Ledger) -> None:
 
 
 def _open_ledger(
-    game: Game, table: Path, parts: tuple[str, ...], lease: Lock, *, check: bool
+    game: Game, table: Path, parts: tuple[str, ...], lease: Lock
 ) -> tuple[Ledger, list[str]]:
     """The ledger to go on from, and what was damaged in these parts and dropped, a sentence each.
     Files that the ledger does not name are deleted.
 
-    check: every byte of the parts is read, not the sizes only. Raises ForeignTableError where the
-    folder holds a table of other rules.
+    Files are checked by their sizes. Raises ForeignTableError if the folder holds a table of other
+    rules.
     """
     storage, head, damaged = storage_at(table), new_head(game), list[str]()
     if storage.anywhere:
@@ -308,7 +307,7 @@ def _open_ledger(
         ledger.done.clear()
         compact(ledger)
     of_parts = replace(ledger, files={e.name: e for p in parts for e in ledger.of_part(p)})
-    faults = (check_bytes if check else damaged_files)(storage, table, of_parts)
+    faults = damaged_files(storage, table, of_parts)
     if faults:
         drop_files(ledger, faults)
     probes = storage.list(PROBE)

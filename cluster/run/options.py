@@ -45,7 +45,6 @@ class Options:
         Help("With --store decisions, tiers that get payoffs too: spins=2, or none.", "WHERE"),
     ] = None
     force: Annotated[bool, Help("Solve all of it again.")] = False
-    check: Annotated[bool, Help("Read every byte first; solve again what has changed.")] = False
     one_piece: int = ONE_PIECE
     """Up to so many states a search is solved in one piece."""
     on_progress: Callable[[Progress], None] = lambda progress: None
@@ -91,7 +90,6 @@ class SolveOptions(TypedDict, total=False):
     store: str | None
     payoffs_of: str | None
     force: bool
-    check: bool
     one_piece: int
     on_progress: Callable[[Progress], None]
     on_note: Callable[[str], None]

@@ -338,7 +338,7 @@ class SealedFile:
             raise self._changed(f"it {str(error).rpartition(': ')[2]}") from None
 
     def _changed(self, what: str) -> CorruptTableError:
-        again = "luckbase solve --check of its board makes it again"
+        again = "delete it, and luckbase solve of its board makes it again"
         if not self.storage.lists:
             again = "its server has changed it; publish the table there again"
         return CorruptTableError(f"{self.path}: is not as luckbase wrote it ({what}); {again}")

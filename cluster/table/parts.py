@@ -240,7 +240,7 @@ class Part(ABC):
         if not known.all():
             lost = self.game.say(states[np.flatnonzero(~known)[0]])
             raise CorruptTableError(
-                f"{self.where}: {lost} is not there, and a parent of it is; luckbase solve --check "
+                f"{self.where}: {lost} is not there, and a parent of it is; luckbase solve --force "
                 "of its board makes it again"
             )
         of_children[at] = payoffs

@@ -211,21 +211,18 @@ class Table(Lookup):
 
         return compare(self, other, **how)
 
-    def chart(
-        self, name: str | None = None, fields: State = {}, *, reachable: bool = False
-    ) -> Chart:
+    def chart(self, name: str | None = None, fields: State = {}) -> Chart:
         """One of the game's charts, the usual one if not named: lines and rows, or a picture.
 
-        fields: only what has these values. reachable: without what no play by the chart comes to.
-        Raises OptionError for a chart that the game does not have, and for a table without the full
-        one; MissingTableError where that is not complete.
+        fields: only what has these values. Raises OptionError for a chart that the game does not
+        have, and for a table without the full one; MissingTableError if that is not complete.
         """
         from luckbase.solver.charts import ChartRequest
 
         kind = choose_chart(self.game, name)
         self.check_chart(kind)
         best = self.known_best if self.decisions_alone else None
-        request = ChartRequest(typed(fields), reachable, self.precision, best)
+        request = ChartRequest(typed(fields), self.precision, best)
         return self.game.need(Charts).make(kind.name, self.probe_or_backup, request)
 
     def check_chart(self, kind: Kind) -> None:

@@ -267,13 +267,11 @@ ChartView = ListingView | HeatmapView | CurvesView
 class ChartParams(TableParams, extra="allow"):
     """Of a chart."""
 
-    reachable: Truth = Field(False, description="1: without what no play comes to", examples=["1"])
-
 
 def chart_view(table: StoredTable, request: ApiRequest[ChartParams]) -> ChartView:
     """A chart of the game."""
     name, params = request.path["name"], request.params
-    made = table.chart(name, params.state, reachable=params.reachable)
+    made = table.chart(name, params.state)
     if isinstance(made, Listing):
         return ListingView(name, "listing", made)
     if isinstance(made, Curves):

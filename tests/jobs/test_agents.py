@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import luckbase
+from luckbase.cluster.play import draw
 from luckbase.jobs.app import run
 
 BOARDS = Path(__file__).parents[2] / "boards"
@@ -224,7 +225,6 @@ def test_diff_finds_what_a_rule_changes(command: Command, tmp_path: Path) -> Non
             "--labels: 'moves'; expected none, actions",
         ),
         (["graph", SMALL, "--out", "x.txt"], "end it in .dot, .png"),
-        (["graph", JACKPOT, "--max-nodes", "10"], "cannot be read; expected at most 10"),
         (["graph", SMALL, "--agents", "best-response"], "best-response is not drawn"),
         (["solve", TINY, "--from", "scores=0,0,0", "--using", "nowhere"], "no such table"),
         (["solve", "--from", "scores=0,0,0"], "BOARD"),
@@ -236,6 +236,14 @@ def test_a_wrong_request_is_one_sentence(command: Command, words: list[str], sai
     code, out, err = command(*words)
     assert code == 2 and out == ""
     assert said in err and err.strip().count("\n") == 0
+
+
+def test_a_drawing_that_nobody_can_read_is_refused(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draw, "MAX_NODES", 10)
+    code, out, err = command("graph", JACKPOT)
+    assert (code, out) == (2, "") and "cannot be read; expected at most 10; start nearer" in err
 
 
 def test_a_matrix_as_json_is_that_of_python(command: Command) -> None:

@@ -89,11 +89,6 @@ def test_the_seeds_lines_come_from_the_stored_table(command: Command) -> None:
     assert {at: found[at] for at in seed} == pytest.approx(seed, abs=4e-6)
 
 
-def test_unreachable_toggles_are_hidden_if_asked(command: Command) -> None:
-    _, out, _ = command("chart", SEED, "mine=0", "yours=67,86,87", "--reachable")
-    assert [line.partition(" - ")[2] for line in out.splitlines()] == ["28", "33", "33 44 100"]
-
-
 def test_a_score_alone_gives_all_lines_with_it(command: Command) -> None:
     _, out, _ = command("chart", TINY, "yours=3")
     assert [line.split()[0] for line in out.splitlines()] == [f"({m},3)" for m in range(20)]
@@ -267,7 +262,6 @@ def test_a_published_file_is_what_its_command_gives(
         (["mine=-1"], "mine: '-1' is not a score or several"),
         (["mine"], "'mine' is not FIELD=VALUE"),
         (["--what", "holds"], "'holds' is not a chart of skunk; expected: chart, for each"),
-        (["--what", "hold", "--out", "x.png", "--reachable"], "--reachable: the picture 'hold'"),
         (["--what", "hold", "--out", "x.png", "mine=1"], "FIELD=VALUE: the picture 'hold' shows"),
         (["--out", "x.png"], "is a list, for .txt or .csv; pictures by --what: hold, win, turn"),
         (["--out", "x.gif"], "x.gif: end it in .txt, .csv, .png, .svg, .pdf"),

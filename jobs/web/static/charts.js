@@ -75,7 +75,7 @@ function build(table) {
 /** The list of charts, and the settings of this one: made anew where others are needed, else left
  * as they are under the fingers. */
 function controls(here, kind, settings) {
-  const names = Object.keys(settings).filter((name) => name !== "reachable");
+  const names = Object.keys(settings);
   const there = here.kind === kind && names.every((name) => kind.takes === null || here.settings.rows.has(name));
   if (!there) {
     here.kind = kind;

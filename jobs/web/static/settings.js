@@ -17,11 +17,9 @@ export class Settings {
     this.use = use;
     const fields = kind.takes === null ? [{ name: ANY, help: "FIELD=VALUE, a space between two; empty for the usual ones." }]
       : [...known, ...others.map((name) => ({ name, help: "" }))];
-    this.reachable = h("input", { type: "checkbox", name: "reachable", onchange: () => this.changed(0) });
     this.wrong = h("p.wrong", { "aria-live": "assertive", hidden: true });
-    this.element = h("div.settings", null, fields.map((field) => this.#row(field)),
-      kind.reachable ? h("label.tick", null, this.reachable, "only what a play comes to") : null, this.wrong);
-    this.element.hidden = !fields.length && !kind.reachable;
+    this.element = h("div.settings", null, fields.map((field) => this.#row(field)), this.wrong);
+    this.element.hidden = !fields.length;
   }
 
   #row({ name, help }) {
@@ -44,7 +42,7 @@ export class Settings {
   #read() {
     const found = Object.fromEntries([...this.rows].map(([name, { input }]) => [name, input.value.trim()]).filter(([, value]) => value));
     if (this.kind.takes === null) Object.assign(found, fromText(found[ANY] ?? ""), { [ANY]: null });
-    return { ...found, reachable: this.reachable.checked ? "1" : null };
+    return found;
   }
 
   /** Show settings, which nothing is wrong with so far; not under the fingers. */
@@ -55,7 +53,6 @@ export class Settings {
       input.removeAttribute("aria-invalid");
       hide(wrong);
     }
-    this.reachable.checked = settings.reachable === "1";
     hide(this.wrong);
   }
 

@@ -82,7 +82,6 @@ class TileCharts(Charts):
         self.shuts = self.options.objective != "sum"
 
     def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:
-        request.refuse_reachable("charts of tiles are of one position")
         return self._flip(lookup, request) if name == "flip" else self._left(lookup, request)
 
     # --- what to flip ------------------------------------------------------------------------

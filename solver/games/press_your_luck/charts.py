@@ -161,7 +161,6 @@ class LuckCharts(Charts):
         """Below the cap."""
 
     def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:
-        request.refuse_reachable("charts of this game are of all states")
         how: dict[str, Callable[[Choose, ChartRequest], Chart]]
         how = {"lead": self._lead, "leads": self._leads, "decide": self._decide,
                "by-lead": self._by_lead, "by-spins": self._by_spins}  # fmt: skip

@@ -9,11 +9,8 @@ in 1998::
 The toggles: roll while the turn is below the first number, hold below the second, roll below the
 third, and so on. At goal - mine the turn has won; the list ends there if the last word is roll.
 
-A toggle can be **unreachable** for one who follows the chart: they held before. Reachable turns
-are those that a roll takes them to from one at which they roll, the start of the turn first; a
-toggle that changes the choice at no reachable turn can be left out. A turn is **uncertain** if
-rolling and holding differ by less than what the table's error can account for: it is marked, and
-the chart says hold there.
+A turn is **uncertain** if rolling and holding differ by less than the table's error can account
+for: it is marked, and the chart says hold there.
 
 Sources: docs/sources.md#gottahack-1998; ``turn`` is the picture of
 docs/sources.md#neller-and-presser-2004.
@@ -26,7 +23,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from luckbase.solver import charts
 from luckbase.solver.charts import (
@@ -43,7 +39,6 @@ from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.skunk.game import MAX_POINTS, TABLES
 from luckbase.solver.games.skunk.kernel import Race, action_values, race_of, row_of
 from luckbase.solver.sentences import many, nearest
 
@@ -55,7 +50,7 @@ OTHER = ChartField("yours", "The opponent's score. Three tenths of the goal if y
 KINDS = (
     Kind(
         "chart", "for each pair of scores the chance to win and where to roll and to hold",
-        takes=EACH, reachable=True,
+        takes=EACH,
         reading="(0,67) .1635 - 28 96 100 means: with 0 against 67 a chance of .1635; roll below "
         "28 points of the turn, hold below 96, roll from there.",
     ),
@@ -110,11 +105,10 @@ class RaceCharts(Charts):
     def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Listing | Heatmap:
         fields = request.fields
         takes = {"chart": SCORES, "card": SCORES, "turn": ("yours",)}.get(name, ())
-        all_of_them = f"the picture '{name}' shows all scores as they are"
         if fields and not takes:
-            raise OptionError(f"FIELD=VALUE: {all_of_them}; leave it out")
-        if name != "chart":
-            request.refuse_reachable(all_of_them)
+            raise OptionError(
+                f"FIELD=VALUE: the picture '{name}' shows all scores as they are; leave it out"
+            )
         race = race_of(self.game)
         chosen = _chosen(race, fields, takes)
         first = np.arange(race.rows(0) // 2)  # player 1's rows say all
@@ -127,7 +121,7 @@ class RaceCharts(Charts):
             mine, yours = (chosen.get(field, steps) for field in SCORES)
             if name == "card":
                 return card(strategy, mine, yours)
-            return _listing(strategy.entries(mine, yours, request.reachable), strategy.tolerance)
+            return _listing(strategy.entries(mine, yours), strategy.tolerance)
         if name == "turn":
             scores = chosen.get("yours", [3 * race.goal // 10])
             if len(scores) > 1:
@@ -200,42 +194,20 @@ class Strategy:
     payoffs: Floats
     tolerance: float
 
-    def entries(
-        self, mine: Sequence[int], yours: Sequence[int], reachable: bool = False
-    ) -> list[Entry]:
-        """The lines of these scores, mine slowest; reachable: without what one who follows the
-        chart never comes to."""
-        return [self.entry(m, y, reachable) for m in mine for y in yours]
+    def entries(self, mine: Sequence[int], yours: Sequence[int]) -> list[Entry]:
+        """The lines of these scores, mine slowest."""
+        return [self.entry(m, y) for m in mine for y in yours]
 
-    def entry(self, mine: int, yours: int, reachable: bool = False) -> Entry:
+    def entry(self, mine: int, yours: int) -> Entry:
         """One of these lines."""
         hold, roll = action_values(self.race.ints, self.payoffs, mine, yours)
         rolls, uncertain = roll > hold + self.tolerance, np.abs(roll - hold) <= self.tolerance
         turns = np.flatnonzero(np.diff(rolls)) + 1  # where a stretch of equal choices begins
-        if reachable:
-            reached = self._met(rolls)
-            uncertain &= reached
-            # Of the stretches, those whose choice differs from that of the turns met before.
-            begins, turns = np.concatenate([[0], turns]), np.flatnonzero(reached)
-            changed = turns[1:][np.diff(rolls[turns])]
-            turns = begins[np.searchsorted(begins, changed, side="right") - 1]
         toggles = turns.tolist()
         if len(toggles) % 2 == 0:  # the last word is roll
             toggles.append(self.race.goal - mine)
         value = float(self.payoffs[row_of(self.race.goal, mine, yours, 0)])
         return Entry(mine, yours, value, tuple(toggles), tuple(np.flatnonzero(uncertain).tolist()))
-
-    def _met(self, rolls: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """(goal - mine,) the turns that one who rolls where `rolls` says so can come to."""
-        ints, left = self.race.ints, len(rolls)
-        max_points = int(ints[MAX_POINTS])
-        reached = np.zeros(left + max_points + 1, bool)
-        reached[0] = True
-        for t in np.flatnonzero(rolls):
-            if reached[t]:
-                table = TABLES + (max_points + 3 if t else 0)
-                reached[t : t + max_points + 1] |= ints[table + 2 : table + max_points + 3] > 0
-        return reached[:left]
 
 
 def hold_points(strategy: Strategy) -> tuple[Floats, Floats]:

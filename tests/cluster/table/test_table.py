@@ -247,7 +247,7 @@ def test_a_missing_a_truncated_and_an_extra_file_are_each_named(copy: Path) -> N
         faults = "\n".join(check_files(table))
         entry = next(e for e in table.ledger.files.values() if copy / e.place == short)
     ends = f"it ends at byte {entry.bytes - 100} and should have {entry.bytes}"
-    again = "luckbase solve --check of its board makes it again"
+    again = "delete it, and luckbase solve of its board makes it again"
     said = f"{short}: is not as luckbase wrote it ({ends}); {again}"
     assert why_wrong(Folder(copy), copy, entry) == said
     assert f"{missing}: is missing" in faults

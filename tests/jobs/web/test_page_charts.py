@@ -225,15 +225,9 @@ def test_a_link_of_before_leads_to_the_chart(visitor: Visitor, address: Callable
     expect(page.locator("h1")).to_have_text("Charts")
 
 
-def test_a_chart_says_how_to_read_it_and_reachable_is_a_tick(
-    visitor: Visitor, address: Callable[..., str]
-) -> None:
+def test_a_chart_says_how_to_read_it(visitor: Visitor, address: Callable[..., str]) -> None:
     page = visitor.go(address("skunk", "charts", "chart=chart"))
     expect(page.locator(".reading")).to_contain_text("roll below")
-    before = page.locator("table.listed").inner_text()
-    page.get_by_label("only what a play comes to").check()
-    page.wait_for_url("**reachable=1**")
-    expect(page.locator("table.listed")).not_to_have_text(before)
 
 
 def chart_of(page: Any, name: str) -> dict[str, Any]:

@@ -293,8 +293,3 @@ def test_a_wrong_setting_gets_one_sentence(table: Table, name: str, fields: str,
     with pytest.raises(LuckbaseError) as error:
         table.chart(name, dict(field.split("=") for field in fields.split()))
     assert said in str(error.value) and "\n" not in str(error.value)
-
-
-def test_only_reachable_is_no_setting(table: Table) -> None:
-    with pytest.raises(LuckbaseError, match="reachable"):
-        table.chart("lead", reachable=True)

@@ -333,13 +333,6 @@ def test_the_chart_and_the_rules_agree_on_rolling_and_holding() -> None:
         assert q.values[q.actions == 0, 0] == pytest.approx(hold[1:], abs=1e-14)
 
 
-def test_unreachable_toggles_can_be_hidden() -> None:
-    """docs/sources.md#gottahack-1998: 53 to 100 is unreachable at (0,86); at (0,87) one
-    can hop from 32 to 44."""
-    lines = map(str, strategy(SEED).entries([0], [67, 86, 87], reachable=True))
-    assert [line.partition(" - ")[2] for line in lines] == ["28", "33", "33 44 100"]
-
-
 def test_toggles_ascend_and_a_chart_has_a_line_for_each_pair_of_scores() -> None:
     lines = strategy().entries(range(20), range(20))
     assert [(line.mine, line.yours) for line in lines] == [
