@@ -212,8 +212,8 @@ def coarser(board: str = BOARD, unit: int = 250, boards: Any = COARSER) -> Itera
             for grid, outcomes in boards:
                 with solved(grid, outcomes) as table:
                     states = np.concatenate(list(table.draw(SAMPLE, 0)))
-                    earned = [name.startswith("earned") for name in table.game.columns]
-                    states = states[states[:, earned].sum(axis=1) == 2]
+                    spins = [name.startswith(("earned", "passed")) for name in table.game.columns]
+                    states = states[states[:, spins].sum(axis=1) == 2]
                     gaps, costs = errors(exact, table, states)
                 high = np.quantile(gaps, 0.99)
                 numbers = gaps.mean(), high, gaps.max(), (costs > 0).mean(), costs.mean()
