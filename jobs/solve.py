@@ -261,9 +261,6 @@ def _say_tiers(solved: SolvedTiers) -> None:
     for part, what in ("tiers", "payoffs"), ("decisions", "each the best"):
         if ledger.of_part(part) and (part == "tiers" or ledger.error(part)):
             say(f"  accuracy     {what} {sentences.within(ledger.error(part))}")
-    if solved.tally:
-        counted = (f"{name} {number:.3g}" for name, number in solved.tally.items())
-        say(f"  counted      {', '.join(counted)}")
 
 
 def _opening_questions(solved: Solved, path: Path) -> None:

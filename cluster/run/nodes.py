@@ -277,7 +277,6 @@ def run(
         return
     from luckbase.cluster.machine import memory_used
     from luckbase.cluster.run.worker import NotSeenError, PayoffsLostError
-    from luckbase.solver.game.arrays import Pieces
 
     if any(part is None for part in inputs):  # made again where it is refused
         raise PayoffsLostError("payoffs were lost with their machine; what was solved stays")
@@ -286,8 +285,7 @@ def run(
     rest, payoffs = iter(inputs[len(sent) :]), list[Any]()
     for count in pieces:
         first, *others = islice(rest, count)
-        in_pieces = isinstance(first, tuple)
-        payoffs.append(Pieces(*zip(first, *others, strict=True)) if in_pieces else first)
+        payoffs.append([first, *others] if isinstance(first, tuple) else first)
     steps = job.run(payoffs, files, None, lambda: False)
     try:
         payoffs_out = next(steps)

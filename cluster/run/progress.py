@@ -24,7 +24,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -189,12 +189,10 @@ class SolvedTiers(Solved):
     """Of the kernel."""
     compile_seconds: Seconds = 0.0
     """Before the first shard."""
-    tally: dict[str, float] = field(default_factory=dict)
-    """What the game counted."""
     json_order = (
         "board", "options", "solve_id", "stale", "table", "states", "tiers", "bytes", "kept",
         "solved_again", "read_back", "solved_now", "damaged", "seconds", "states_per_second",
-        "compile_seconds", "kernel_seconds", "peak_memory", "workers", "ray", "tally",
+        "compile_seconds", "kernel_seconds", "peak_memory", "workers", "ray",
     )  # fmt: skip
 
     @computed_field  # type: ignore[prop-decorator]

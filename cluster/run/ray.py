@@ -4,7 +4,7 @@ A task yields its payoffs, then its receipt and the bytes of its files, as objec
 others read the payoffs while the files, which take longer, are still written. They take them as
 references: Ray's object store carries payoffs from node to node, spills them to each node's disk
 and makes lost ones again from the tasks that made them. Parts of a tier come to each node while
-others are solved, some at once, which are put together there (`solver.game.arrays.Pieces`). Of a
+others are solved, some at once, which are put together there (`tiers.payoffs_of`). Of a
 full table each task goes to the node on which it begins soonest, which is mostly the one that has
 what it reads (`schedule.choose_node`). So no node needs to see the table; where one does, its files
 go there. A stage file lies on the disk of the node that found it, which makes an object of it for

@@ -71,7 +71,7 @@ from luckbase.cluster.table.ledger import (
 from luckbase.cluster.table.storage import in_threads, storage_at
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import MemoryLimitError, OptionError
-from luckbase.solver.game.arrays import Decisions, Floats, Ints, Pieces
+from luckbase.solver.game.arrays import Decisions, Floats, Ints
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.game.game import Game, Stopped, load_game
 from luckbase.solver.result import PythonOnly, Result, Rounded
@@ -151,8 +151,7 @@ def make_plan(layout: Layout[Any], workers: int = 1, faces: bool = False) -> Pla
     for i, tier in enumerate(tiers):
         below = sorted(index[child] for child in layout.children(tier))
         sizes = sorted((bytes_of[c] for c in below), reverse=True)
-        touched = 1.0 if layout.reads_pieces else TOUCHED_SHARE
-        mapped = sum(sizes[:1]) + round(touched * sum(sizes[1:]))
+        mapped = sum(sizes[:1]) + round(TOUCHED_SHARE * sum(sizes[1:]))
         children = tuple(shard for c in below for shard in of_tier[c])
         if by_face is not None:
             whole, read_of = by_face.below(tier), [index[t] for t in by_face.faces_read(tier)]
@@ -431,7 +430,6 @@ class TierRun(Run[SolvedTiers]):
         self.shards = self.rows = self.again = self.read = 0
         self.shards_total = self.rows_total = 0
         self.again_seconds = 0.0
-        self.tally: dict[str, float] = {}
         self.stored_entries: dict[int, list[FileEntry]] = {}
         """The committed files by tier."""
 
@@ -444,7 +442,7 @@ class TierRun(Run[SolvedTiers]):
             self.solve_shards()
         return self.done(
             again=self.again, read=self.read, states=self.rows, shards=self.shards,
-            again_seconds=self.again_seconds, tally=self.tally,
+            again_seconds=self.again_seconds,
         )  # fmt: skip
 
     def make_schedule(self) -> Schedule:
@@ -478,7 +476,6 @@ class TierRun(Run[SolvedTiers]):
         else:
             self.rows += rows
             self.solve_seconds += receipt.solve_seconds
-            self.tally = add_tally(self.tally, receipt.tally)
 
     def drop(self, shards: list[int]) -> None:
         for place in {*map(self._place, shards)} - {*map(self._place, self.schedule.kept)}:
@@ -522,13 +519,8 @@ class TierRun(Run[SolvedTiers]):
             self.commits.add(entry.solved_in(receipt.solve_seconds * entry.rows / rows))
 
 
-def add_tally(total: dict[str, float], more: dict[str, float]) -> dict[str, float]:
-    """Two tallies together: names that begin with "worst" are maxima, the others sums."""
-    both = dict(total)
-    for name, number in more.items():
-        before = both.get(name, 0.0)
-        both[name] = max(before, number) if name.startswith("worst") else before + number
-    return both
+Parts = list[tuple[Sequence[int], Floats]]
+"""Payoffs of a tier in parts: (the numbers of some parts, their rows one part after the other)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -599,11 +591,10 @@ class SolveTier(TierJob):
             error = self.layout.solve_tier(tier, array, whole, faces, stop, decisions)
         else:
             error = layout.solve_tier(tier, array, below.__getitem__, stop, self.part, decisions)
-        tally = layout.take_tally(tier, self.part)
         seconds = time.perf_counter() - started
         yield array if self.keep else None
         if decisions is None:
-            yield Receipt(shard=self.shard, solve_seconds=seconds, tally=tally), None
+            yield Receipt(shard=self.shard, solve_seconds=seconds), None
             return
         with self.location.storage() as storage:
 
@@ -614,7 +605,7 @@ class SolveTier(TierJob):
 
             missing = [file for file in tier_files(layout, tier) if file.name in self.names]
             written = list(in_threads(write, missing, layout.threads))
-            receipt = Receipt(shard=self.shard, solve_seconds=seconds, tally=tally)
+            receipt = Receipt(shard=self.shard, solve_seconds=seconds)
             done = receipt.with_files(storage, self.location.mark, written)
         yield done
 
@@ -643,15 +634,16 @@ class SolveTier(TierJob):
         return payoffs
 
 
-def payoffs_of(layout: Layout[Any], tier: Any, read: Floats | Pieces) -> Floats | Pieces:
-    """The payoffs of a tier as a layout's kernel takes them."""
-    if not isinstance(read, Pieces):
+def payoffs_of(layout: Layout[Any], tier: Any, read: Floats | Parts) -> Floats:
+    """Return the payoffs of a tier in one array, as kernels take them."""
+    if not isinstance(read, list):
         return writable(read).reshape(layout.shape(tier))
-    if layout.reads_pieces:
-        return Pieces(read.parts, list(map(writable, read.arrays)))
-    whole = np.empty(layout.shape(tier))
-    for start, stop, rows in read.each(layout.parts(tier), math.prod(whole.shape[1:])):
-        whole[start:stop] = rows.reshape(-1, *whole.shape[1:])
+    whole, ranges = np.empty(layout.shape(tier)), layout.parts(tier)
+    for parts, rows in read:
+        at, rows = 0, rows.reshape(-1, *whole.shape[1:])
+        for start, stop in (ranges[part] for part in parts):
+            whole[start:stop] = rows[at : at + stop - start]
+            at += stop - start
     return whole
 
 

@@ -180,8 +180,8 @@ class Job(Protocol):
         """Compile, or load, what it needs."""
 
     def run(self, payoffs: Sequence[Any], sent: Sent, out: Out, stop: Stop) -> Steps:
-        """Do it. payoffs: of what it reads, an array or `Pieces` of each. Raises Stopped soon after
-        `stop()` turns true; before it yields anything, NotSeenError."""
+        """Do it. payoffs: of what it reads, an array or a list of parts of each. Raises Stopped
+        soon after `stop()` turns true; before it yields anything, NotSeenError."""
 
 
 @dataclass(frozen=True)
@@ -222,8 +222,6 @@ class Receipt:
     solve_seconds: float
     files: dict[str, FileEntry] = field(default_factory=dict)
     """Those that were requested, by their names."""
-    tally: dict[str, float] = field(default_factory=dict)
-    """What the game counted."""
     process: str = field(default_factory=process_name)
     peak: MemoryUsed = field(default_factory=memory_used)
     """The most memory that the process has had."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,26 +14,6 @@ Floats = NDArray[np.float64]
 
 FLOAT64_ERROR = 1e-12
 """What the sums of a payoff lose in float64, with room to spare."""
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """Payoffs of a tier in parts, which lie apart: in each array some, one behind another. parts:
-    their numbers, by array."""
-
-    parts: Sequence[Sequence[int]]
-    arrays: Sequence[Floats]
-
-    def each(
-        self, ranges: Sequence[tuple[int, int]], width: int = 1
-    ) -> Iterator[tuple[int, int, Floats]]:
-        """(start, stop, the numbers of these rows) of each part; ranges: of all parts of the tier;
-        width: numbers a row."""
-        for parts, array in zip(self.parts, self.arrays, strict=True):
-            at = 0
-            for start, stop in (ranges[part] for part in parts):
-                yield start, stop, array[at : at + (stop - start) * width]
-                at += (stop - start) * width
 
 
 @dataclass(frozen=True)

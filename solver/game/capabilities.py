@@ -52,9 +52,6 @@ class Layout(Capability, ABC, Generic[T]):
     smaller: ClassVar[str] = "a smaller board"
     """What makes a board take less memory and disk, for people; ends in "would take less"."""
 
-    reads_pieces: ClassVar[bool] = False
-    """Whether `solve_tier` reads tiers in parts where these lie (`Pieces`)."""
-
     left_out: ClassVar[Mapping[str, str]] = {}
     """Columns of states that are 0 in every row, and a sentence: where others are answered."""
 
@@ -107,8 +104,7 @@ class Layout(Capability, ABC, Generic[T]):
         part: int = 0,
         decisions: Decisions | None = None,
     ) -> float:
-        """Fill `out` from the child tiers; `fetch(child)` has `shape(child)`, or where the layout
-        `reads_pieces` may be `Pieces`.
+        """Fill `out` from the child tiers; `fetch(child)` has `shape(child)`.
 
         `out` has `shape(tier)`, or for one of several parts that part's rows only. Returns a bound
         on |out - exact|: what float64 sums lose, or the gap of a certified fixed point. `decisions`
@@ -180,11 +176,6 @@ class Layout(Capability, ABC, Generic[T]):
                 rows, part_decisions = out[start:last], decisions and decisions.between(start, last)
             error = max(error, self.solve_tier(tier, rows, fetch, stop, part, part_decisions))
         return error
-
-    def take_tally(self, tier: T, part: int) -> dict[str, float]:
-        """What `solve_tier` counted of a part that it has just solved in this process, by name;
-        names that begin with "worst" are maxima, the others sums. Taken once."""
-        return {}
 
     def kernel_planes(self, tier: T) -> Sequence[int]:
         """The players, from 0, whose payoffs `solve_tier` leaves in `out`, those of all rows of a

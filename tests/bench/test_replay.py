@@ -144,20 +144,6 @@ def test_on_a_thousand_cores_the_largest_table_is_solved_five_hundred_times_as_f
     assert whole.seconds > run.seconds
 
 
-@pytest.mark.parametrize(
-    ("cards", "workers", "times"),
-    [(15, 256, 130), pytest.param(16, 1024, 500, marks=pytest.mark.slow)],
-)
-def test_groups_of_decks_go_on_while_others_come(
-    cards: int, workers: int, times: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whole layers wait for each other's last bytes: without groups 104 and 420 times."""
-    monkeypatch.setattr("luckbase.solver.games.goofspiel.layout.GROUPED_FROM", cards)
-    layout, plan = case("goofspiel/points", cards=cards)
-    run = replay(layout, plan, planned_seconds(layout, plan), workers)
-    assert run.work / run.seconds > times
-
-
 def test_a_plan_with_faces_has_the_same_files_and_rows() -> None:
     layout, plan = case("press-your-luck/tiny", frontier=3)
     faced = make_plan(layout, faces=True)

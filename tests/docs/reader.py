@@ -336,16 +336,16 @@ def goofspiel_place(rules: Columns, state: Columns) -> tuple[int, int] | None:
         {(1, 1): 0, (1, 0): 1, (0, 1): 2}[mine >> k & 1, theirs >> k & 1]
         for k in range((mine | theirs).bit_length())
     )
-    width, column, low = 0, -1, cards - 3 if cards >= 16 else cards
+    width, column = 0, -1
     for other in range(1 << cards):
-        if other.bit_count() == size and other >> low == deck >> low:
+        if other.bit_count() == size:
             reach = min(points(other), cards * (cards + 1) // 2 - points(other)) if win else 0
             if other == deck:
                 if abs(lead) > reach:
                     return None
                 column = width + reach + lead
             width += 2 * reach + 1
-    return size + 32 * (deck >> low), patterns(size, cards)[steps] * width + column
+    return size, patterns(size, cards)[steps] * width + column
 
 
 def as_asked(rules: Columns, columns: Columns) -> tuple[Columns, bool]:

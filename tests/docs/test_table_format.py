@@ -19,7 +19,6 @@ from tests.docs.reader import (
     Columns,
     Reader,
     RefusedError,
-    goofspiel_place,
     key_fields,
     set_of,
 )
@@ -214,14 +213,3 @@ def test_the_pages_table_of_games_is_the_games_own(tables: dict[str, Path], name
 
 def test_sets_are_written_as_the_page_says() -> None:
     assert set_of(0b10011) == "1 2 5"
-
-
-def test_from_16_cards_a_layer_of_goofspiel_is_eight_tiers() -> None:
-    found, rules = layout.layers_of(16, "points"), {"cards": 16, "objective": "points"}
-    tiers = [tier for tier in found.tiers() if found.tier_fields(tier)["cards"] == 3]
-    assert [found.tier_fields(tier)["top"] for tier in tiers] == list(range(8))
-    for tier in tiers:
-        row = random.randrange(found.rows(tier))
-        (state,) = found.states_at(tier, [row]).tolist()
-        columns = dict(zip(("mine", "theirs", "deck"), map(set_of, state), strict=False))
-        assert goofspiel_place({"rules": rules}, columns) == (found.tier_number(tier), row)

@@ -15,7 +15,7 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.cluster.run import tiers, worker
 from luckbase.cluster.run.progress import Solved, lock
-from luckbase.cluster.run.tiers import add_tally, make_plan
+from luckbase.cluster.run.tiers import make_plan
 from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.storage import Folder
@@ -199,12 +199,6 @@ def test_the_lock_names_its_holder(tmp_path: Path) -> None:
         pass
     said = str(found.value)
     assert f"process {os.getpid()} on {os.uname().nodename} since 20" in said
-
-
-def test_worst_tallies_are_maxima_and_others_sums() -> None:
-    total = add_tally({"games": 2.0, "worst gap": 0.5}, {"games": 3.0, "worst gap": 0.25})
-    assert total == {"games": 5.0, "worst gap": 0.5}
-    assert add_tally(total, {"worst gap": 0.75})["worst gap"] == 0.75
 
 
 def test_a_damaged_table_is_said_so_and_exactly_that_is_solved_again(

@@ -55,7 +55,7 @@ from luckbase.solver.game.rules import (
 from luckbase.solver.sentences import many
 
 HERE = __package__
-MAX_CARDS = 16
+MAX_CARDS = 15
 """The most cards a side."""
 MINE, THEIRS, DECK, UPCARD, LEAD = 0, 1, 2, 3, 4
 """Where the fields stand in a state; for points there is no LEAD."""
@@ -66,7 +66,9 @@ CARDS, WIN, ALL_POINTS, KEEP_CARDS = 0, 1, 2, 3
 class Options(Section):
     """The rule options."""
 
-    cards: int = option(13, 1, 16, "How many cards each player has, and how many prizes there are.")
+    cards: int = option(
+        13, 1, MAX_CARDS, "How many cards each player has, and how many prizes there are."
+    )
     objective: Literal["points", "win"] = option(
         "points",
         help="The payoff: expected points ahead, or the chance to finish ahead, half of it for a "
@@ -201,7 +203,7 @@ def lowest_ranks(mine, theirs):
 
 @cache
 def path_counts() -> Ints:
-    """D, int64 (a, b, r), a and b 0 to 17, r 0 to 16 (`kernel`): the last a and the last b
+    """D, int64 (a, b, r), a and b 0 to 16, r 0 to 15 (`kernel`): the last a and the last b
     are a border of zeros, for an index of -1."""
     d = np.zeros((MAX_CARDS + 2, MAX_CARDS + 2, MAX_CARDS + 1), np.int64)
     d[0, 0] = 1
@@ -312,7 +314,7 @@ def simplify(game: Game, states: Ints) -> Ints:
 def choice_names(words: Mapping[str, object], player: int, count: int) -> list[str]:
     """``bid 3``, in the cards of the hand that was asked about."""
     name = HANDS[player]
-    return [f"bid {card}" for card in members(set_field(name, 16).read(words[name])[0])]
+    return [f"bid {card}" for card in members(set_field(name, MAX_CARDS).read(words[name])[0])]
 
 
 def level(options: Options) -> Level:

@@ -76,13 +76,9 @@ from luckbase.solver.matrix_game.simplex import typed
 MEMORY = 9
 """Supports remembered a place. With 13 cards and hands of 8, four leave 15 games in 100 to the
 simplex, six 9, nine 5; but each costs time where it fails."""
-GAP, SOLVED, TRIES, MISSES, ALONE = range(5)
-COUNTS = ("worst gap", "games", "tries", "by simplex", "alone")
-"""Where the counts stand, and their names, as `Layout.take_tally` has them: the largest gap; games;
-supports tried on eight; games that went through the simplex, that were solved alone."""
-
-_STATS, SUMS = NUMBERS, NUMBERS + len(COUNTS)
-"""In the numbers f of the workspace, after those of `eight_games`: the counts, then the sums."""
+_GAP, SUMS = NUMBERS, NUMBERS + 1
+"""In the numbers f of the workspace, after those of `eight_games`: the largest gap of a game that
+was solved alone, then the sums."""
 # In its indices z, after those of `eight_games`: of the games that wait, where their values go,
 # their places, how many they are; then the places: supports held, the supports.
 _TARGETS, _PLACES, _COUNT, _FIRST = INDICES, INDICES + 8, INDICES + 16, INDICES + 17
@@ -184,7 +180,7 @@ def bids(d, cards, size, mine, theirs, children, wins):
     """The game of distinct bids: (rows, columns).
 
     children[r, c] is the pattern left in the layer below, with its sign bit; wins[r, c] is 1 where
-    my bid is higher, 0 at a tie, -1 where theirs is. Both int64, (16, 16) at least; written.
+    my bid is higher, 0 at a tie, -1 where theirs is. Both int64, (15, 15) at least; written.
     """
     my_bits, their_bits = np.empty(MAX_CARDS, np.int64), np.empty(MAX_CARDS, np.int64)
     rows, columns = classes(mine, theirs, my_bits), classes(theirs, mine, their_bits)
@@ -265,7 +261,6 @@ def solve_waiting(alone, f, z, rows, columns, count, tolerance):
     for lane in range(count, 8):  # some game in the lanes left over
         for cell in range(rows * columns):
             f[WAITING + cell * 8 + lane] = f[WAITING + cell * 8]
-    f[_STATS + MISSES] += count
     solved = simplex_eight(f, z, WAITING, rows, columns, tolerance)
     for lane in range(count):
         if solved >> lane & 1:
@@ -279,8 +274,7 @@ def solve_waiting(alone, f, z, rows, columns, count, tolerance):
         x, y = np.empty(rows), np.empty(columns)
         value, gap = alone(game, rows, columns, False, x, y, work)
         f[z[_TARGETS + lane]] += value
-        f[_STATS + ALONE] += 1
-        f[_STATS + GAP] = max(f[_STATS + GAP], gap)
+        f[_GAP] = max(f[_GAP], gap)
 
 
 @typed(types.void(ALONE_TYPE, _f1, _i1, _n, _n, _n, _n, _n, _f))
@@ -290,10 +284,8 @@ def solve_eight(alone, f, z, rows, columns, place, missing, slot, tolerance):  #
     The value of the game in lane l is added to f[slot + l]; that of a game that waits when it is
     solved, at the latest by `finish`.
     """
-    f[_STATS + SOLVED] += 8
     known = _FIRST + place * _PLACE + 1
     for guess in range(z[known - 1]):
-        f[_STATS + TRIES] += 1
         solved = try_support(f, z, GAMES, rows, columns, known + _SUPPORT, missing, tolerance)
         missing ^= solved
         store_where(f, slot, load(f, slot) + load(f, VALUE), solved)
@@ -324,25 +316,24 @@ def finish(alone, f, z, rows, columns, tolerance):
 
 
 @typed(types.void(_f1, _f1))
-def count(f, stats):
-    """Raise the counts `stats` by those of a workspace."""
+def raise_gap(f, gap):
+    """Raise gap[0] to the largest gap of a workspace."""
+    gap[0] = max(gap[0], f[_GAP])
     for lane in range(8):
-        f[_STATS + GAP] = max(f[_STATS + GAP], f[WORST + lane])
-    stats[GAP] = max(stats[GAP], f[_STATS + GAP])
-    for i in range(SOLVED, stats.size):
-        stats[i] += f[_STATS + i]
+        gap[0] = max(gap[0], f[WORST + lane])
 
 
 @typed(types.void(ALONE_TYPE, _i3, _n, _n, _n, _f1, _i1, _n, _f2, _i2, _f2, _f, _f1))
 def solve_for_points(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
-    alone, d, cards, size, first, below, starts, width, upcards, slots, out, tolerance, stats
+    alone, d, cards, size, first, below, starts, width, upcards, slots, out, tolerance, gap
 ):  # fmt: skip
     """Add to `out`, of patterns first, first + 1, … of a tier of `size` cards, what a tier below
     gives to their values.
 
     below: of the tier below, `width` decks of each pattern from starts[pattern] on. upcards:
     `layout.upcards_of`; slots: int64 (decks, cards), where in them the cards of each deck stand
-    that lead to the tier below. out: (patterns, decks), raised. stats: (5,), the counts, raised.
+    that lead to the tier below. out: (patterns, decks), raised. gap: (1,),
+    the largest gap of a game, raised.
     """
     children = np.empty((MAX_CARDS, MAX_CARDS), np.int64)
     wins = np.empty((MAX_CARDS, MAX_CARDS), np.int64)
@@ -387,13 +378,13 @@ def solve_for_points(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays c
             for i in range(slots.shape[1]):
                 total += f[SUMS + slots[deck, i]]
             out[p, deck] += total / size
-    count(f, stats)
+    raise_gap(f, gap)
 
 
 @typed(types.void(ALONE_TYPE, _i3, _n, _n, _n, _f1, _i1, _f2, _i2, _i2, _i2, _f2, _f, _f1))
 def solve_for_winning(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
     alone, d, cards, size, first, below, starts, upcards, targets, under, layer, out, tolerance,
-    stats,
+    gap,
 ):  # fmt: skip
     """The same for winning: below and out have a column for each deck and lead.
 
@@ -445,4 +436,4 @@ def solve_for_winning(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays 
         finish(alone, f, z, rows, columns, tolerance)
         for at in range(out.shape[1]):
             out[p, at] += f[SUMS + at] / size
-    count(f, stats)
+    raise_gap(f, gap)

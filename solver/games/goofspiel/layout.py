@@ -1,9 +1,7 @@
 """The full table of Goofspiel: layers of hands of one size, filled by the kernels.
 
 A tier is a layer: all states with hands and deck of j cards and no upcard, j = 1 .. n. It reads the
-layer j - 1 only. From `GROUPED_FROM` cards on a tier is a **group** of a layer: the decks that have
-the same of the highest cards. It reads the groups that have the same of them, or one less: of eight
-groups two and a half. Its rows are::
+layer j - 1 only. Its rows are::
 
     row = canonical pattern * width + column,    column = first column of the deck + lead + reach
 
@@ -26,7 +24,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,7 +36,6 @@ from luckbase.solver.game.arrays import (
     Decisions,
     Floats,
     Ints,
-    Pieces,
     coded,
     set_text,
 )
@@ -55,8 +52,6 @@ from luckbase.solver.games.goofspiel.game import (
     sizes_of,
 )
 from luckbase.solver.games.goofspiel.kernel import (
-    COUNTS,
-    GAP,
     hands_of,
     pattern_numbers,
     solve_for_points,
@@ -82,7 +77,6 @@ class Layers(Layout[int]):
     payoff_type: type[np.floating[Any]] = np.float64
     best_names: ClassVar[tuple[str, ...]] = ()
     smaller: ClassVar[str] = "fewer cards, such as cards=7,"
-    reads_pieces: ClassVar[bool] = True
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)
@@ -90,39 +84,26 @@ class Layers(Layout[int]):
         options = game.board.rules
         self.cards, self.points = options.cards, options.points
         self.win = options.objective == "win"
-        self.top = TOP_CARDS if self.cards >= GROUPED_FROM else 0
         self.layer_error = ERROR_A_LAYER * (CLOSED_WINNING if self.win else CLOSED_POINTS)
-        self.tallies: dict[tuple[int, int], dict[str, float]] = {}
 
     def layer(self, tier: int) -> Layer:
-        """The layer, or the group of one, that a tier is: the size of the hands + GROUP * group."""
-        return layer_of(self.cards, self.win, tier % GROUP, self.top, tier // GROUP)
+        """The layer that a tier is: the size of the hands."""
+        return layer_of(self.cards, self.win, tier)
 
     def tiers(self) -> Sequence[int]:
-        groups = range(1 << self.top)
-        numbers = (size + GROUP * g for size in range(1, self.cards + 1) for g in groups)
-        return [tier for tier in numbers if self.layer(tier).width]
+        return range(1, self.cards + 1)
 
     def children(self, tier: int) -> Sequence[int]:
-        return self._below(tier) if tier % GROUP > 1 else []
-
-    def _below(self, tier: int) -> list[int]:
-        """What a tier reads, its own group last; 0 for the empty hands."""
-        group = tier // GROUP
-        gone = [1 << k for k in reversed(range(self.top)) if group >> k & 1]
-        below = (tier - 1 - GROUP * card for card in (*gone, 0))
-        return [under for under in below if self.layer(under).width]
+        return [tier - 1] if tier > 1 else []
 
     def tier_number(self, tier: int) -> int:
         return tier
 
     def tier_fields(self, tier: int) -> dict[str, int]:
-        group = {"top": tier // GROUP} if self.top else {}
-        return {"cards": tier % GROUP, "upcard": 0, **group}
+        return {"cards": tier, "upcard": 0}
 
     def tier_name(self, tier: int) -> str:
-        group = f", top {tier // GROUP}" if self.top else ""
-        return many(tier % GROUP, "card") + group
+        return many(tier, "card")
 
     def shape(self, tier: int) -> tuple[int, ...]:
         return (self.layer(tier).rows,)
@@ -152,54 +133,34 @@ class Layers(Layout[int]):
         self,
         tier: int,
         out: Floats,
-        fetch: Callable[[int], Floats | Pieces],
+        fetch: Callable[[int], Floats],
         stop: Callable[[], bool],
         part: int = 0,
         decisions: Decisions | None = None,  # chance acts first in every row
     ) -> float:
-        layer, size = self.layer(tier), tier % GROUP
-        over = np.array([0.5 if self.win else 0.0])
-        below = []
-        for child in self._below(tier):
-            rows = self._rows_of(child, fetch(child) if child else over)
-            upcards, targets = upcards_of(self.cards, self.top, tier, child)
-            slots = targets if self.win else slots_of(targets, layer.width)
-            below.append((self.layer(child), rows, upcards, slots))
+        layer, under = self.layer(tier), self.layer(tier - 1)
+        below = fetch(tier - 1).reshape(-1) if tier > 1 else np.array([0.5 if self.win else 0.0])
+        starts = np.arange(under.patterns) * under.width
+        upcards, targets = upcards_of(self.cards, tier - 1)
+        slots = targets if self.win else slots_of(targets, layer.width)
         values = out.reshape(-1, layer.width)
         values[:] = 0.0
-        first, stats = self.parts(tier)[part][0] // layer.width, np.zeros(len(COUNTS))
-        step = max(1, GAMES_A_CALL // (layer.width * size))
-        for at, (under, rows, upcards, slots) in product(range(0, len(values), step), below):
+        first, gap = self.parts(tier)[part][0] // layer.width, np.zeros(1)
+        step = max(1, GAMES_A_CALL // (layer.width * tier))
+        for at in range(0, len(values), step):
             if stop():
                 raise Stopped
             piece = values[at : at + step]
-            pattern = (solve_game, path_counts(), self.cards, size, first + at, *rows)
+            pattern = (solve_game, path_counts(), self.cards, tier, first + at, below, starts)
             if self.win:
                 columns = under.columns, layer.columns
-                solve_for_winning(*pattern, upcards, slots, *columns, piece, CLOSED_WINNING, stats)
+                solve_for_winning(*pattern, upcards, slots, *columns, piece, CLOSED_WINNING, gap)
             else:
-                solve_for_points(*pattern, under.width, upcards, slots, piece, CLOSED_POINTS, stats)
-        worst, bound = float(stats[GAP]), self.layer_error
+                solve_for_points(*pattern, under.width, upcards, slots, piece, CLOSED_POINTS, gap)
+        worst, bound = float(gap[0]), self.layer_error
         if not worst <= bound:
-            raise ArithmeticError(f"layer {size}: a game could not be solved: its gap is {worst:g}")
-        self.tallies[tier, part] = dict(zip(COUNTS, stats.tolist(), strict=True))
-        return worst + (size - 1) * bound
-
-    def _rows_of(self, tier: int, payoffs: Floats | Pieces) -> tuple[Floats, Ints]:
-        """An array (any,) of the payoffs of a layer, and where in it, or behind it in memory, the
-        row of each pattern starts."""
-        layer = self.layer(tier)
-        width = layer.width
-        if not isinstance(payoffs, Pieces):
-            return payoffs.reshape(-1), np.arange(layer.patterns) * width
-        flat, starts = min(payoffs.arrays, key=address), np.empty(layer.patterns, np.int64)
-        for start, stop, rows in payoffs.each(layer.parts):
-            at = (address(rows) - address(flat)) // rows.itemsize
-            starts[start // width : stop // width] = np.arange(at, at + stop - start, width)
-        return flat, starts
-
-    def take_tally(self, tier: int, part: int) -> dict[str, float]:
-        return self.tallies.pop((tier, part), {})
+            raise ArithmeticError(f"layer {tier}: a game could not be solved: its gap is {worst:g}")
+        return worst + (tier - 1) * bound
 
     def payoff_rows(
         self, tier: int, payoffs: Floats, start: int, stop: int
@@ -236,10 +197,9 @@ class Layers(Layout[int]):
         """
         states, sizes, pattern = self._patterns(states)
         deck, upcard = states[:, DECK], states[:, UPCARD]
-        number = sizes + GROUP * (deck >> (self.cards - self.top))
-        tier = np.where(sizes == 0, -1, np.where(upcard > 0, 0, number))
+        tier = np.where(sizes == 0, -1, np.where(upcard > 0, 0, sizes))
         row = np.full(len(states), -1, np.int64)
-        ranks = deck_ranks(self.cards, self.top)
+        ranks = deck_ranks(self.cards)
         for tier_number in np.unique(tier[tier > 0]).tolist():
             layer, at = self.layer(tier_number), np.flatnonzero(tier == tier_number)
             of = ranks[deck[at]]
@@ -262,7 +222,7 @@ class Layers(Layout[int]):
     def _hands(self, tier: int, numbers: Ints) -> Ints:
         """The hands (n, 2) of canonical patterns (n,) of a layer."""
         numbers = np.ascontiguousarray(numbers)
-        return hands_of(path_counts(), self.cards, tier % GROUP, numbers)
+        return hands_of(path_counts(), self.cards, tier, numbers)
 
     def states_at(self, tier: int, rows: Ints) -> Ints:
         layer = self.layer(tier)
@@ -287,11 +247,6 @@ class Layers(Layout[int]):
             yield f"the first bid on the {card}", words
 
 
-def address(array: Floats) -> int:
-    """Of its first number."""
-    return int(array.ctypes.data)
-
-
 def layers_of(cards: int, objective: str) -> Layers:
     """The layers of the game of so many cards, for "points" or "win"."""
     rules = {"cards": cards, "objective": objective}
@@ -299,11 +254,6 @@ def layers_of(cards: int, objective: str) -> Layers:
     return Layers(load_game(board))
 
 
-TOP_CARDS, GROUPED_FROM = 3, 16
-"""By so many of the highest cards decks are grouped, from so many cards on: it costs a fifth more
-work, and 15 cards fit in a night of one machine."""
-GROUP = 32
-"""Between the numbers of the tiers of two groups."""
 GAMES_A_PART = 40_000_000
 PART_NS = 16e9
 """Matrix games, and about the nanoseconds of one core by `GAME_NS`, that a part has at most. Up to
@@ -314,7 +264,7 @@ ROWS_A_PART = 32 << 20
 
 @dataclass(frozen=True)
 class Layer:
-    """The layer of `size` cards, or a group of it: see the module docstring."""
+    """The layer of `size` cards: see the module docstring."""
 
     size: int
     patterns: int
@@ -359,52 +309,44 @@ class Layer:
         return tuple(pairwise(self.patterns * i // count * self.width for i in range(count + 1)))
 
 
-@lru_cache(maxsize=512)
-def layer_of(cards: int, win: bool, size: int, top: int = 0, group: int = 0) -> Layer:
-    """The layer of hands and decks of `size` out of `cards` cards, 0 included; of the decks of a
-    group by the `top` highest cards."""
-    decks = decks_of(cards, size, top, group)
+@lru_cache(maxsize=64)
+def layer_of(cards: int, win: bool, size: int) -> Layer:
+    """The layer of hands and decks of `size` out of `cards` cards, 0 included."""
+    decks = decks_of(cards, size)
     points = np.array([points_of(deck) for deck in decks], np.int64)
     reach = np.minimum(points, cards * (cards + 1) // 2 - points) * win
     first = np.concatenate([[0], np.cumsum(2 * reach + 1)])
     return Layer(size, pattern_count(cards, size), decks, reach, first)
 
 
-def decks_of(cards: int, size: int, top: int = 0, group: int = 0) -> Ints:
-    """The masks of all decks of `size` cards, ascending: of those that have the cards `group`, as
-    bits, of the `top` highest."""
-    low = cards - top
-    return (group << low) + np.flatnonzero(
-        sizes_of(np.arange(1 << low)) == size - group.bit_count()
-    )
+def decks_of(cards: int, size: int) -> Ints:
+    """The masks of all decks of `size` cards, ascending."""
+    return np.flatnonzero(sizes_of(np.arange(1 << cards)) == size)
 
 
 @lru_cache(maxsize=4)
-def deck_ranks(cards: int, top: int = 0) -> Ints:
-    """int64 (2 ** cards,): the number of each deck among those of its size and group."""
+def deck_ranks(cards: int) -> Ints:
+    """int64 (2 ** cards,): the number of each deck among those of its size."""
     ranks = np.empty(1 << cards, np.int64)
-    for size, group in product(range(cards + 1), range(1 << top)):
-        decks = decks_of(cards, size, top, group)
+    for size in range(cards + 1):
+        decks = decks_of(cards, size)
         ranks[decks] = np.arange(len(decks))
     return ranks
 
 
 @lru_cache(maxsize=32)
-def upcards_of(cards: int, top: int, tier: int, child: int) -> tuple[Floats, Ints]:
-    """What may be turned up above each deck of a tier below: the cards that it does not have, and
-    that make it one of the tier.
+def upcards_of(cards: int, size: int) -> tuple[Floats, Ints]:
+    """The cards that may be turned up above each deck of `size` cards: those that it does not have.
 
     The cards, float64 (cards a deck, decks padded to eights), from the highest down, so that
     neighbouring decks mostly have the same one; and the deck with that card, int64, -1 in padding.
     """
-    decks, ranks = decks_of(cards, child % GROUP, top, child // GROUP), deck_ranks(cards, top)
-    upcards = []
-    for deck in decks.tolist():
-        free = [k for k in range(cards, 0, -1) if not deck >> (k - 1) & 1]
-        upcards.append([k for k in free if (deck | 1 << (k - 1)) >> (cards - top) == tier // GROUP])
-    turned = np.ascontiguousarray(np.array(upcards).T)
+    decks = decks_of(cards, size)
+    turned = np.ascontiguousarray(np.array([
+        [k for k in range(cards, 0, -1) if not deck >> (k - 1) & 1] for deck in decks.tolist()
+    ]).T)  # fmt: skip
     padded = -len(decks) % 8
-    targets = ranks[decks | 1 << (turned - 1)]
+    targets = deck_ranks(cards)[decks | 1 << (turned - 1)]
     return (
         np.pad(turned.astype(np.float64), ((0, 0), (0, padded))),
         np.pad(targets, ((0, 0), (0, padded)), constant_values=-1),

@@ -12,14 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from luckbase import cluster, solver
 from luckbase.cluster.machine import DISK_RESERVE, PROCESS_BYTES, disk_of
 from luckbase.cluster.run.ray import RayWorkers
 from luckbase.cluster.run.schedule import Schedule, Shard
-from luckbase.cluster.run.tiers import Plan, add_tally, check_room
+from luckbase.cluster.run.tiers import Plan, check_room
 from luckbase.jobs.app import read_memory
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError, SearchLimitError
 from luckbase.solver.policy.evaluate import evaluate_profile
@@ -172,40 +170,6 @@ def test_a_question_above_the_frontier_may_meet_as_many_states_as_it_is_allowed(
     Held(0.1).search(np.array([0]), 5)
     with pytest.raises(SearchLimitError, match="the limit is 4"):
         Held(0.1).search(np.array([0]), 4)
-
-
-# Tallies
-
-COUNTS = st.dictionaries(
-    st.sampled_from(["games", "fallbacks", "worst gap", "worst"]), st.integers(0, 99).map(float)
-)
-
-
-@given(st.lists(COUNTS))
-def test_of_tallies_the_worst_are_maxima_and_the_others_sums(
-    tallies: list[dict[str, float]],
-) -> None:
-    total: dict[str, float] = {}
-    for tally in tallies:
-        total = add_tally(total, tally)
-    for name in {name for tally in tallies for name in tally}:
-        numbers = [tally[name] for tally in tallies if name in tally]
-        assert total.pop(name) == (max(numbers) if name.startswith("worst") else sum(numbers))
-    assert total == {}
-
-
-def test_a_solves_tally_is_of_all_its_shards(tmp_path: Path) -> None:
-    """Goofspiel counts its matrix games and says its worst gap."""
-    board = solver.load_board(Path(__file__).parents[3] / "boards/goofspiel/points.toml", cards=4)
-    solved = cluster.solve(board, results=tmp_path, workers=1)
-    layout = solver.load_layout(board)
-    below: dict[int, np.ndarray] = {}
-    total: dict[str, float] = {}
-    for tier in layout.tiers():
-        below[tier] = np.empty(layout.shape(tier))
-        layout.solve_tier(tier, below[tier], below.__getitem__, lambda: False)
-        total = add_tally(total, layout.take_tally(tier, 0))
-    assert solved.tally == total and any(name.startswith("worst") for name in total)
 
 
 def test_a_search_by_stages_may_meet_as_many_states_as_it_is_allowed(tmp_path: Path) -> None:

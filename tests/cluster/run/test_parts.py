@@ -15,7 +15,6 @@ from luckbase.cluster.run import tiers
 from luckbase.cluster.table.parts import TierPart
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.arrays import Pieces
 from luckbase.solver.games.goofspiel import layout
 
 POINTS = Path(__file__).parents[3] / "boards/goofspiel/points.toml"
@@ -66,57 +65,23 @@ def test_parts_give_the_same_rows_as_whole_tiers(
     assert not (table / "spill").exists()
 
 
-@pytest.mark.parametrize("workers", [1, 3])
-def test_groups_of_decks_are_tiers_with_the_same_payoffs(
-    whole: Path, tmp_path: Path, small_parts: None, monkeypatch: pytest.MonkeyPatch, workers: int
-) -> None:
-    with cluster.open_table(whole) as opened:
-        states = np.concatenate(list(opened.draw(opened.rows, 0)))
-        exact = opened.probe(states)
-        turned = {"mine": "1,4,5", "theirs": "2,3,6", "deck": "1,2,7", "upcard": "7"}
-        answer = opened.ask(turned).value
-    monkeypatch.setattr(layout, "GROUPED_FROM", 7)
-    monkeypatch.setattr(layout, "GAMES_A_PART", 500)
-    monkeypatch.setattr("luckbase.solver.game.game._loaded", deque())
-    board = solver.load_board(POINTS, cards=7)
-    table = cluster.solve(board, results=tmp_path, workers=workers).table
-    names = {file.name for file in table.rglob("*.parquet")}
-    assert {"cards-7.upcard-0.top-7.parquet", "cards-4.upcard-0.top-2.001.parquet"} <= names
-    with cluster.open_table(table) as opened:
-        np.testing.assert_allclose(opened.probe(states), exact, rtol=0, atol=1e-12)
-        assert opened.ask(turned).value == pytest.approx(answer, abs=1e-12)
-        assert check_files(opened) == []
-        assert check_residuals(opened, 500).worst < 1e-12
-
-
-@pytest.mark.parametrize("taken", [True, False], ids=["as they lie", "put together"])
 @pytest.mark.parametrize("board", [POINTS, WIN])
-def test_pieces_give_the_bits_of_a_whole_tier(
-    board: Path, taken: bool, small_parts: None, monkeypatch: pytest.MonkeyPatch
+def test_parts_are_put_together_to_the_bits_of_a_whole_tier(
+    board: Path, small_parts: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever parts lie in which array, in any order, above or below each other in memory."""
+    """Whatever parts are in which array, in any order."""
     monkeypatch.setattr(layout, "GAMES_A_PART", 300)
     layers = solver.load_layout(solver.load_board(board, cards=6))
-    monkeypatch.setattr(layout.Layers, "reads_pieces", taken)
     random = np.random.default_rng(1)
     below = random.random(layers.shape(4))
     ranges = layers.parts(4)
     assert len(ranges) > 5
     order = np.array_split(random.permutation(len(ranges)), 3)
-    lying = np.full(3 * (below.size + 9), np.nan)  # each in a third of its own
-    arrays, rooms = [], np.split(lying, 3)[::-1]
-    for numbers, room in zip(order, rooms, strict=True):
-        of = np.concatenate([below[slice(*ranges[part])] for part in numbers])
-        room[: of.size] = of
-        arrays.append(room[: of.size])
-    pieces = tiers.payoffs_of(layers, 4, Pieces([list(part) for part in order], arrays))
-    assert isinstance(pieces, Pieces) == taken
-    found = []
-    for read in (tiers.payoffs_of(layers, 4, below), pieces):
-        out = np.empty(tiers.part_shape(layers, 5, 1))
-        layers.solve_tier(5, out, {4: read}.__getitem__, lambda: False, 1)
-        found.append(out.tobytes())
-    assert found[0] == found[1]
+    arrays = [
+        (parts.tolist(), np.concatenate([below[slice(*ranges[part])] for part in parts]))
+        for parts in order
+    ]
+    assert tiers.payoffs_of(layers, 4, arrays).tobytes() == below.tobytes()
 
 
 def test_a_stopped_solve_in_parts_goes_on_to_the_same_bytes(
@@ -209,13 +174,3 @@ def test_a_table_plays_both_sides_of_a_turned_card(whole: Path) -> None:
         assert evaluate_profile(table.game, start, [agent, agent]).value[0] == pytest.approx(0)
         won = evaluate_profile(table.game, start, [agent, "random"]).value[0]
         assert won == pytest.approx(2.0413, abs=1e-4)
-
-
-def test_a_plan_has_room_for_all_groups_that_a_shard_reads() -> None:
-    layers = solver.load_layout(solver.load_board(POINTS, cards=16))
-    most = max(
-        sum(tiers.payoff_bytes(layers, child) for child in layers.children(tier))
-        for tier in layers.tiers()
-    )
-    plan = tiers.make_plan(layers)
-    assert most < plan.shard_memory < most + (1 << 29)

@@ -22,11 +22,9 @@ def goofspiel(cards: int, objective: str = "points") -> Game:
     return load_game(read_board(POINTS, {"cards": str(cards), "objective": objective}))
 
 
-def layers(cards: int, objective: str = "points", top: int | None = None) -> Layers:
-    """Its tiers and kernels; top: by so many of the highest cards decks are grouped."""
-    found = Layers(goofspiel(cards, objective))
-    found.top = found.top if top is None else top
-    return found
+def layers(cards: int, objective: str = "points") -> Layers:
+    """Its tiers and kernels."""
+    return Layers(goofspiel(cards, objective))
 
 
 def in_parts(layers: Layers, tier: int, below: Floats, parts: list[tuple[int, int]]) -> Floats:
@@ -49,9 +47,9 @@ class Solved(InMemory[int]):
 
 
 @cache
-def solved(cards: int, objective: str = "points", top: int = 0) -> Solved:
+def solved(cards: int, objective: str = "points") -> Solved:
     """The whole table of so many cards, solved once a session."""
-    return Solved(layers(cards, objective, top))
+    return Solved(layers(cards, objective))
 
 
 def published(table: int) -> Floats:
