@@ -1,10 +1,10 @@
-"""The command ``luckbase``: its commands, its exit codes, and where our errors become a sentence;
-how a function becomes a command, the options that several share, and how they are read.
+"""The command ``luckbase``: its commands, its exit codes, and how errors are printed; how a
+function becomes a command; the options that several commands share, and how they are read.
 
 A parameter whose annotation has a `Help` is an option, here as in Python's API, and has its name.
 
-Exit codes: 0 done; 1 the answer is no (stale, differs, verification failed); 2 the request is
-wrong; 130 interrupted, 143 and 129 ended by SIGTERM and SIGHUP, 141 by a pipe that nobody reads.
+Exit codes: 0 done; 1 the answer is no (stale, different, damaged, verification failed); 2 bad
+request; 130 interrupted, 143 and 129 ended by SIGTERM and SIGHUP, 141 by a pipe that is closed.
 Data goes to stdout, text for people to stderr.
 """
 
@@ -56,15 +56,15 @@ docs/README.md lists all pages, and every game has one of its own."""
 
 
 FLAGS = {"as_json": "--json", "as_csv": "--csv", "settings": "--set", "listed": "--list"}
-"""Options that are not named as their parameters."""
+"""Options that are named differently from their parameters."""
 VARIABLES = {name: f"LUCKBASE_{name.upper()}" for name in ("results", "game", "address")}
 """Environment variables that set options, by parameter."""
 PICTURES = (".png", ".svg", ".pdf")
-"""Endings of files that a picture is drawn into."""
+"""Endings of picture files."""
 SAMPLE = 10_000
-"""Rows that are verified, if nothing is said."""
+"""Rows that are verified by default."""
 MIN_MEMORY = 10_000_000
-"""Bytes; less than any board of use needs."""
+"""Bytes; every useful board needs more."""
 
 
 class _Interrupted(Exception):
@@ -330,9 +330,9 @@ GameFiles = Annotated[
 def command(
     *examples: str, api: Callable[..., Any] | None = None
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Makes a function a command: its parameters are options, and so are those arguments of `api`,
-    a function of luckbase's, that have a `Help`; it gets them as keywords. Its help is the
-    docstring, then `examples`, lines that can be typed.
+    """Make a function a command. Its parameters are options. So are the arguments of `api` that
+    have a `Help`; the function gets them as keywords. The help is the docstring, then `examples`,
+    lines that can be typed.
 
     Every command takes ``--game``: files that are run before anything is read.
     """
@@ -361,7 +361,8 @@ def command(
 
 
 def _with_help(api: Callable[..., Any] | None) -> Iterator[Parameter]:
-    """The arguments of a function that have a `Help`; the types of others are not imported here."""
+    """Yield the arguments of a function that have a `Help`, without importing the types of the
+    others."""
     for each in signature(api).parameters.values() if api is not None else ():
         if str(each.annotation).startswith("Annotated["):
             scope = vars(sys.modules[api.__module__])
@@ -388,8 +389,8 @@ def _option(parameter: Parameter) -> Parameter:
 
 
 def read_results(text: str | Path) -> Path:
-    """The folder, or place of a URI, that ``--results`` names, there or not yet. Raises OptionError
-    where it can be none."""
+    """Return the folder or URI that ``--results`` names, whether or not it exists yet. Raises
+    OptionError if it cannot hold tables."""
     if not str(text).strip():
         raise OptionError("--results: '' is not a folder; write one, such as --results results")
     if "://" in str(text):
@@ -412,7 +413,7 @@ def read_results(text: str | Path) -> Path:
 
 
 def is_folder(name: str) -> bool:
-    """Whether a name is that of a folder, or of a place that a URI names."""
+    """True if a name is a folder or a URI."""
     return "://" in name or Path(name).is_dir()
 
 
@@ -447,17 +448,15 @@ def read_settings(words: Iterable[str] | None) -> dict[str, str]:
 
 
 def board_of(name: str | Path, settings: Iterable[str] | None) -> Board:
-    """The board in a file, with ``--set`` as it was typed."""
+    """Read a board file, with ``--set`` as it was typed."""
     return luckbase.load_board(name, **read_settings(settings))
 
 
 def open_found(
     name: str, results: Path, settings: list[str] | None, strict: bool = False
 ) -> StoredTable:
-    """The table that a person means, open; says on stderr why it is stale, if it is.
-
-    Raises StaleTableError instead where `strict`.
-    """
+    """Open the table that a person names. If it is stale, print why on stderr, or raise
+    StaleTableError if `strict`."""
     from luckbase.cluster.table.find import find_table, open_table
 
     match = find_table(name, results, read_settings(settings))
@@ -472,7 +471,7 @@ def open_found(
 
 
 def say_unfinished(name: str, table: StoredTable) -> None:
-    """Say on stderr what of a table is still to be solved, if anything is."""
+    """Print on stderr which parts of a table are still to be solved, if any."""
     if left := table.unfinished():
         terminal.say(f"luckbase: {name}: this table is not whole: {', '.join(left)}")
 
@@ -498,8 +497,8 @@ def read_fields(words: Iterable[str]) -> dict[str, str]:
 
 
 def read_start(start: Sequence[str] | None, more: Sequence[str] | None = None) -> Any:
-    """What ``--from`` names, with the fields that stand without it: a state as fields, a table of
-    the states in a file, or None. Raises StateError, OptionError."""
+    """Return the state that ``--from`` and the fields after it name, as fields; or the table of
+    states in a file; or None. Raises StateError, OptionError."""
     words = [*(start or []), *(more or [])]
     if not words:
         return None
@@ -516,7 +515,7 @@ Memory = Annotated[str | None, Help("GB of memory that all shards together may u
 
 
 def read_memory(text: str | None) -> int | None:
-    """The bytes of ``--memory GB``; None where it is not given. Raises OptionError."""
+    """Return the bytes of ``--memory GB``; None if it is not given. Raises OptionError."""
     if text is None:
         return None
     try:
@@ -532,21 +531,20 @@ def read_memory(text: str | None) -> int | None:
 
 
 def read_sample(sample: int | None, every: bool) -> int | None:
-    """The rows that are verified, None for all, of ``--sample`` and ``--all``. Raises
-    OptionError."""
+    """Return how many rows ``--sample`` and ``--all`` verify; None for all. Raises OptionError."""
     check_one(sample=sample is not None, every=every)
     return None if every else SAMPLE if sample is None else sample
 
 
 def check_one(**flags: object) -> None:
-    """Raises OptionError where more than one of these options is there."""
+    """Raise OptionError if more than one of these options is given."""
     typed = [FLAGS.get(name, flag(name)) for name, value in flags.items() if value]
     if len(typed) > 1:
         raise OptionError(f"{' and '.join(typed)}: write one of them")
 
 
 def check_ending(option: str, name: str, endings: Sequence[str]) -> str:
-    """The ending of a file's name, one of `endings`. Raises OptionError."""
+    """Return the ending of a file's name. Raises OptionError if it is not one of `endings`."""
     suffix = Path(name).suffix.lower()
     if suffix not in endings:
         raise OptionError(f"{option}: {name}: end it in {', '.join(endings)}")

@@ -60,10 +60,10 @@ def solve(
     as_json: app.Json = False,
     **how: Any,
 ) -> int:  # fmt: skip
-    """Solve a board's table; after a stop the same command goes on.
+    """Solve what is missing of a board's table; the same command resumes.
 
-    What is there already stays. With FIELD=VALUE or --from, or for a game that has no tiers, it
-    solves all that lies below some states, by search. Prints the table's directory on stdout.
+    Without a state it solves the full table. With FIELD=VALUE or --from, or if the game has no
+    full table, it searches everything that can follow. It prints the table's folder on stdout.
     If you name several boards, all are read first. A board that cannot be read or solved is
     reported and skipped; the exit code is then 1.
 

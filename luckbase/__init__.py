@@ -12,8 +12,8 @@ All of luckbase is on this page; what the command line does, a function here doe
 
 =============================================  =================================================
 `load_board`                                   a board file, read and checked
-`plan`, `solve`, `status`                      a table: before the night, the night, the morning
-`plan_all`, `solve_all`, `clean`               the same of many boards; what nobody asks for now
+`plan`, `solve`, `status`                      what a solve takes; the solve; which tables are there
+`plan_all`, `solve_all`, `clean`               the same for many boards; remove unneeded tables
 `open` -> `Table`                              ``t[state]``, ``t.ask(mine=0, yours=87)``,
                                                ``t.values(frame)``, ``t.to_pandas()``,
                                                ``t.export(file)``, ``t.verify()``,
@@ -177,7 +177,7 @@ def info(
 def plan(
     board: Board | str | os.PathLike[str], start: Any = None, **options: Unpack[SolveOptions]
 ) -> Planned | PlannedSearch:
-    """What a solve will take: of the full table, by level; of a search, how many states it meets.
+    """Return what a solve will take: its states, bytes, memory and time.
 
     >>> luckbase.plan(board, {"scores": (0, 2000, 3500), "earned": (1, 2, 2)}).states
 
