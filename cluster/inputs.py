@@ -14,7 +14,7 @@ import numpy as np
 
 from luckbase.cluster.table.find import find_table, open_table, table_of, table_used
 from luckbase.cluster.table.ledger import SEARCH, TIERS, board_command
-from luckbase.cluster.table.storage import is_uri, place_of
+from luckbase.cluster.table.storage import place_of
 from luckbase.solver import sentences
 from luckbase.solver.board.file import as_words, path_of, read_board, read_toml
 from luckbase.solver.board.model import Board
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from luckbase.cluster.run.tiers import Planned
     from luckbase.cluster.search.plan import PlannedSearch
     from luckbase.cluster.table.table import StoredTable, Table
-    from luckbase.solver.policy.agents import Policy
     from luckbase.solver.policy.evaluate import Starts
 
 MAX_IN_MEMORY = 100_000_000
@@ -281,20 +280,16 @@ def following(
 
 @contextmanager
 def tables_by_name(board: Board, results: Path) -> Iterator[Opener]:
-    """Opens the table that an agent's name means on a board, once: a directory whose name has a
-    slash, or a board file, whose table under `results` it is; closes them at the end. Reads a file
-    of frequencies."""
-    from luckbase.cluster.play.agents import read_frequencies
-
+    """Open the table that an agent's name means on a board, once: a folder whose name has a slash,
+    or the table of a board file under `results`. Close them at the end."""
     with ExitStack() as tables:
 
         @cache
-        def opener(name: str) -> Table | Policy | None:
+        def opener(name: str) -> Table | None:
             path = place_of(name)
             if ("/" in name and path.is_dir()) or (path.suffix == ".toml" and path.is_file()):
                 return tables.enter_context(open_table(table_used(name, board, results)))
-            csv = path.suffix == ".csv" and not is_uri(name)
-            return read_frequencies(load_game(board), Path(path)) if csv else None
+            return None
 
         yield opener
 

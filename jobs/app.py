@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 GROUPS = {
     "Solve": {"solve": "solve"},
     "Ask": {"info": "query", "query": "query", "export": "query"},
-    "Compare": {"diff": "compare", "evaluate": "compare", "simulate": "compare"},
+    "Compare": {"diff": "compare", "evaluate": "compare"},
     "Draw": {"chart": "draw", "graph": "draw", "serve": "serve"},
     "Play": {"play": "play", "advise": "play"},
     "Keep": {"status": "status", "verify": "status", "publish": "status", "clean": "status"},
@@ -480,8 +480,7 @@ def say_unfinished(name: str, table: StoredTable) -> None:
 
 Agents = Annotated[
     str,
-    Help("Agents by name, tables' directories, board files, or files of frequencies (CSV); one for "
-         "all, or one each.",
+    Help("Agents by name, tables' folders or board files; one for all, or one each.",
          "A[,B...]"),
 ]  # fmt: skip
 From = Annotated[

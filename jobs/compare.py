@@ -1,5 +1,4 @@
-"""``luckbase diff``, ``evaluate`` and ``simulate``: tables compared, decision by decision; agents,
-exactly and by Monte Carlo."""
+"""``luckbase diff`` and ``evaluate``: tables compared, decision by decision; payoffs of agents."""
 
 from __future__ import annotations
 
@@ -15,7 +14,6 @@ from luckbase.solver.sentences import Help, capital, figures
 
 if TYPE_CHECKING:
     from luckbase import Evaluated, Matrix
-    from luckbase.cluster.play.evaluate import Count
     from luckbase.cluster.table.comparison import Comparison
 
 
@@ -120,8 +118,8 @@ def _print_comparison(result: Comparison, names: Sequence[Any]) -> None:
 
 
 @app.command(
-    "luckbase evaluate pig/race --agents hold-at-20,optimal",
     "luckbase evaluate pig/tiny --agents hold-at-4,hold-at-6,optimal --matrix",
+    "luckbase evaluate jackpot/seed --agents hilo --games 100000 --seed 7",
     api=luckbase.evaluate,
 )
 def evaluate(
@@ -135,16 +133,18 @@ def evaluate(
     as_json: app.Json = False,
     **how: Any,
 ) -> None:
-    """Print the exact payoffs of agents who play each other.
+    """Print the payoffs of agents who play each other.
 
-    An agent is a name of the game's own, optimal, best-response, random, or a table. Starts
-    from the game's start, or from --from."""
+    An agent is a name of the game's own, optimal, best-response, random, or a table. Games begin
+    at the game's start, or at --from. Payoffs are exact; with --games they are means of simulated
+    games, with standard errors. The same --seed gives the same games."""
     from luckbase.solver.game.game import load_game
 
     read, root = app.board_of(board, settings), app.read_start(start, more)
     payoff_name = load_game(read).payoff_name
     result: Matrix | Evaluated
     if matrix:
+        app.check_one(matrix=True, games=how["games"], gain=how["gain"])
         result = luckbase.matrix(read, agents, root, results=results)
     else:
         result = luckbase.evaluate(read, agents, root, results=results, **how)
@@ -153,7 +153,7 @@ def evaluate(
     elif isinstance(result, luckbase.Matrix):
         _print_matrix(payoff_name, result)
     else:
-        _print(payoff_name, result)
+        _print(payoff_name, result, how["seed"])
 
 
 def _print_matrix(payoff_name: str, matrix: Matrix) -> None:
@@ -166,92 +166,37 @@ def _print_matrix(payoff_name: str, matrix: Matrix) -> None:
     print(f"under the rules of {matrix.origin}")
 
 
-def _print(payoff_name: str, result: Evaluated) -> None:
-    heads = ["player", "agent", payoff_name]
-    rows = [[str(i + 1), name, f"{result.value[i]:z.10f}"] for i, name in enumerate(result.agents)]
-    if result.gain is not None:
-        heads.append("could gain")
-        for row, gain in zip(rows, result.gain, strict=True):
-            row.append(f"{gain:.2e}")
+def _print(payoff_name: str, result: Evaluated, seed: int) -> None:
+    heads, digits = ["player", "agent", payoff_name], 10 if result.stderr is None else 6
+    rows = [
+        [str(i + 1), name, f"{result.value[i]:z.{digits}f}"] for i, name in enumerate(result.agents)
+    ]
+    for head, form, numbers in (
+        ("could gain", ".2e", result.gain), ("standard error", "z.6f", result.stderr),
+    ):  # fmt: skip
+        if numbers is not None:
+            heads.append(head)
+            for row, number in zip(rows, numbers, strict=True):
+                row.append(f"{number:{form}}")
     terminal.print_table("", heads, rows, sys.stdout)
-    print(f"under the rules of {result.origin}")
-    if result.states is not None:
-        print(f"{sentences.many(result.states, 'state')} can come up")
     if result.facts:
         facts = [(agent, what, f"{number:z.9f}") for agent, what, number in result.facts]
         terminal.print_table("", ("agent", "what", ""), facts, sys.stdout)
-    _print_counts(result.distribution)
-    if result.costly is None:
-        return
-    cost = "costs" if result.costly == 1 else "cost"
-    decisions = f"{sentences.many(result.costly, 'decision')} {cost} something"
-    print(f"{decisions}, {result.loss:.3e} a play in all")
-    moves = [
-        (sentences.fields(move.state), str(move.player), f"{move.reach:.3e}", f"{move.regret:.3e}")
-        for move in result.moves or ()
-    ]
-    if moves:
-        heads = ["the costliest", "player", "reached", "costs"]
-        terminal.print_table("", heads, moves, sys.stdout)
-
-
-def _print_counts(counts: Sequence[Count] | None) -> None:
-    """How what is counted of a play is spread: a line each."""
-    if counts is None:
-        return
-    errors = any(each.stderr is not None for each in counts)
-    shares = next((each.quantiles for each in counts if each.quantiles), {})
-    heads = ["counted of a play", "player", "mean", *["standard error"] * errors]
-    heads += [f"{100 * float(share):g}%" for share in shares]
-    rows = []
-    for each in counts:
-        row = [each.what, "" if each.player is None else str(each.player), figures(each.mean, 6)]
-        row += [f"{each.stderr or 0:.2g}"] * errors
-        rows.append(row + [figures(each.quantiles[s], 6) if each.quantiles else "" for s in shares])
-    terminal.print_table("", heads, rows, sys.stdout)
-
-
-@app.command(
-    "luckbase simulate pig/tiny --agents hold-at-5,optimal --games 100000",
-    "luckbase simulate jackpot/seed --agents hilo --games 100000 --seed 7",
-    api=luckbase.simulate,
-)
-def simulate(
-    board: app.BoardFile,
-    more: app.More = None,
-    agents: app.Agents = "optimal",
-    start: app.From = None,
-    settings: app.Settings = None,
-    results: app.Results = Path("results"),
-    as_json: app.Json = False,
-    **how: Any,
-) -> None:
-    """Play many games of agents: mean payoffs and standard errors.
-
-    Starts from the game's start, or from --from; the same seed gives the same plays."""
-    from luckbase.cluster.play.evaluate import errors_off
-    from luckbase.solver.game.game import load_game
-
-    read, root = app.board_of(board, settings), app.read_start(start, more)
-    result = luckbase.simulate(read, agents, start=root, results=results, **how)
-    if as_json:
-        terminal.print_json(result)
-        return
-    rows = []
-    for i, name in enumerate(result.agents):
-        mean, error, exact, off = result.mean[i], result.error[i], "", ""
-        if result.exact is not None:
-            exact, off = f"{result.exact[i]:z.10f}", errors_off(mean, result.exact[i], error)
-        rows.append((str(i + 1), name, f"{mean:z.6f}", f"{error:z.6f}", exact, off))
-    payoff = load_game(read).payoff_name
-    heads = ("player", "agent", payoff, "standard error", "exactly", "errors off")
-    terminal.print_table("", heads, rows, sys.stdout)
-    _print_counts(result.distribution)
+    if result.counts:
+        counts = [
+            (each.what, str(each.player or ""), figures(each.mean, 6), f"{each.stderr:.2g}")
+            for each in result.counts
+        ]
+        counted = ("mean of a game", "player", "", "standard error")
+        terminal.print_table("", counted, counts, sys.stdout)
     if result.starts is not None:
         others = "the others begin beyond the agents' tables and are left out"
         print(f"{100 * result.starts:.1f}% of all games, by how they begin; {others}")
     print(f"under the rules of {result.origin}")
-    print(
-        f"{sentences.counted(result.games, 'game')} in {sentences.duration(result.seconds)}, "
-        f"{sentences.count(result.games / result.seconds)} games/s, seed {how['seed']}"
-    )
+    if result.states is not None:
+        print(f"{sentences.many(result.states, 'state')} can come up")
+    if result.games is not None:
+        print(
+            f"{sentences.counted(result.games, 'game')} in {sentences.duration(result.seconds)}, "
+            f"{sentences.count(result.games / result.seconds)} games/s, seed {seed}"
+        )

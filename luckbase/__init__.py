@@ -19,7 +19,7 @@ All of luckbase is on this page; what the command line does, a function here doe
                                                ``t.export(file)``, ``t.verify()``,
                                                ``t.diff(other)``, ``t.chart()``, ``t.agent()``,
                                                ``t.play()``, ``t.why(state)``
-`evaluate`, `matrix`, `simulate`               what a profile of agents is worth
+`evaluate`, `matrix`                           the payoffs of a profile of agents
 `play`, `graph`                                a person's game; a drawing of how agents play
 `advise`                                       a real game followed in words
 `report`                                       a table in one file, to send to somebody
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from luckbase.cluster.info import Info, PackagedBoard
     from luckbase.cluster.play.advise import Following
     from luckbase.cluster.play.draw import Picture
-    from luckbase.cluster.play.evaluate import Evaluated, Matrix, Simulated
+    from luckbase.cluster.play.evaluate import Evaluated, Matrix
     from luckbase.cluster.play.game import Play, PlayOptions
     from luckbase.cluster.run.options import SolveOptions
     from luckbase.cluster.run.progress import Progress, Solved
@@ -81,7 +81,7 @@ _ELSEWHERE = {
     "Planned": "cluster.run.tiers",
     "PlannedSearch": "cluster.search.plan",
     "Play": "cluster.play.game", "Progress": "cluster.run.progress", "Report": "jobs.web.report",
-    "Simulated": "cluster.play.evaluate", "SolveOptions": "cluster.run.options",
+    "SolveOptions": "cluster.run.options",
     "Solved": "cluster.run.progress", "Spare": "cluster.batch.clean",
     "Status": "cluster.table.find", "Table": "cluster.table.table",
     "register": "solver.board.registry",
@@ -91,9 +91,9 @@ _ELSEWHERE = {
 __all__ = [
     "Answer", "Board", "Due", "Evaluated", "Following", "Game", "Info", "LuckbaseError",
     "Matrix", "Outcome", "PackagedBoard", "Picture", "Planned", "PlannedSearch", "Play", "Progress",
-    "Report", "Simulated", "SolveOptions", "Solved", "Spare", "Status", "Table", "advise", "boards",
+    "Report", "SolveOptions", "Solved", "Spare", "Status", "Table", "advise", "boards",
     "clean", "errors", "evaluate", "graph", "info", "load_board", "matrix", "open",
-    "plan", "plan_all", "play", "register", "report", "simulate", "solve", "solve_all", "status",
+    "plan", "plan_all", "play", "register", "report", "solve", "solve_all", "status",
 ]  # fmt: skip
 
 
@@ -295,30 +295,33 @@ def status(
     return statuses(names, None if results is None else _place(results), settings)
 
 
-def evaluate(  # noqa: PLR0913  # what the command has
+def evaluate(  # what the command has
     board: Board | str | os.PathLike[str], agents: str | Sequence[Any] = "optimal",
     start: Any = None, *,
     gain: Annotated[bool, Help("What each player could gain by a best response.")] = False,
-    moves: Annotated[int, Help("The N moves that cost the agents most.", "N", 0)] = 0,
-    facts: Annotated[bool, Help("What else the game says of the agents.")] = False,
-    distribution: Annotated[bool, Help("How what is counted of a play is spread.")] = False,
+    games: Annotated[int | None, Help("Simulate N games, with standard errors.", "N", 1)] = None,
+    seed: Annotated[int, Help("Seed of the simulated games.", "S", 0)] = 0,
     max_states: Annotated[int, Help("The most states agents may come to.", "N", 1)] = 20_000_000,
     results: str | os.PathLike[str] = "results",
 ) -> Evaluated:  # fmt: skip
-    """The exact payoffs of a profile of agents from a state, or the game's start.
+    """Return the payoffs of a profile of agents from a state, or from the game's start.
 
-    >>> luckbase.evaluate("boards/pig/race.toml", "hold-at-20,optimal").value
-    (0.4916579354532667, 0.5083420645467334)
+    >>> luckbase.evaluate("boards/pig/tiny.toml", "hold-at-5,optimal").value
+    (0.5, 0.5)
 
     agents: one for all players or one for each: names (the game's own, ``optimal``,
-    ``best-response``, ``random``, a table's directory, a board file, which means its table under
-    `results`), functions ``choose(game, player, state, actions)``, or open tables. Raises
-    OptionError, SearchLimitError beyond `max_states`.
+        ``best-response``, ``random``, a table's folder, a board file, which means its table under
+        `results`), functions ``choose(game, player, state, actions)``, or open tables.
+    games: simulate this many games by Monte Carlo; the result has standard errors (`stderr`) and
+        the means of the numbers that the game counts (`counts`). The same seed gives the same
+        games. Without `games` payoffs are exact.
+
+    Raises OptionError, SearchLimitError beyond `max_states`.
     """
     from luckbase.cluster.inputs import playing
     from luckbase.cluster.play.evaluate import EvaluateOptions, evaluate_agents
 
-    options = EvaluateOptions(gain, moves, facts, max_states, distribution)
+    options = EvaluateOptions(gain, games, seed, max_states)
     with playing(board, agents, start, results) as (game, root, opener):
         return evaluate_agents(game, root, agents, options, opener)
 
@@ -334,24 +337,6 @@ def matrix(
 
     with playing(board, agents, start, results) as (game, root, opener):
         return matrix_of(game, root, agents, opener)
-
-
-def simulate(
-    board: Board | str | os.PathLike[str], agents: str | Sequence[Any] = "optimal",
-    games: Annotated[int, Help("Games to play.", "N", 1)] = 1_000_000, start: Any = None, *,
-    seed: Annotated[int, Help("Seed of the random numbers.", "S", 0)] = 0,
-    distribution: Annotated[bool, Help("How what is counted of a play is spread.")] = False,
-    max_states: Annotated[int, Help("States to expand before playing.", "N", 1)] = 1_000_000,
-    results: str | os.PathLike[str] = "results",
-) -> Simulated:  # fmt: skip
-    """Play games of a profile of agents: mean payoffs with standard errors, the same for the same
-    seed. agents, results: as of `evaluate`. States beyond `max_states` are expanded on the way.
-    Raises OptionError."""
-    from luckbase.cluster.inputs import playing
-    from luckbase.cluster.play.evaluate import simulate_agents
-
-    with playing(board, agents, start, results) as (game, root, opener):
-        return simulate_agents(game, root, agents, games, seed, max_states, opener, distribution)
 
 
 def play(

@@ -14,12 +14,12 @@ from luckbase.solver.check import check_game
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
-    ClosedForms,
     DecisionLayout,
     Drawing,
     Layout,
     Level,
     SearchHints,
+    Statistics,
     View,
 )
 from luckbase.solver.game.fields import Field, Names, Refuse, set_field
@@ -45,9 +45,9 @@ from luckbase.solver.scene import Box, Counter, Die, Scene, Words
 
 __all__ = [
     "GROUP_TYPE", "JOINT", "SAME_EDGES_TYPE", "Agents", "Axis", "Board", "Box", "Capability",
-    "Charts", "ClosedForms", "Counter", "DecisionLayout", "Die", "Drawing", "Entry", "Field",
-    "Game", "Grouped", "Groups", "Layout", "Level", "Names", "Numbers", "Refuse", "Rules", "Scene",
-    "SearchHints", "Section", "Threshold", "Unavailable", "View", "Words", "chance", "check_game",
+    "Charts", "Counter", "DecisionLayout", "Die", "Drawing", "Entry", "Field", "Game", "Grouped",
+    "Groups", "Layout", "Level", "Names", "Numbers", "Refuse", "Rules", "Scene", "SearchHints",
+    "Section", "Statistics", "Threshold", "Unavailable", "View", "Words", "chance", "check_game",
     "decision", "lead", "load_game", "load_game_file", "option", "over", "pay", "register",
     "set_field", "simultaneous", "transition",
 ]  # fmt: skip

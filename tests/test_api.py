@@ -447,8 +447,8 @@ def test_a_chart_of_the_lead_to_pass_takes_numbers_as_fields(table: luckbase.Tab
 
 
 def test_evaluate_and_matrix_are_the_commands(said: Said) -> None:
-    words = ["evaluate", PIG, "--agents", "hold-at-5,optimal", "--gain", "--moves", 2]
-    found = luckbase.evaluate(PIG, "hold-at-5,optimal", gain=True, moves=2)
+    words = ["evaluate", PIG, "--agents", "hold-at-5,optimal", "--gain"]
+    found = luckbase.evaluate(PIG, "hold-at-5,optimal", gain=True)
     assert json.loads(json.dumps(found.as_json())) == said(*words)
     quick = luckbase.evaluate(PIG, ["hold-at-5", "optimal"])
     assert quick.value == pytest.approx(found.value, abs=1e-14)
@@ -476,9 +476,9 @@ def test_functions_and_open_tables_play_as_agents(results: Path) -> None:
         luckbase.evaluate(PIG, [7])
 
 
-def test_simulate_is_the_commands(said: Said) -> None:
-    words = ["simulate", PIG, "--agents", "hold-at-5", "--games", 2000, "--seed", 4]
-    found = luckbase.simulate(PIG, "hold-at-5", 2000, seed=4)
+def test_simulated_games_are_the_commands(said: Said) -> None:
+    words = ["evaluate", PIG, "--agents", "hold-at-5", "--games", 2000, "--seed", 4]
+    found = luckbase.evaluate(PIG, "hold-at-5", games=2000, seed=4)
     assert found.as_json() == said(*words) and 0 < found.seconds < 600
 
 

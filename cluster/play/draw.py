@@ -8,7 +8,7 @@ action taken on the way. Ends with the same payoffs are one node.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from luckbase.cluster.play.agents import AgentLike, Opener, for_players, no_tables
+from luckbase.cluster.play.agents import (
+    AgentLike,
+    Opener,
+    name_of,
+    no_tables,
+    players_of,
+    seats_of,
+)
 from luckbase.solver import sentences
 from luckbase.solver.errors import OptionError, need
 from luckbase.solver.game.arrays import Floats
@@ -125,7 +132,8 @@ def draw_play(
     if how.labels == "counts" and not drawing.equally_likely:
         why = f"chances of {game.board.game} are not counts; write chances"
         raise OptionError(f"{option('labels')}: {why}")
-    names, profile = for_players(game, agents, opener)
+    seats = seats_of(game, agents)
+    profile = players_of(game, seats, opener)
     roots = root.states if len(root.states) == 1 else first_state(game)[None]  # which refuses
     if how.every:
         if drawing.positions is None:
@@ -141,7 +149,7 @@ def draw_play(
     chain = explore_profile(game, roots, deciders)
     ends = how.ends or game.players > 1
     diagram = diagram_of(chain, chain.solve().values, all_ends=ends)
-    return Picture(game, tuple(names), diagram, how)
+    return Picture(game, tuple(map(name_of, seats)), diagram, how)
 
 
 def _dot(game: Game, diagram: Diagram, title: str, how: DrawingOptions) -> graphviz.Digraph:
@@ -201,9 +209,7 @@ def diagram_of(chain: Chain, values: Floats, *, all_ends: bool = True) -> Diagra
             f"{MAX_NODES:,}; start nearer the end"
         )
     best = chain.payoffs[over][:, 0].max() if over.any() else 0.0
-    reach = chain.reach()
     inner = {int(x): i for i, x in enumerate(np.flatnonzero(drawn & ~over))}
-    end_reach: dict[tuple[float, ...], float] = {}
     chances: dict[tuple[int, int, str], float] = {}
     for x, source in inner.items():
         for k in range(chain.first[x], chain.first[x + 1]):
@@ -217,19 +223,18 @@ def diagram_of(chain: Chain, values: Floats, *, all_ends: bool = True) -> Diagra
                 if not all_ends and payoffs[0] < best:
                     continue
                 target = ends.setdefault(payoffs, len(inner) + len(ends))
-                share = float(reach[x] * chain.chances[k])
-                end_reach[payoffs] = end_reach.get(payoffs, 0.0) + share
             else:
                 target = inner[y]
             key = (source, target, _called(game, action, at_once=actor == JOINTLY))
             chances[key] = chances.get(key, 0.0) + float(chain.chances[k])
     layers = _layers(len(inner) + len(ends), chances)
+    reach = _reach(len(layers), chances)
     nodes = []
     for x, i in inner.items():
         state = game.describe(chain.states(np.array([x]))[0])
-        nodes.append(Node(state, float(reach[x]), tuple(values[x].tolist()), layers[i], False))
+        nodes.append(Node(state, reach[i], tuple(values[x].tolist()), layers[i], False))
     for payoffs, i in ends.items():
-        nodes.append(Node({}, end_reach[payoffs], payoffs, layers[i], True))
+        nodes.append(Node({}, reach[i], payoffs, layers[i], True))
     edges = [Edge(*key, chance) for key, chance in sorted(chances.items())]
     return Diagram(nodes, edges)
 
@@ -241,6 +246,16 @@ def _called(game: Game, action: int, *, at_once: bool) -> str:
         return game.action_name(action)
     pair = enumerate(divmod(action, JOINT))
     return " against ".join(choice_names(game, {}, player, [number])[0] for player, number in pair)
+
+
+def _reach(count: int, chances: Mapping[tuple[int, int, str], float]) -> list[float]:
+    """Return how often on average a game that starts at node 0 comes to each node: the solution of
+    x(y) = [y is 0] + sum over z of x(z) P(z, y)."""
+    stays, starts = np.eye(count), np.eye(count)[0]
+    for (source, target, _), chance in chances.items():
+        stays[target, source] -= chance
+    reach: list[float] = np.linalg.solve(stays, starts).tolist()
+    return reach
 
 
 def _layers(count: int, edges: Iterable[tuple[int, int, str]]) -> list[int]:

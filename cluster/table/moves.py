@@ -374,7 +374,7 @@ def follow_decisions(
 def play_games(table: Lookup, state: State, games: int, seed: int) -> Answer:
     """The mean payoffs of every action over so many games each, everybody doing what is stored from
     there on; `error` is the largest of their standard errors. What is best is as stored."""
-    from luckbase.solver.policy.evaluate import Starts, simulate_on_the_way
+    from luckbase.solver.policy.evaluate import Starts, simulate
 
     game, stored = table.game, table.ask(state)
     edges = expand(game, game.parse(state).reshape(1, -1))
@@ -386,9 +386,7 @@ def play_games(table: Lookup, state: State, games: int, seed: int) -> Answer:
         below, at = np.unique(edges.children[a:b], axis=0, return_inverse=True)
         weights = edges.weights[a:b]
         chances = np.bincount(at.reshape(-1), weights).astype(np.float64)
-        each = simulate_on_the_way(
-            game, Starts(below, chances), deciders, games, seed, None, table.lookup
-        )
+        each = simulate(game, Starts(below, chances), deciders, games, seed, table.lookup)
         name = game.action_name(int(edges.actions[a]))
         value = each.mean + weights @ edges.rewards[a:b]
         by_name[name], error = Action(name, tuple(value.tolist())), max(error, each.error.max())

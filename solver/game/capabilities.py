@@ -335,15 +335,23 @@ BLOCK_ROWS, RUN_ROWS = 1 << 16, 1 << 20
 """Of a block; of a group of runs, about."""
 
 
+Fact = tuple[str, str, float]
+"""(agent, what the number says, number): one line that ``luckbase evaluate`` prints."""
+
+
 @dataclass(frozen=True)
 class Agents(Capability):
-    """Players by name: an `Agent`, or a `solver.policy.evaluate.Policy`, which is asked about many
-    states at once. (`optimal`, `best-response`, `random` need none.)
+    """Players by name.
 
-    choices: what an agent is asked to choose from, given the state (fields,) and its actions, where
-    players see one thing twice (two equal dice). check: raises OptionError where the board of a
-    game can not have the agent of a name, solving nothing. seconds: about how long they work before
-    their first move.
+    by_name: an `Agent`, or a `solver.policy.agents.Policy`, which decides for many states at once.
+        Every game has `optimal`, `best-response` and `random` besides.
+    choices: the list from which an agent chooses, given the state (fields,) and its actions, if
+        players see one thing twice (two equal dice).
+    check: raises OptionError, without solving anything, if this board cannot have the agent of a
+        name.
+    seconds: about how long an agent works before its first move.
+    from_start: the exact payoffs of a profile of agents, by name, from the game's start, with facts
+        about them, if the game has a faster way than to follow every state; else None.
     """
 
     missing: ClassVar[str] = "has no agents of its own"
@@ -352,22 +360,28 @@ class Agents(Capability):
     choices: Callable[[Ints, list[int]], list[int]] = lambda state, actions: actions
     check: Callable[[Game, str], None] = lambda game, name: None
     seconds: Callable[[Game, str], float] = lambda game, name: 0.0
+    from_start: Callable[[Game, Sequence[str]], tuple[tuple[float, ...], list[Fact]] | None] = (
+        lambda game, names: None
+    )
 
 
 @dataclass(frozen=True)
-class Counted(Capability):
-    """What people count of a play beside its payoffs.
+class Statistics(Capability):
+    """Numbers of a game, beside its payoffs, that ``luckbase evaluate --games`` counts.
 
-    ends: names -> of states that are over (n, fields) the numbers, or truth values, of the play
-    (n,) or of each player (n, players). events: names -> of steps of a play, by the states (m,
-    fields), the actions (m,), -1 where nobody acts, and the states that they lead to, whether it
-    happens there, bool (m,); how often it does is counted.
+    ends: by name, a function of states that are over (n, fields): a number or truth value of the
+        game (n,) or of each player (n, players).
+    events: by name, a function of steps of a game: the states (m, fields), the actions (m,), -1 if
+        nobody acts, and the states that they lead to. It returns which steps are such an event,
+        bool (m,); the number of events in a game is counted.
     """
 
-    missing: ClassVar[str] = "does not say what is to be counted of a play"
+    missing: ClassVar[str] = "counts nothing but payoffs"
 
-    ends: Mapping[str, Callable[[Ints], NDArray[Any]]]
-    events: Mapping[str, Callable[[Ints, Ints, Ints], NDArray[np.bool_]]]
+    ends: Mapping[str, Callable[[Ints], NDArray[Any]]] = field(default_factory=dict)
+    events: Mapping[str, Callable[[Ints, Ints, Ints], NDArray[np.bool_]]] = field(
+        default_factory=dict
+    )
 
 
 class Charts(Capability, ABC):
@@ -389,21 +403,6 @@ class Charts(Capability, ABC):
         Raises OptionError for what is wanted and this chart does not do, StateError for
         fields that are none of its own.
         """
-
-
-class ClosedForms(Capability):
-    """What is known by ways of the game's own that need no graph; each may be left out."""
-
-    missing: ClassVar[str] = "has no facts on agents"
-
-    def value(self, agents: Sequence[str]) -> tuple[float, ...] | None:
-        """The exact payoffs from the start of a profile of agents by name, one a player; None where
-        there is no such way for these."""
-        return None
-
-    def facts(self, agents: Sequence[str]) -> list[tuple[str, str, float]]:
-        """(agent, what it is, number) of agents by name: what a turn brings, what a fault costs."""
-        return []
 
 
 @dataclass(frozen=True)

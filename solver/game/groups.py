@@ -23,7 +23,7 @@ grouped by their first columns (`groups_of`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -94,9 +94,7 @@ class TurningPoint:
     field: whose number; of a field of the players, that of who decides. takes: whether an action,
     by its name, is of the kind that is told: `doing` it, "passing". number: of states (n, fields)
     and who decides, from 0, the numbers (n,) as people count them, rising with the field's. say:
-    one in words: "$5,500 ahead". at: what stands behind it: " in this turn". does: what is told in
-    one word, "passes"; columns: by what numbers people count how often they do that, of states (n,
-    fields) and who decides: the columns of a file of frequencies.
+    one in words: "$5,500 ahead". at: what stands behind it: " in this turn".
     """
 
     field: str
@@ -105,8 +103,6 @@ class TurningPoint:
     number: Callable[[Ints, int], Ints]
     say: Callable[[int], str]
     at: str = ""
-    does: str = ""
-    columns: Mapping[str, Callable[[Ints, int], Ints]] | None = None
 
 
 @dataclass(frozen=True)

@@ -4,29 +4,6 @@ Only what the profile can come to from some roots is expanded: an action that a 
 leads nowhere. Where both players choose at once the chances of their choices are multiplied. A
 player without a policy maximises, and keeps all their actions. The chain is solved (`Chain.solve`)
 by backward induction, states that come back to each other by `solver.search.cycles`.
-
-**How often** a chain comes to each state before it ends, however long that takes (`visits`). With P
-the chances of going from one state to another and e the state in which it begins::
-
-    x = e + P' x,    x(y) = [y is the first] + sum over z of x(z) P(z, y)
-
-Strongly connected components are solved one after the other, in the order in which a play comes
-through them; what flows into one is known then.
-
-* **A state by itself** without an edge to itself has what flows in.
-* **Up to `MAX_DENSE` states** by the elimination of Grassmann, Taksar and Heyman: a state is taken
-  out and what went through it goes around it. 1 - P(z, z) is the sum of the chances of going
-  elsewhere, so nothing is ever subtracted, and every number is right to nearly all its digits,
-  whether a play stays for ten steps or for 10^15.
-* **Larger ones** by Gauss-Seidel sweeps, each followed by one factor that makes as much flow out
-  as flows in, which takes away what a long stay would cost in sweeps. It ends when it is proved
-  to be `CLOSE`: with z > 0 and c > 0 such that z - P' z >= c everywhere, |x - right| is at most
-  max |e + P' x - x| / c times z. The same sweeps give z, with a play that begins in each state.
-
-A component that nothing leaves and that is not over keeps a play for ever.
-
-Sources: Grassmann, Taksar and Heyman, Regenerative analysis and steady state distributions (1985);
-Tarjan (1972) for the components; Haddad and Monmege (2018) for proofs by a table of steps.
 """
 
 from __future__ import annotations
@@ -39,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.compiled import njit, tuple_type, types
-from luckbase.solver.errors import SearchLimitError, StateError
+from luckbase.solver.errors import SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS
@@ -111,20 +88,6 @@ class Chain:
     def states(self, numbers: NDArray[np.integer]) -> Ints:
         """The states (k, fields) of numbers (k,)."""
         return unpack_all(self.game.strides, np.ascontiguousarray(self.keys[numbers]))
-
-    def reach(self, starts: Floats | None = None) -> Floats:
-        """float64 (n,): how often a play comes to each state; a chance where there are no cycles.
-        starts: the chances (k,) of beginning in the first states; in state 0 if not given.
-
-        Raises StateError where plays do not end.
-        """
-        try:
-            return visits(self.first, self.children, self.chances, starts)
-        except NeverEnds as error:
-            state = self.game.say(self.states(np.array([error.number]))[0])
-            raise StateError(
-                f"with these agents a play may never end: once at {state} it goes round for ever"
-            ) from None
 
     def solve(self) -> SolvedChain:
         """The payoffs of every state; raises StateError for a cycle that is not covered
@@ -332,179 +295,3 @@ def _edges_of(first: Ints, members: NDArray[np.integer]) -> tuple[Ints, Ints]:
     counts = first[members + 1] - first[members]
     begins = np.concatenate([[0], np.cumsum(counts)])
     return begins, np.repeat(first[members] - begins[:-1], counts) + np.arange(begins[-1])
-
-
-# --- how often it comes to each state -------------------------------------------------------
-
-MAX_DENSE = 400
-"""Members of a component that is eliminated: 20 ms."""
-CLOSE = 1e-6
-"""How far off the visits of a larger component may be, as a share of the most visited state's."""
-MAX_SWEEPS = 100_000
-_U = 2.0**-53
-_ROUND_UP = 1 + 1e-6  # covers the rounding of a product of bounds
-
-
-class NeverEnds(Exception):
-    """A state, `number`, from which a chain never ends."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
-
-@njit(types.void(_i1, _i4, _f1, _i4, _f1))
-def _flow(first, children, chances, order, x):
-    """Of states in order, children first, none of which comes back, add what flows on to `x`, which
-    holds what flows in."""
-    for place in range(order.size - 1, -1, -1):
-        y = order[place]
-        if x[y] > 0.0:
-            for k in range(first[y], first[y + 1]):
-                x[children[k]] += x[y] * chances[k]
-
-
-@njit(types.void(types.float64[:, ::1], _f1, _f1))
-def _eliminate(weights, leaves, x):
-    """Solve a component: weights (n, n) between its states, what leaves each, and in `x` (n,) what
-    flows in, where the visits are left; all are modified. Its diagonal is not looked at."""
-    n = x.size
-    out = np.empty(n)
-    for k in range(n - 1, -1, -1):
-        total = leaves[k]
-        for j in range(k):
-            total += weights[k, j]
-        out[k] = total
-        for j in range(k):
-            x[j] += x[k] * weights[k, j] / total
-        for i in range(k):
-            share = weights[i, k] / total
-            if share > 0.0:
-                leaves[i] += share * leaves[k]
-                for j in range(k):
-                    weights[i, j] += share * weights[k, j]
-    for k in range(n):
-        for i in range(k):
-            x[k] += x[i] * weights[i, k]
-        x[k] /= out[k]
-
-
-@njit(types.void(_i1, _i1, _f1, _f1, _f1, _f1, _f1, types.int64))
-def _sweeps(first, sources, weights, out, leaves, flow, x, count):
-    """`count` sweeps over x (n,), in alternating directions; by state its sources, and the weights
-    from there. What flows out of it all is made what flows in after each."""
-    n, entering = x.size, flow.sum()
-    for sweep in range(count):
-        leaving = 0.0
-        for i in range(n):
-            y = i if sweep % 2 == 0 else n - 1 - i
-            total = flow[y]
-            for k in range(first[y], first[y + 1]):
-                total += weights[k] * x[sources[k]]
-            x[y] = total / out[y]
-        for y in range(n):
-            leaving += x[y] * leaves[y]
-        if leaving > 0.0:
-            x *= entering / leaving
-
-
-@njit(types.float64(_i1, _i1, _f1, _f1, _f1, _f1, types.boolean))
-def _residual(first, sources, weights, out, flow, x, lost):
-    """The largest |flow + P' x - x| of the states with its rounding (`lost`), or the least of
-    x - P' x less its rounding."""
-    worst, slack = 0.0, np.inf
-    for y in range(x.size):
-        total = 0.0
-        for k in range(first[y], first[y + 1]):
-            total += weights[k] * x[sources[k]]
-        had = out[y] * x[y]
-        rounding = (first[y + 1] - first[y] + 6) * _U * (flow[y] + total + had)
-        worst = max(worst, abs(flow[y] + total - had) + rounding)
-        slack = min(slack, had - total - rounding)
-    return worst if lost else slack
-
-
-def off_by(
-    first: Ints, sources: Ints, weights: Floats, out: Floats, flow: Floats, x: Floats, z: Floats
-) -> Floats:
-    """How far each of x (n,) may be off, whatever x is, as any z > 0 (n,) proves it; infinity where
-    it proves nothing. By state its sources, the weights from there, what goes out and in."""
-    slack = _residual(first, sources, weights, out, np.zeros_like(out), z, False)
-    if slack <= 0:
-        return np.full(len(out), np.inf)
-    return _residual(first, sources, weights, out, flow, x, True) / slack * z * _ROUND_UP
-
-
-def _iterate(
-    first: Ints, sources: Ints, weights: Floats, out: Floats, leaves: Floats, flow: Floats
-) -> Floats:
-    """The visits of a large component, from each state's sources and the weights from there."""
-    place = first, sources, weights
-    x: Floats = flow + flow.max()
-    z, ones = np.ones(len(out)), np.ones(len(out))
-    sweeps, more = 0, 50
-    while sweeps < MAX_SWEEPS:
-        _sweeps(*place, out, leaves, flow, x, more)
-        _sweeps(*place, out, leaves, ones, z, more)
-        sweeps += more
-        more = min(2 * more, 5000)
-        if off_by(*place, out, flow, x, z).max() <= CLOSE * x.max():
-            return x
-    raise StateError(
-        f"a play goes round among {len(out)} states for so long that how often it comes to each "
-        "cannot be found"
-    )
-
-
-def visits(
-    first: Ints, children: NDArray[np.int32], chances: Floats, starts: Floats | None = None
-) -> Floats:
-    """float64 (n,): how often a chain comes to each of its states that begins in the first ones
-    with chances `starts` (k,), or in state 0. Edges as in `Chain`: a state without any is over.
-
-    Raises NeverEnds, and StateError where a large component can not be solved closely.
-    """
-    n = len(first) - 1
-    x, local = np.zeros(n), np.full(n, -1)
-    entering = np.ones(1) if starts is None else starts
-    x[: len(entering)] = entering
-    order, loops = ordered(first, children)
-    end = n
-    for start, size in loops[::-1]:
-        _flow(first, children, chances, order[start + size : end], x)
-        members, end = np.sort(order[start : start + size]).astype(np.int64), start
-        if x[members].any():
-            _pass_on(first, children, chances, members, local, x)
-    _flow(first, children, chances, order[:end], x)
-    return x
-
-
-def _pass_on(
-    first: Ints, children: NDArray[np.int32], chances: Floats, members: Ints, local: Ints, x: Floats
-) -> None:
-    """Write the visits of a component's members to x, which holds what flows in, and add what flows
-    out of it. local: (n,), -1 everywhere."""
-    m = len(members)
-    local[members] = np.arange(m)
-    begins, at = _edges_of(first, members)
-    owner, child, weight = np.repeat(np.arange(m), np.diff(begins)), children[at], chances[at]
-    place = local[child]
-    local[members] = -1
-    inside = place >= 0
-    if inside.all():
-        raise NeverEnds(int(members[0]))
-    leaves: Floats = np.bincount(owner[~inside], weight[~inside], m).astype(np.float64)
-    moves = inside & (place != owner)
-    source, target, along = owner[moves], place[moves], weight[moves]
-    flow = x[members]
-    if m <= MAX_DENSE:
-        weights = np.zeros((m, m))
-        np.add.at(weights, (source, target), along)
-        _eliminate(weights, leaves.copy(), flow)
-    else:
-        order = np.argsort(target, kind="stable")
-        begins = np.searchsorted(target[order], np.arange(m + 1))
-        out: Floats = leaves + np.bincount(source, along, m).astype(np.float64)
-        flow = _iterate(begins, source[order], along[order], out, leaves, flow)
-    x[members] = flow
-    np.add.at(x, child[~inside], flow[owner[~inside]] * weight[~inside])

@@ -2,29 +2,24 @@
 
 With chances s(x, a) of the actions at state x::
 
-    V(x)      = sum over a of s(x, a) q(x, a)            the profile's payoffs, one a player
-    R(y)      = [y is the root] + sum over x of R(x) P(x, y)     how often a play comes to y
-    regret(x) = max over a of q*(x, a)_p - sum over a of s(x, a) q*(x, a)_p
+    V(x) = sum over a of s(x, a) q(x, a)            the profile's payoffs, one a player
 
-with P(x, y) the chance of going from x to y, p the player who acts at x and q* under optimal play
-from there on. A player without a policy (`BEST_RESPONSE`) maximises against the others. For one
-player, value lost = sum of R(x) regret(x). V and R are those of the profile's chain
-(`solver.policy.chain`).
+A player without a policy (`BEST_RESPONSE`) maximises against the others. V is that of the profile's
+chain (`solver.policy.chain`).
 
 **Monte Carlo**: a play is a path in the chain, a random number and a binary search in the cumulated
 chances a step. The random number of step t of play i is a hash of (seed, i, t), so the result
-depends on `seed` and the number of games, not on threads, nor on whether the chain was expanded
-beforehand (`simulate`) or is as plays come to its states, and forgotten where they are too many
-(`simulate_on_the_way`). mean = sum of the returns / n, standard error = sqrt(sample variance / n).
+depends on `seed` and the number of games alone. The chain is expanded as plays come to its states,
+and forgotten if there are too many. mean = sum of the returns / n, standard error = sqrt(sample
+variance / n). The numbers that a game names (`Statistics`) are counted like rewards.
 
-Sources: Puterman, Markov Decision Processes, 4.2 and 5.1; Kakade and Langford (2002), lemma 6.1;
-Steele, Lea, Flood, Fast splittable pseudorandom number generators (2014), for the hash.
+Sources: Puterman, Markov Decision Processes, 4.2 and 5.1; Steele, Lea, Flood, Fast splittable
+pseudorandom number generators (2014), for the hash.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -34,9 +29,8 @@ from numpy.typing import NDArray
 from luckbase.solver.compiled import njit, tuple_type, types
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import Counted
+from luckbase.solver.game.capabilities import Statistics
 from luckbase.solver.game.game import Agent, Game
-from luckbase.solver.game.rules import JOINT
 from luckbase.solver.policy.agents import (
     BEST_RESPONSE,
     OPTIMAL,
@@ -56,8 +50,8 @@ from luckbase.solver.policy.chain import (
     expand_profile,
     explore_profile,
 )
-from luckbase.solver.policy.distribution import Tally, events_of
-from luckbase.solver.search.bellman import JOINTLY, MIXED, evaluate, solved_games, strategies_of
+from luckbase.solver.result import IfAny, Result
+from luckbase.solver.search.bellman import MIXED, evaluate, strategies_of
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.keys import Keys, Numbering, grown, pack_all, unpack_all
@@ -83,14 +77,15 @@ def following(solved: Graph | SolvedChain) -> Decider:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A profile's exact payoffs (players,) from where plays begin, a bound on what the gaps of
-    cycles change of them, its chain, in which the players who maximised are fixed too, and the
-    chances of beginning in its first states (k,)."""
+    """The exact payoffs of a profile, one a player.
+
+    error: a bound on what the gaps of cycles change of them.
+    chain: what the profile can come to, all actions of players who maximise included.
+    """
 
     value: Floats
     error: float
     chain: Chain
-    starts: Floats
 
 
 def deciders_of(
@@ -140,92 +135,28 @@ def evaluate_profile(
     max_states: int = MAX_STATES,
     optimal: Graph | None = None,
 ) -> Evaluation:
-    """The exact payoffs of a profile from a root (fields,), or expected over starts. Raises as
-    `deciders_of`, `explore_profile`, `Chain.solve`."""
+    """Return the exact payoffs of a profile from a root (fields,), or expected over starts. Raises
+    as `deciders_of`, `explore_profile`, `Chain.solve`."""
     roots, chances = starts_at(root)
     deciders = deciders_of(game, agents, roots, max_states, optimal)
-    chain = explore_profile(game, roots, deciders, max_states)
-    solved = chain.solve()
-    if None in deciders:
-        everybody = [following(solved) if d is None else d for d in deciders]
-        chain = explore_profile(game, roots, everybody, max_states)
-    value = chances @ solved.values[: len(roots)]
-    return Evaluation(value, solved.error, chain, chances)
+    solved = explore_profile(game, roots, deciders, max_states).solve()
+    return Evaluation(chances @ solved.values[: len(roots)], solved.error, solved.chain)
 
 
-@dataclass(frozen=True)
-class Moves:
-    """Decisions that cost something: states (k, fields), who decided, how often a play comes there,
-    what one costs them under optimal play afterwards; worst first by reach times regret."""
-
-    states: Ints
-    players: Ints
-    reach: Floats
-    regret: Floats
-
-
-def costly_moves(evaluation: Evaluation, optimal: Graph) -> Moves:
-    """Where the profile's agents do not take a best action; where both choose at once, of each what
-    their lottery pays less than an optimal one, against an optimal one of the other. `optimal`: the
-    solved graph of the same root; what its tie tolerance can not tell apart costs nothing."""
-    chain, game = evaluation.chain, evaluation.chain.game
-    reach = chain.reach(evaluation.starts)
-    deciding = np.flatnonzero(chain.actors >= 0)
-    regret = np.zeros(len(chain.keys))
-    for part in range(0, len(deciding), PIECE):
-        numbers = deciding[part : part + PIECE]
-        edges = expand(game, chain.states(numbers))
-        below = optimal.values[optimal.look_up(pack_all(game.strides, edges.children))]
-        q = evaluate(edges, below)
-        regret[numbers] = np.maximum.reduceat(q.of_actors(edges.actors), q.first[:-1])
-    actor = chain.actors[chain.owners]
-    below = optimal.values[optimal.look_up(chain.keys)]
-    payoffs = chain.rewards[np.arange(len(actor)), actor] + below[chain.children, actor]
-    regret -= np.where(
-        chain.actors >= 0, np.bincount(chain.owners, chain.chances * payoffs, len(regret)), 0.0
-    )
-    both, of_both = _regrets_at_once(chain, optimal)
-    at = np.concatenate([np.arange(len(regret)), both, both])
-    players = np.concatenate([chain.actors, np.repeat([0, 1], len(both))])
-    regret = np.concatenate([regret, *of_both])
-    costly = np.flatnonzero(regret > game.tie_tolerance)
-    order = costly[np.argsort(-(reach[at] * regret)[costly], kind="stable")]
-    return Moves(chain.states(at[order]), players[order], reach[at[order]], regret[order])
-
-
-def _regrets_at_once(chain: Chain, optimal: Graph) -> tuple[Ints, Floats]:
-    """The states (k,) where both choose at once, and what either's lottery costs them: (2, k); what
-    the gap of the game can be costs nothing."""
-    both, game = np.flatnonzero(chain.actors == JOINTLY), chain.game
-    regrets, place = np.zeros((2, len(both))), np.full(len(chain.keys), -1)
-    for part in range(0, len(both), PIECE):
-        numbers = both[part : part + PIECE]
-        edges = expand(game, chain.states(numbers))
-        q = evaluate(edges, optimal.values[optimal.look_up(pack_all(game.strides, edges.children))])
-        place[numbers] = np.arange(len(numbers))
-        on = np.flatnonzero(place[chain.owners] >= 0)
-        owners = np.repeat(np.arange(len(numbers)), np.diff(q.first))
-        pairs = place[chain.owners[on]] * JOINT * JOINT + chain.actions[on]
-        rows = np.searchsorted(owners * JOINT * JOINT + q.actions, pairs)
-        chances = np.bincount(rows, chain.chances[on], len(q.actions))
-        place[numbers] = -1
-        for at, solved in solved_games(q, np.arange(len(numbers))):
-            x, y = solved.row_strategies, solved.column_strategies
-            cells = q.first[at][:, None] + np.arange(x.shape[1] * y.shape[1])
-            shape = len(at), x.shape[1], y.shape[1]
-            pays, taken = q.values[cells, 0].reshape(shape), chances[cells].reshape(shape)
-            against_y = np.einsum("nr,nrc,nc->n", taken.sum(axis=2), pays, y)
-            against_x = np.einsum("nr,nrc,nc->n", x, pays, taken.sum(axis=1))
-            found = np.stack([solved.values - against_y, against_x - solved.values])
-            least = game.tie_tolerance + solved.gaps
-            regrets[:, part + at] = np.where(found > least, found, 0.0)
-    return both, regrets
+def fixed_deciders(
+    game: Game, agents: Sequence[str | Agent | Policy], roots: Ints, max_states: int = MAX_STATES
+) -> list[Decider]:
+    """Return a decider for each player, as `deciders_of`; for `best-response` its solution below
+    the roots. Raises as `evaluate_profile`."""
+    deciders = deciders_of(game, agents, roots, max_states)
+    if None not in deciders:
+        return [each for each in deciders if each is not None]
+    response = following(explore_profile(game, roots, deciders, max_states).solve())
+    return [each or response for each in deciders]
 
 
 # --- Monte Carlo ---------------------------------------------------------------------------------
 
-BLOCK = 1 << 16
-"""Games whose sums are added up together."""
 MAX_STEPS = 1_000_000
 """Steps after which a play counts as one that does not end."""
 
@@ -294,11 +225,44 @@ def _advance(edges, seed, start, at, steps, returns, max_steps):
         at[i], steps[i] = x, step
 
 
-def _with_events(chain: Chain, below: Ints) -> Floats:
-    """What edges pay, and behind it 1 for each event that happens there, else 0: float64 (edges,
-    players + events). below: the states (edges, fields) that they lead to."""
-    events = events_of(chain.game.need(Counted), chain, below)
-    return np.column_stack([chain.rewards, *events])
+@dataclass(frozen=True)
+class Count(Result):
+    """The mean of a number over simulated games, with its standard error.
+
+    what: the number's name. player: whose it is, from 1, if each player has one.
+    """
+
+    what: str
+    player: IfAny[int]
+    mean: float
+    stderr: float
+
+
+class _Counters:
+    """The numbers that a game's `Statistics` name. names: of each column, with its player."""
+
+    def __init__(self, game: Game, statistics: Statistics) -> None:
+        self.statistics, no_states = statistics, np.empty((0, game.field_count), np.int64)
+        self.names: list[tuple[str, int | None]] = []
+        for name, count in statistics.ends.items():
+            shape = count(no_states).shape
+            players = [None] if len(shape) == 1 else range(1, shape[1] + 1)
+            self.names += [(name, player) for player in players]
+        self.of_ends = len(self.names)
+        self.names += [(name, None) for name in statistics.events]
+
+    def at_ends(self, states: Ints) -> Floats:
+        """float64 (n, of_ends): the numbers of games that end in these states (n, fields)."""
+        columns = [count(states) for count in self.statistics.ends.values()]
+        return np.column_stack([np.empty((len(states), 0)), *columns]).astype(np.float64)
+
+    def on_steps(self, piece: Chain, below: Ints) -> Floats:
+        """float64 (m, events): which events each edge of a chain is; below: the states (m, fields)
+        to which the edges lead."""
+        states = piece.states(piece.owners)
+        columns = [is_one(states, piece.actions, below)
+                   for is_one in self.statistics.events.values()]  # fmt: skip
+        return np.column_stack([np.empty((len(below), 0)), *columns]).astype(np.float64)
 
 
 def _cumulated(chain: Chain) -> Floats:
@@ -309,17 +273,13 @@ def _cumulated(chain: Chain) -> Floats:
 
 @dataclass(frozen=True)
 class Simulation:
-    """Mean returns and their standard errors, float64 (players,) each, of so many games."""
+    """Mean returns and their standard errors over simulated games, float64 (players,) each; counts:
+    of the numbers that the game names."""
 
     games: int
     mean: Floats
     error: Floats
-
-
-def _summed_up(games: int, total: Floats, above: Floats, squares: Floats) -> Simulation:
-    """From the sums of `_sums`, float64 (players,) each."""
-    variance = np.maximum(squares - above * above / games, 0.0) / max(games - 1, 1)
-    return Simulation(games, total / games, np.sqrt(variance / games))
+    counts: tuple[Count, ...]
 
 
 class _Plays:
@@ -327,15 +287,16 @@ class _Plays:
     chain, drawn with chances (k,)."""
 
     def __init__(
-        self, width: int, seed: int, start: int, stop: int, roots: Ints, chances: Floats
-    ) -> None:
-        n = stop - start
+        self, players: int, edges: _Edges, seed: int, start: int, stop: int, roots: Ints,
+        chances: Floats,
+    ) -> None:  # fmt: skip
+        n, self.players = stop - start, players
         self.seed, self.start = np.uint64(mix(np.uint64(seed & (2**64 - 1)))), start
         self.at, self.steps = np.full(n, roots[0], np.int64), np.zeros(n, np.int64)
         if len(roots) > 1:
             _draw_starts(np.cumsum(chances), self.seed, start, self.at)
             self.at = roots[self.at]
-        self.returns = np.zeros((n, width))
+        self.returns = np.zeros((n, edges.rewards.shape[1]))
 
     def advance(self, edges: _Edges) -> None:
         """As far as the chain is expanded. Raises StateError where a play does not end."""
@@ -343,9 +304,11 @@ class _Plays:
         if (self.steps >= MAX_STEPS).any():
             raise StateError(f"with these agents a play goes on for {MAX_STEPS:,} steps or more")
 
-    def paid(self, payoffs: Floats) -> Floats:
-        """The returns (n, players), at the end."""
-        return self.returns[:, : payoffs.shape[1]] + payoffs[self.at]
+    def totals(self, payoffs: Floats) -> Floats:
+        """What each finished game paid, and its numbers: (n, players + ends + events)."""
+        ends, players = payoffs[self.at], self.players
+        paid = self.returns[:, :players] + ends[:, :players]
+        return np.hstack([paid, ends[:, players:], self.returns[:, players:]])
 
 
 def _sums(returns: Floats, first: Floats) -> Floats:
@@ -355,35 +318,6 @@ def _sums(returns: Floats, first: Floats) -> Floats:
     return np.array([returns.sum(axis=0), above.sum(axis=0), (above * above).sum(axis=0)])
 
 
-def simulate(
-    chain: Chain, games: int, seed: int = 0, threads: int = 1, starts: Floats | None = None,
-    tally: Tally | None = None,
-) -> Simulation:  # fmt: skip
-    """Play `games` games of a profile from the first states of its chain, drawn with chances
-    `starts` (k,), and count them in `tally`. Raises StateError where a play does not end."""
-    chances = np.ones(1) if starts is None else starts
-    roots = np.arange(len(chances))
-    size = np.diff(chain.first).astype(np.int32)
-    paid = chain.rewards if tally is None else _with_events(chain, chain.states(chain.children))
-    edges = _Edges(chain.first, size, chain.children, _cumulated(chain), paid)
-
-    alone = _Plays(paid.shape[1], seed, 0, 1, roots, chances)
-    alone.advance(edges)
-    first = alone.paid(chain.payoffs)[0]
-
-    def play(start: int) -> Floats:
-        stop = min(start + BLOCK, games)
-        plays = _Plays(paid.shape[1], seed, start, stop, roots, chances)
-        plays.advance(edges)
-        if tally is not None:
-            tally.add(start, chain.states(plays.at), plays.returns[:, chain.game.players :])
-        return _sums(plays.paid(chain.payoffs), first)
-
-    with ThreadPoolExecutor(threads) as pool:
-        total = np.sum(list(pool.map(play, range(0, games, BLOCK))), axis=0)
-    return _summed_up(games, *total)
-
-
 MAX_EDGES = 50_000_000
 """Edges that are remembered on the way: 1.5 GB."""
 BATCH = 1 << 14
@@ -391,16 +325,22 @@ BATCH = 1 << 14
 
 
 class _Expanded:
-    """What has been expanded so far of a profile's chain."""
+    """The part of a profile's chain that games have come to so far.
+
+    edges: their rewards have one more column for each event that is counted.
+    payoffs: of states that are over, with one more column for each number that is counted there.
+    """
 
     def __init__(
-        self, game: Game, deciders: Sequence[Decider], width: int, known: Known | None = None
+        self, game: Game, deciders: Sequence[Decider], counters: _Counters, known: Known | None
     ) -> None:
         self.game, self.deciders, self.known = game, deciders, known
-        self.numbering, self.count = Numbering(), 0
-        no, none, paid = np.empty(0, np.int64), np.empty(0, np.int32), np.empty((0, width))
+        self.counters, self.numbering, self.count = counters, Numbering(), 0
+        no, none = np.empty(0, np.int64), np.empty(0, np.int32)
+        events = len(counters.names) - counters.of_ends
+        paid = np.empty((0, game.players + events))
         self.edges = _Edges(no, none, none, np.empty(0), paid)
-        self.payoffs = np.empty((0, game.players))
+        self.payoffs = np.empty((0, game.players + counters.of_ends))
 
     def enter(self, keys: Keys) -> Ints:
         """The numbers of states (m,), int64; new ones are not expanded."""
@@ -423,34 +363,38 @@ class _Expanded:
         new = slice(self.count, self.count + len(piece.children))
         self.count = new.stop
         self._make_room()
-        edges = self.edges
-        edges.children[new], paid = piece.children, piece.rewards
-        if edges.rewards.shape[1] > self.game.players:
-            below = unpack_all(self.game.strides, self.numbering.keys_at(piece.children))
-            paid = _with_events(piece, below)
-        edges.rewards[new] = paid
-        edges.cumulated[new] = _cumulated(piece)
+        edges, players = self.edges, self.game.players
+        below = unpack_all(self.game.strides, self.numbering.keys_at(piece.children))
+        edges.children[new], edges.cumulated[new] = piece.children, _cumulated(piece)
+        edges.rewards[new, :players] = piece.rewards
+        edges.rewards[new, players:] = self.counters.on_steps(piece, below)
         edges.first[numbers] = new.start + piece.first[:-1]
-        edges.size[numbers], self.payoffs[numbers] = np.diff(piece.first), piece.payoffs
+        edges.size[numbers] = np.diff(piece.first)
+        self.payoffs[numbers, :players] = piece.payoffs
+        ends = np.flatnonzero(piece.over)
+        self.payoffs[numbers[ends], players:] = self.counters.at_ends(piece.states(ends))
 
 
-def simulate_on_the_way(
+def simulate(
     game: Game, root: Ints | Starts, deciders: Sequence[Decider], games: int, seed: int = 0,
-    tally: Tally | None = None, known: Known | None = None,
+    known: Known | None = None,
 ) -> Simulation:  # fmt: skip
-    """Play `games` games from `root` (fields,), or from starts, expanding states as plays come to
-    them, and count them in `tally`; a play ends where payoffs are `known`.
+    """Play `games` games from `root` (fields,), or from starts, expanding states as games come to
+    them, and count the numbers that the game names. A game ends where payoffs are `known`, and then
+    nothing is counted.
 
-    Raises StateError where a play does not end.
+    Raises StateError if a game does not end.
     """
-    width = game.players + (0 if tally is None else len(tally.counted.events))
-    begins = starts_at(root)
+    statistics = game.own(Statistics) if known is None else Statistics()
+    counters, players, begins = _Counters(game, statistics), game.players, starts_at(root)
     home: Keys = pack_all(game.strides, np.ascontiguousarray(begins.states))
-    visited = _Expanded(game, deciders, width, known)
-    total, first = np.zeros((3, game.players)), np.zeros(game.players)
+    visited = _Expanded(game, deciders, counters, known)
+    width = players + len(counters.names)
+    total, first = np.zeros((3, width)), np.zeros(width)
     for begin in range(0, games, BATCH):
         stop = min(begin + BATCH, games)
-        plays = _Plays(width, seed, begin, stop, visited.enter(home), begins.chances)
+        plays = _Plays(players, visited.edges, seed, begin, stop, visited.enter(home),
+                       begins.chances)  # fmt: skip
         while True:
             plays.advance(visited.edges)
             new = np.unique(plays.at)
@@ -459,14 +403,16 @@ def simulate_on_the_way(
                 break
             if visited.count > MAX_EDGES:  # begin again with where the plays are
                 keys = visited.numbering.keys_at(plays.at)
-                visited = _Expanded(game, deciders, width, known)
+                visited = _Expanded(game, deciders, counters, known)
                 plays.at = visited.enter(keys)
                 new = np.unique(plays.at)
             visited.expand(new)
-        if tally is not None:
-            ends = unpack_all(game.strides, visited.numbering.keys_at(plays.at))
-            tally.add(begin, ends, plays.returns[:, game.players :])
-        returns = plays.paid(visited.payoffs)
-        first = first if begin else returns[0]
-        total += _sums(returns, first)
-    return _summed_up(games, *total)
+        totals = plays.totals(visited.payoffs)
+        first = first if begin else totals[0]
+        total += _sums(totals, first)
+    mean, above, squares = total[0] / games, total[1], total[2]
+    variance = np.maximum(squares - above * above / games, 0.0) / max(games - 1, 1)
+    error = np.sqrt(variance / games)
+    counted = zip(counters.names, mean[players:].tolist(), error[players:].tolist(), strict=True)
+    counts = tuple(Count(name, player, each, off) for (name, player), each, off in counted)
+    return Simulation(games, mean[:players], error[:players], counts)

@@ -284,7 +284,7 @@ def test_a_table_by_its_board_file_plays_from_another_folder_of_results(
         assert code == 0
         values.append(json.loads(out)["value"][0])
     assert values[0] == values[1] == pytest.approx(values[2], abs=1e-9)
-    for words in (["simulate", TINY, "--games", "10"], ["graph", TINY]):
+    for words in (["evaluate", TINY, "--games", "10"], ["graph", TINY]):
         assert command(*words, "--agents", TINY, "--results", results)[0] == 0
 
 

@@ -75,7 +75,7 @@ def test_a_users_own_game_is_headed_by_its_range(
     assert run(["query", str(board), "steps=0,0", "turns=2", *results]) == 0
     assert run(["evaluate", str(board), "--agents", "roll,optimal", "--gain"]) == 0
     assert run(["evaluate", str(board), "--agents", "roll,optimal", "--matrix"]) == 0
-    assert run(["simulate", str(board), "--agents", "roll", "--games", "100"]) == 0
+    assert run(["evaluate", str(board), "--agents", "roll", "--games", "100"]) == 0
     monkeypatch.setattr("sys.stdin", io.StringIO("?\nroll\n"))
     assert run(["play", str(board), "--seed", "1", *results]) == 0
     said = "".join(capsys.readouterr())

@@ -40,7 +40,7 @@ def test_no_command_prints_a_line_that_is_wider(
         ["verify", board], ["info", board], ["status"], ["chart", "--list", board],
         *(["chart", board, "--what", name] for name in charts),
         ["evaluate", board, "--agents", "optimal", "--from", *state],
-        ["simulate", board, "--agents", "random", "--games", "20", "--from", *state],
+        ["evaluate", board, "--agents", "random", "--games", "20", "--from", *state],
         ["solve", board, "--set", change, "--results", "other"],
         ["diff", board, str(tmp_path / "other")], ["info"], ["clean", "--results", "other"],
     ):  # fmt: skip

@@ -1,10 +1,9 @@
-"""Numbers that a person reads: what a best response gains, how many standard errors a mean is off,
-how the dice fall, how long, how large and how many."""
+"""Numbers that a person reads: what a best response gains, how
+the dice fall, how long, how large and how many."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 
 import tests.games.climb  # noqa: F401  (registers the game)
 from luckbase import cluster
-from luckbase.cluster.play.evaluate import errors_off, gain_of
+from luckbase.cluster.play.evaluate import gain_of
 from luckbase.cluster.play.game import seeded as _draw
 from luckbase.jobs.app import run
 from luckbase.jobs.solve import say_solved
@@ -71,38 +70,6 @@ def test_a_loss_by_a_best_response_is_said_beyond_what_the_numbers_can_be_off() 
 
 
 # How many standard errors a mean is off
-
-
-@pytest.mark.parametrize(
-    ("mean", "exact", "error", "said"),
-    [
-        (0.53, 0.5, 0.02, "+1.50"),
-        (0.47, 0.5, 0.02, "-1.50"),
-        (-2.5, -2.0, 0.25, "-2.00"),
-        (0.5, 0.5, 0.02, "+0.00"),
-        (0.5, 0.5, 0.0, "0"),
-        (0.1 + 0.2, 0.3, 0.0, "0"),
-        (0.5, 0.25, 0.0, "+inf"),
-    ],
-)
-def test_errors_off_are_those_of_the_mean_above_the_exact_payoff(
-    mean: float, exact: float, error: float, said: str
-) -> None:
-    assert errors_off(mean, exact, error) == said
-
-
-def test_simulate_prints_how_far_its_own_mean_is_off(capsys: pytest.CaptureFixture[str]) -> None:
-    """Seed 5 falls short of max's payoff, seed 6 beyond it."""
-    signs = set()
-    for seed in ("5", "6"):
-        assert run(["simulate", JACKPOT, "--agents", "max", "--games", "2000", "--seed", seed]) == 0
-        out = capsys.readouterr().out
-        found = re.search(r"max +(\S+) +(\S+) +(\S+) +([+-]\S+)", out)
-        assert found, out
-        mean, error, exact = map(float, found.groups()[:3])
-        assert float(found[4]) == pytest.approx((mean - exact) / error, abs=0.01)
-        signs.add(found[4][0])
-    assert signs == {"+", "-"}
 
 
 # How the dice of a play fall

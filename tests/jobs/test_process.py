@@ -108,7 +108,7 @@ def test_a_shell_can_complete() -> None:
     done = subprocess.run(
         words, cwd=ROOT, env={**plain, **asked}, capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == ["solve", "simulate", "serve", "status"]
+    assert done.stdout.split() == ["solve", "serve", "status"]
 
 
 def test_help_loads_nothing_heavy() -> None:

@@ -249,11 +249,11 @@ def test_a_table_of_a_later_format_is_left_as_it_is(tmp_path: Path, command: Com
     assert {path: path.read_bytes() for path in before} == before and before
 
 
-def test_evaluate_and_simulate_say_under_which_rules(command: Command) -> None:
+def test_evaluate_says_under_which_rules(command: Command) -> None:
     small = [RACE, "--set", "goal=20", "--agents", "hold-at-5"]
     identity = rules_identity(solver.load_game(solver.load_board(RACE, goal=20)))
     matrix = ["evaluate", *small, "--matrix"]
-    for words in (["evaluate", *small], matrix, ["simulate", *small, "--games", "100"]):
+    for words in (["evaluate", *small], matrix, ["evaluate", *small, "--games", "100"]):
         code, out, _ = command(*words, "--json")
         said = json.loads(out)
         assert (code, said["board"], said["options"]) == (0, "race", {"goal": 20})

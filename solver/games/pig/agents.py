@@ -10,27 +10,72 @@ chances (`kernel.follow`). A lead of the cut counts as won, as in the table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
 
 from luckbase.solver.game.arrays import Floats
-from luckbase.solver.game.capabilities import Layout, agents_of
+from luckbase.solver.game.capabilities import Agents, Fact, Layout, agents_of, plain
 from luckbase.solver.game.game import Game
+from luckbase.solver.games.pig.game import PigRoundsBoard
 from luckbase.solver.games.pig.kernel import Rounds, follow
-from luckbase.solver.games.skunk.agents import (
-    BEST_RESPONSE,
-    OPTIMAL,
-    TurnForms,
-    holds_by_turn,
-    stationary,
-    turn_points,
-)
+from luckbase.solver.games.skunk.agents import Computer, HoldAt, TurnAgents
+from luckbase.solver.games.skunk.game import Options
+from luckbase.solver.policy.agents import BEST_RESPONSE, OPTIMAL
 
+Sticks = Callable[[int, int], float]
+"""(points of the turn, its rolls) -> the chance to stick, for an agent who ignores the scores."""
 NOT_BEHIND = "not-behind"
 """As player 2 plays, but they never stick while behind."""
 MAX_BEHIND = 200
+
+
+def visits(sticks: Sticks, rules: Options, limit: int) -> tuple[Floats, Floats]:
+    """float64 (limit + 1,) each: the chance that a turn without end of the game comes to so many
+    points, and to hold there. `limit` is as far as it is followed."""
+    chances = np.zeros((limit + 1, limit + 2))  # turn, rolls: each roll is worth a point or more
+    chances[0, 0] = 1.0
+    reached, holds = np.zeros(limit + 1), np.zeros(limit + 1)
+    tables = rules.rolls(False), rules.rolls(True)
+    for turn in range(limit + 1):
+        counts = np.flatnonzero(chances[turn])
+        if not len(counts):
+            continue
+        low, high = int(counts[0]), int(counts[-1]) + 1
+        stick = np.array([sticks(turn, count) for count in range(low, high)])
+        chance = chances[turn, low:high]
+        reached[turn], holds[turn] = chance.sum(), chance @ stick
+        rolls = tables[turn == 0]
+        going = chance * (1 - stick) / rolls.total
+        for points, ways in enumerate(rolls.points):
+            if ways and turn + points <= limit:
+                chances[turn + points, low + 1 : high + 1] += ways * going
+    return reached, holds
+
+
+def holds_by_turn(sticks: Sticks, rules: Options, limit: int) -> Floats:
+    """float64 (limit + 1,): the chance to hold at each turn's points, averaged over the rolls; 1
+    where they never come."""
+    reached, holds = visits(sticks, rules, limit)
+    return np.divide(holds, reached, out=np.ones(limit + 1), where=reached > 0)
+
+
+def turn_points(sticks: Sticks, rules: Options, limit: int) -> Floats:
+    """float64 (limit + 1,): the chance that a turn brings so many points, 0 when a roll takes them.
+
+    Turns are followed up to `limit` points; what goes on above counts as 0.
+    """
+    points = visits(sticks, rules, limit)[1]
+    points[0] = 1.0 - points[1:].sum()
+    return points
+
+
+def stationary(game: Game, name: str) -> HoldAt | Computer:
+    """A game's agent of this name."""
+    agent = agents_of(game)[name]
+    assert isinstance(agent, HoldAt | Computer)
+    return agent
 
 
 def payoffs(game: Game, one: str, two: str, last_turn: str | None = None) -> tuple[float, float]:
@@ -111,25 +156,32 @@ def _policy(rounds: Rounds, name: str, two: str) -> Floats:
     return policy
 
 
-class RoundsForms(TurnForms):
-    """Those of the rounds, and what is known of the agents' turns."""
+def rounds_agents(game: Game) -> Agents:
+    """The agents of a board."""
+    board = game.board
+    assert isinstance(board, PigRoundsBoard)
+    return Agents(TurnAgents(100, board.rules.sides), from_start=from_start)
 
-    def payoffs(self, one: str, two: str) -> tuple[float, float]:
-        return payoffs(self.game, one, two)
 
-    def facts(self, agents: Sequence[str]) -> list[tuple[str, str, float]]:
-        game, named = self.game, agents_of(self.game)
-        one, two = agents
-        does = ("wins", "draws", "loses")
-        three = zip(does, chances(game, one, two).tolist(), strict=True)
-        facts = [(one, f"{what} as player 1", number) for what, number in three]
-        for name in dict.fromkeys(agents):
-            if name in named:
-                points = points_of_turns(game, name)
-                facts.append((name, "points a turn", float(points @ np.arange(len(points)))))
-                facts.append((name, "chance of a turn worth nothing", float(points[0])))
-        if two in named:
-            behind, best = last_turn_cost(game, one, two)
-            facts.append((two, "loses by sticking while behind in the last turn", behind))
-            facts.append((two, "loses against the best last turn", best))
-        return facts
+def from_start(game: Game, names: Sequence[str]) -> tuple[tuple[float, float], list[Fact]] | None:
+    """The payoffs of two agents from the start, and what is known of their turns; None unless both
+    are known here."""
+    game = plain(game)
+    named, (one, two) = agents_of(game), names
+    if not all(name in (OPTIMAL, BEST_RESPONSE) or name in named for name in names):
+        return None
+    three = chances(game, one, two).tolist()
+    facts = [
+        (one, f"{does} as player 1", number)
+        for does, number in zip(("wins", "draws", "loses"), three, strict=True)
+    ]
+    for name in dict.fromkeys(names):
+        if name in named:
+            points = points_of_turns(game, name)
+            facts.append((name, "points a turn", float(points @ np.arange(len(points)))))
+            facts.append((name, "chance of a turn worth nothing", float(points[0])))
+    if two in named:
+        behind, best = last_turn_cost(game, one, two)
+        facts.append((two, "loses by sticking while behind in the last turn", behind))
+        facts.append((two, "loses against the best last turn", best))
+    return payoffs(game, one, two), facts

@@ -44,25 +44,23 @@ from luckbase.solver.game import rules
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
     Agents,
-    ClosedForms,
-    Counted,
     DecisionLayout,
     Drawing,
     Layout,
     Level,
     SearchHints,
+    Statistics,
     View,
 )
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups
 from luckbase.solver.game.rules import Numbers, Rules
-from luckbase.solver.games.skunk.agents import TurnAgents
 from luckbase.solver.games.skunk.game import (
-    COUNTED,
     HELP,
     NO_ROLLS,
     RULE_HELP,
+    STATISTICS,
     Options,
     Penalty,
     groups_of_scores,
@@ -325,11 +323,10 @@ def pig_rounds(board: PigRoundsBoard) -> Rules:
         capabilities={
             Layout: NO_ROLLS if options.count_rolls else f"{HERE}.kernel:Rounds",
             DecisionLayout: NO_ROLLS if options.count_rolls else DecisionLayout,
-            Agents: Agents(TurnAgents(100, options.sides)),
-            ClosedForms: f"{HERE}.agents:RoundsForms",
+            Agents: f"{HERE}.agents:rounds_agents",
             SearchHints: SearchHints(Level({"round": -2, "player": -1})),
             View: two_forms,
-            Counted: COUNTED,
+            Statistics: STATISTICS,
             Drawing: drawing,
             Groups: lambda game: groups_of_scores(100, cut, "stick", "sticks", "sticking"),
         },

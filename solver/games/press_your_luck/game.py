@@ -39,13 +39,13 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
-    Counted,
     DecisionLayout,
     Drawing,
     Follow,
     Layout,
     Level,
     SearchHints,
+    Statistics,
 )
 from luckbase.solver.game.fields import MAX_VALUE, Field, Refuse
 from luckbase.solver.game.game import Agent, Game
@@ -376,13 +376,13 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
             Drawing: f"{HERE}.scene:drawing",
             Follow: f"{HERE}.follow:LuckWords",
             Groups: groups,
-            Counted: partial(counted, limit, unit),
+            Statistics: partial(statistics, limit, unit),
         },
     )
 
 
-def counted(limit: int, unit: int, game: Game) -> Counted:
-    """What is counted of a play with so many whammies to put a player out, in dollars of a unit."""
+def statistics(limit: int, unit: int, game: Game) -> Statistics:
+    """Numbers of a game: `limit` whammies put a player out, scores count `unit` dollars."""
 
     def won(states: Ints) -> NDArray[np.bool_]:
         scores, _, _, whammies = by_field(states)
@@ -397,7 +397,7 @@ def counted(limit: int, unit: int, game: Game) -> Counted:
     def dollars(states: Ints) -> Ints:
         return by_field(states)[SCORES] * won(states) * unit
 
-    return Counted(
+    return Statistics(
         ends={
             "wins": wins,
             "dollars": dollars,
@@ -598,7 +598,6 @@ def groups(game: Game) -> Groups:
     leads = [f"behind {x}" for x in reversed(ahead)] + ["level"] + [f"ahead {x}" for x in ahead]
     several = [*NUMBERS[2:], *range(len(NUMBERS), SPINS + 1)]  # all theirs who is up
     score = {"low": 0, "step": unit, "cells": board.cap_units + 1}
-    spins = [i for i, name in enumerate(game.columns) if name.startswith(("earned", "passed"))]
 
     def lead(states: Ints, up: int) -> Ints:
         return leads_in(states, up) * unit
@@ -627,8 +626,6 @@ def groups(game: Game) -> Groups:
             "passing",
             lead,
             say_lead,
-            does="passes",
-            columns={"lead": lead, "spins": lambda states, up: states[:, spins].sum(axis=1)},
         ),
     )
 

@@ -32,11 +32,10 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
-    ClosedForms,
-    Counted,
     DecisionLayout,
     Drawing,
     Layout,
+    Statistics,
     View,
 )
 from luckbase.solver.game.fields import Field, Refuse
@@ -194,14 +193,13 @@ def transition(board, state, edges):
     return n
 
 
-COUNTED = Counted(
-    ends={},
+STATISTICS = Statistics(
     events={
         "rolls": lambda states, actions, children: actions == ROLL,
         "turns": lambda states, actions, children: states[:, TURN] == 0,
     },
 )
-"""By how much a game was won no state keeps. A turn begins with no points."""
+"""A turn begins with no points. No state says by how much a game was won."""
 
 
 def numbers(options: Options) -> Numbers:
@@ -248,10 +246,9 @@ def race(options: Options, layout: str) -> Rules:
             DecisionLayout: table if isinstance(table, rules.Unavailable) else DecisionLayout,
             Agents: f"{HERE}.agents:race_agents",
             Charts: f"{HERE}.charts:RaceCharts",
-            ClosedForms: f"{HERE}.agents:RaceForms",
             View: two_forms,
             Drawing: f"{HERE}.scene:drawing",
-            Counted: COUNTED,
+            Statistics: STATISTICS,
             Groups: lambda game: groups_of_scores(goal, goal, "hold", "holds", "holding"),
         },
     )
@@ -354,9 +351,7 @@ def groups_of_scores(goal: int, max_score: int, hold: str, name: str, doing: str
         ],
         turning=TurningPoint(
             "turn", lambda action: action == hold, doing, lambda states, up: states[:, TURN],
-            lambda turn: many(turn, "point"), " in this turn", name,
-            {"turn": lambda states, up: states[:, TURN],
-             "lead": lambda states, up: states[:, MINE] - states[:, YOURS]},
+            lambda turn: many(turn, "point"), " in this turn",
         ),
     )  # fmt: skip
 

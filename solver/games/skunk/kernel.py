@@ -14,8 +14,7 @@ the score and c(s) are worth s points::
     x = 1 - V(y, m),  z = 1 - V(y, 0)
 
 1. **A turn** given V is a loop over t downwards. Beside v goes its slope dv/dx: v is convex and
-   piecewise linear in x. A policy h(m, y, t), the chance to hold, takes the place of the max where
-   agents play (`solver.games.skunk.agents`): then there are two V, one a player.
+   piecewise linear in x.
 2. **A block** {(m, y), (y, m)}: V(m, y) and V(y, m) as functions of each other, solved by Newton's
    method with the slopes, which is policy iteration on the block.
 3. **A sweep** goes over the blocks by descending m + y. Everything else that a block reads has a
@@ -64,8 +63,6 @@ _NEWTON_STILL = 1e-7  # a step this small came to no other policy, or the next s
 _ROUNDING = 3 * 2.0**-53
 TOLERANCE = 1e-9
 """A table whose bound on the error is larger is refused; goal 200 has 1e-10."""
-BEST = np.empty(0)
-"""In the place of a policy: the better action everywhere."""
 
 _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[::1]
 _f2 = types.float64[:, ::1]
@@ -77,13 +74,13 @@ def row_of(goal, mine, yours, turn):
     return goal * (mine * goal - mine * (mine - 1) // 2) + yours * (goal - mine) + turn
 
 
-@njit(types.UniTuple(_f, 2)(_i1, _f1, _f1, _f, _f, _f, _f1, _f1))
-def turn(ints, holding, policy, x, z, cost, v, slope):
+@njit(types.UniTuple(_f, 2)(_i1, _f1, _f, _f, _f, _f1, _f1))
+def turn(ints, holding, x, z, cost, v, slope):
     """Write v(t), t < goal - m, and dv/dx, and return both at t = 0.
 
-    holding: float64 (goal - m,), the value of holding at each t; policy: the chance to hold, or
-    `BEST`. cost: what each roll adds to v: 0 for a chance to win, 1 to count rolls. v and slope
-    have MAX_POINTS more places, which become what v is once the game is won.
+    holding: float64 (goal - m,), the value of holding at each t. cost: what each roll adds to v: 0
+    for a chance to win, 1 to count rolls. v and slope have MAX_POINTS more places, for the values
+    once the game is won.
     """
     left, max_points, total = holding.size, ints[MAX_POINTS], ints[TOTAL]
     z_slope = 0.0
@@ -102,64 +99,51 @@ def turn(ints, holding, policy, x, z, cost, v, slope):
             roll += ways * v[t + s]
             roll_slope += ways * slope[t + s]
         v[t], slope[t] = cost + roll / total, roll_slope / total
-        if t > 0:
-            hold = holding[t]
-            h = policy[t] if policy.size else (1.0 if hold >= v[t] else 0.0)
-            v[t], slope[t] = h * hold + (1.0 - h) * v[t], (1.0 - h) * slope[t]
+        if t > 0 and holding[t] >= v[t]:
+            v[t], slope[t] = holding[t], 0.0
     return v[0], slope[0]
 
 
-@njit(_f(_i1, _f2, _f2, _f1, _f1, _i, _i, types.boolean))
-def block(ints, A, B, policy_a, policy_b, m, y, same):
-    """Solve the block of A(m, y), the chance of the one player, and B(y, m), of the other, in
-    place; returns by how much they changed. same: A is B, the table's V."""
+@njit(_f(_i1, _f2, _i, _i))
+def block(ints, V, m, y):
+    """Solve the block of V(m, y) and V(y, m) in place; return by how much they changed."""
     goal = ints[GOAL]
     room = np.empty((2, goal + ints[MAX_POINTS] + 1))
     v, slope = room[0], room[1]
-    hold_a, hold_b = 1.0 - B[y, m:], 1.0 - A[m, y:]
-    row_a, row_b = row_of(goal, m, y, 0), row_of(goal, y, m, 0)
-    policy_a, policy_b = policy_a[row_a : row_a + goal - m], policy_b[row_b : row_b + goal - y]
-    old_a, old_b = A[m, y], B[y, m]
+    hold_a, hold_b = 1.0 - V[y, m:], 1.0 - V[m, y:]
+    old_a, old_b = V[m, y], V[y, m]
     for _ in range(_NEWTON_STEPS):
-        a, b = A[m, y], B[y, m]
-        new_a, alpha = turn(ints, hold_a, policy_a, 1.0 - b, 1.0 - B[y, 0], 0.0, v, slope)
-        if same and m == y:  # a' = new_a - alpha (a' - a)
+        a, b = V[m, y], V[y, m]
+        new_a, alpha = turn(ints, hold_a, 1.0 - b, 1.0 - V[y, 0], 0.0, v, slope)
+        if m == y:  # a' = new_a - alpha (a' - a)
             da = db = (new_a - a) / (1.0 + alpha)
         else:  # a' = new_a - alpha (b' - b) and b' = new_b - beta (a' - a)
-            new_b, beta = turn(ints, hold_b, policy_b, 1.0 - a, 1.0 - A[m, 0], 0.0, v, slope)
+            new_b, beta = turn(ints, hold_b, 1.0 - a, 1.0 - V[m, 0], 0.0, v, slope)
             da = ((new_a - a) - alpha * (new_b - b)) / (1.0 - alpha * beta)
             db = (new_b - b) - beta * da
-        A[m, y] = a + da
-        B[y, m] = b + db
+        V[m, y] = a + da
+        V[y, m] = b + db
         if abs(da) + abs(db) <= _NEWTON_STILL:
             break
-    return max(abs(A[m, y] - old_a), abs(B[y, m] - old_b))
+    return max(abs(V[m, y] - old_a), abs(V[y, m] - old_b))
 
 
-@njit(_f(_i1, _f2, _f2, _f1, _f1, types.boolean))
-def sweep(ints, A, B, policy_a, policy_b, same):
+@njit(_f(_i1, _f2))
+def sweep(ints, V):
     """One sweep over the blocks; returns the largest change."""
     goal, change = ints[GOAL], 0.0
     for both in range(2 * goal - 2, -1, -1):
-        last = both // 2 if same else min(both, goal - 1)
-        for m in range(max(0, both - goal + 1), last + 1):
-            change = max(change, block(ints, A, B, policy_a, policy_b, m, both - m, same))
+        for m in range(max(0, both - goal + 1), both // 2 + 1):
+            change = max(change, block(ints, V, m, both - m))
     return change
 
 
-def solve(
-    ints: Ints, A: Floats, B: Floats, policy_a: Floats = BEST, policy_b: Floats = BEST,
-    stop: Callable[[], bool] = lambda: False,
-) -> None:  # fmt: skip
-    """Sweep A and B, float64 (goal, goal), until they stand still; in place.
-
-    A: the chances of the one player at the starts of their turns, B: of the other; one array where
-    both take the better action. policy_a, policy_b: the chance to hold by row, or `BEST`.
-    Raises Stopped after the sweep in which `stop()` turned true.
-    """
+def solve(ints: Ints, V: Floats, stop: Callable[[], bool]) -> None:
+    """Sweep V, float64 (goal, goal), the chances to win at the starts of turns, in place, until it
+    stands still. Raises Stopped after the sweep in which `stop()` turned true."""
     last = np.inf
     for _ in range(MAX_SWEEPS):
-        change = sweep(ints, A, B, policy_a, policy_b, A is B)
+        change = sweep(ints, V)
         if change <= _STILL or (change < 1e-14 and change >= last):
             return
         if stop():
@@ -266,19 +250,19 @@ def most_actions(ints):  # noqa: C901  # one check, step by step
     none was found."""
     goal, max_points, total = ints[GOAL], ints[MAX_POINTS], ints[TOTAL]
     w, slope = np.empty(goal + max_points + 1), np.empty(goal + max_points + 1)
-    s, best = np.zeros((goal + 1, goal + 1)), np.empty(0)
+    s = np.zeros((goal + 1, goal + 1))
     z, last_z, last_f = 0.0, 0.0, 0.0
     for step in range(200):
         for m in range(goal - 1, -1, -1):
             x, holding = s[m, 0], 1.0 + s[m:goal, 0]
             for _ in range(100):
-                longest, rate = turn(ints, holding, best, x, z, 1.0, w, slope)
+                longest, rate = turn(ints, holding, x, z, 1.0, w, slope)
                 following = x + (longest - x) / (1.0 - rate)  # Newton's next x
                 still = abs(following - x) <= 1e-9 * x
                 x = following
                 if still:
                     break
-            turn(ints, holding, best, x, z, 1.0, w, slope)
+            turn(ints, holding, x, z, 1.0, w, slope)
             for i in range(goal - m):
                 s[m, i] = w[i]
         f = s[0, 0]
@@ -368,7 +352,7 @@ class Race(Layout[int]):
         decisions: Decisions | None = None,
     ) -> float:
         V = np.full((self.goal, self.goal), 0.5)
-        solve(self.ints, V, V, stop=stop)
+        solve(self.ints, V, stop)
         fill(self.ints, V, out, self.game.tie_tolerance, best_array(decisions))
         bound = certify(self.ints, out)
         if not bound <= TOLERANCE:

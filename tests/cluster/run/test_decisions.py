@@ -249,16 +249,16 @@ def test_payoffs_come_from_games_too_with_their_error(solved: StoredTable) -> No
 
 def test_rounds_are_played_from_the_starts_that_it_reaches(solved: StoredTable) -> None:
     board = coarse()
-    found = luckbase.simulate(board, solved, 2000, max_states=100, distribution=True)
+    found = luckbase.evaluate(board, solved, games=2000)
     chances = {n: p for n, p in zip(*_starts(board), strict=True) if n <= 2}
     assert found.starts == pytest.approx(sum(chances.values()))
-    assert sum(found.mean) == pytest.approx(1)
+    assert sum(found.value) == pytest.approx(1)
     start = {"scores": (1000, 2000, 0), "earned": (0, 2, 0)}
-    assert luckbase.simulate(board, solved, 100, start).starts is None
+    assert luckbase.evaluate(board, solved, start, games=100).starts is None
     exact = luckbase.evaluate(board, solved, start)
     assert exact.value == pytest.approx(solved.follow(start).value, abs=2e-7)
     with pytest.raises(MissingTableError, match="beyond this table's frontier"):
-        luckbase.simulate(board, solved, 100, {"scores": (0, 0, 0), "earned": (4, 4, 4)})
+        luckbase.evaluate(board, solved, {"scores": (0, 0, 0), "earned": (4, 4, 4)}, games=100)
 
 
 def _starts(board: Board) -> tuple[list[int], list[float]]:

@@ -186,7 +186,7 @@ ENGINES: dict[str, Callable[[Board, Path], object]] = {
     "explore": lambda board, _: explore(*_game(board)),
     "estimate": lambda board, _: estimate(*_game(board)),
     "evaluate": lambda board, _: luckbase.evaluate(board, "toss"),
-    "simulate": lambda board, _: luckbase.simulate(board, "toss", games=20),
+    "simulate": lambda board, _: luckbase.evaluate(board, "toss", games=20),
 }
 
 

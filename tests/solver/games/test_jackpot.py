@@ -251,7 +251,8 @@ def test_the_tie_tolerance_calls_ties_as_exact_fractions_do(path: Path) -> None:
     q = evaluate(edges, np.array([[found[tuple(c)]] for c in edges.children.tolist()]))
     for x in np.flatnonzero(edges.kinds == DECISION).tolist():
         here = slice(int(q.first[x]), int(q.first[x + 1]))
-        exact = [right[tiles(child[0])] for child in edges.children[edges.first[x] :].tolist()]
+        children = edges.children[edges.first[x] : edges.first[x + 1]]
+        exact = [right[tiles(child[0])] for child in children.tolist()]
         best = choose(q.values[here], 0, game.tie_tolerance)
         assert best == max(range(here.stop - here.start), key=exact.__getitem__)
 

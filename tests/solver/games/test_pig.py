@@ -23,8 +23,7 @@ from luckbase.solver.games.pig import agents as rounds_agents
 from luckbase.solver.games.pig import kernel
 from luckbase.solver.games.pig.game import chance_to_gain
 from luckbase.solver.games.pig.kernel import Rounds
-from luckbase.solver.games.skunk import agents as race_agents
-from luckbase.solver.games.skunk.agents import Computer, HoldAt, turn_points
+from luckbase.solver.games.skunk.agents import Computer, HoldAt
 from luckbase.solver.search.bellman import evaluate, final_payoffs
 from luckbase.solver.search.cycles import Equations, solve_equations
 from luckbase.solver.search.expand import expand
@@ -119,7 +118,7 @@ def test_the_race_is_worth_what_neller_and_presser_print() -> None:
 
 
 def test_hold_at_20_against_itself_has_its_known_value() -> None:
-    value = race_agents.chance_to_win(pig(RACE), "hold-at-20", "hold-at-20")
+    value = luckbase.evaluate(RACE, "hold-at-20").value[0]
     assert value == pytest.approx(0.534698326165, abs=1e-12)
 
 
@@ -161,6 +160,17 @@ def test_the_blogs_computer_makes_its_known_points() -> None:
     assert points[0] == pytest.approx(0.369449561, abs=1e-9)
     assert points.sum() == pytest.approx(1.0, abs=1e-12)
     assert [Computer(6).sticks(face, 1) for face in range(1, 7)] == [0.02] * 6
+
+
+def test_evaluate_says_what_is_known_of_the_rounds() -> None:
+    """By the game's own way: its chain has billions of states."""
+    found = luckbase.evaluate(ROUNDS, "optimal,computer", gain=True)
+    facts = {what: number for agent, what, number in found.facts or () if agent == "computer"}
+    assert facts["points a turn"] == pytest.approx(8.464091932, abs=1e-9)
+    assert facts["chance of a turn worth nothing"] == pytest.approx(0.369449561, abs=1e-9)
+    assert facts["loses against the best last turn"] > 0.1
+    assert found.value == rounds_agents.payoffs(pig(ROUNDS), "optimal", "computer")
+    assert found.states is None and found.gain and min(found.gain) >= 0
 
 
 def test_20_and_21_are_the_best_numbers_to_hold_at_by_points_a_turn() -> None:
@@ -317,10 +327,9 @@ def by_the_rules(game: Game, one: str, two: str) -> float:
     [("hold-at-3", "hold-at-7"), ("computer", "hold-at-5"), ("computer", "computer")],
 )
 def test_profiles_are_what_the_rules_and_the_agents_say(one: str, two: str) -> None:
-    race = (("goal", 9),)
-    walked = by_the_rules(pig(TINY, (*race, ("count_rolls", True))), one, two)
-    value = race_agents.chance_to_win(pig(TINY, race), one, two)
-    assert value == pytest.approx(walked, abs=1e-10)
+    game = pig(TINY, (("goal", 9), ("count_rolls", True)))
+    value = luckbase.evaluate(game.board, [one, two]).value[0]
+    assert value == pytest.approx(by_the_rules(game, one, two), abs=1e-10)
 
 
 @pytest.mark.parametrize(("one", "two"), [("hold-at-3", "hold-at-7"), ("computer", "computer")])
@@ -333,19 +342,14 @@ def test_profiles_of_the_rounds_are_what_the_rules_and_the_agents_say(one: str, 
 
 def test_a_best_response_is_no_worse_than_anybody() -> None:
     names = ["best-response", "optimal", "computer", "hold-at-15", "hold-at-20"]
-    race, rounds = pig(TINY), pig(ROUNDS, SMALL)
-    for payoff in (
-        lambda one, two: race_agents.chance_to_win(race, one, two),
-        lambda one, two: rounds_agents.payoffs(rounds, one, two)[0],
-    ):
-        table = np.array([[payoff(one, two) for two in names] for one in names])
+    race, rounds = pig(TINY, (("goal", 12), ("count_rolls", True))), pig(ROUNDS, SMALL)
+    for game, agents in ((race, names[:3] + ["hold-at-5", "hold-at-8"]), (rounds, names)):
+        table = luckbase.matrix(game.board, agents).array
         assert (table[0] >= table - 1e-12).all()  # as player 1, against each
         assert (table[:, 0] <= table.T + 1e-12).all()  # as player 2
         assert (table[1] >= table[1, 1] - 1e-9).all()  # optimal is safe against all
         assert (table[:, 1] <= table[1, 1] + 1e-9).all()
-    assert race_agents.chance_to_win(pig(TINY), "optimal", "optimal") == pytest.approx(
-        start(TINY), abs=1e-12
-    )
+    assert luckbase.evaluate(TINY, "optimal").value[0] == pytest.approx(start(TINY), abs=1e-12)
 
 
 def test_the_price_of_sticking_while_behind_is_the_references() -> None:
@@ -379,7 +383,7 @@ def test_the_seeds_last_round_problem_costs_a_tenth_of_a_win() -> None:
 @pytest.mark.parametrize("agent", [HoldAt(8), HoldAt(25), Computer(6)], ids=str)
 def test_what_a_turn_brings_is_the_references(agent: HoldAt | Computer, safe: bool) -> None:
     rules = rounds_of((("first_roll_safe", safe),)).options.race()
-    found = turn_points(agent.sticks, rules, 60)
+    found = rounds_agents.turn_points(agent.sticks, rules, 60)
     slow = reference_turn(agent.sticks, safe, 60)
     assert found[1:] == pytest.approx([slow.get(p, 0.0) for p in range(1, 61)], abs=1e-12)
 

@@ -241,7 +241,7 @@ def fresh(race: Race, sweeps: int) -> Floats:
     """A table after so many sweeps."""
     V = np.full((race.goal, race.goal), 0.5)
     for _ in range(sweeps):
-        kernel.sweep(race.ints, V, V, kernel.BEST, kernel.BEST, True)
+        kernel.sweep(race.ints, V)
     out = np.empty(race.shape(0))
     kernel.fill(race.ints, V, out, 0.0, best_array(None))
     return out
@@ -267,7 +267,7 @@ def test_a_wrong_order_of_updates_is_in_the_bound() -> None:
         for _ in range(sweeps):
             for both in sorted(range(79), reverse=not ascending):
                 for m in range(max(0, both - 39), both // 2 + 1):
-                    kernel.block(race.ints, V, V, kernel.BEST, kernel.BEST, m, both - m, True)
+                    kernel.block(race.ints, V, m, both - m)
         kernel.fill(race.ints, V, out, 0.0, best_array(None))
         bounds.append(kernel.certify(race.ints, out))
     assert bounds[0] < 1e-12 and bounds[1] > 1 and bounds[2] < 1e-12
@@ -282,7 +282,7 @@ def test_a_wrong_transition_is_seen_by_the_rules() -> None:
     ints[4 + most + 3] += 1
     ints[4 + most + 4] -= 1
     V = np.full((20, 20), 0.5)
-    kernel.solve(ints, V, V)
+    kernel.solve(ints, V, lambda: False)
     out = np.empty(race.shape(0))
     kernel.fill(ints, V, out, 0.0, best_array(None))
     assert kernel.certify(ints, out) < 1e-12

@@ -1,4 +1,4 @@
-"""Agents: exact payoffs, best responses, regrets, reach; and the same by Monte Carlo."""
+"""Agents: exact payoffs, best responses; and the same by Monte Carlo."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import luckbase
 from luckbase import solver
@@ -18,12 +16,13 @@ from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import agents_of
 from luckbase.solver.game.game import Game
+from luckbase.solver.policy import evaluate as module
 from luckbase.solver.policy.chain import explore_profile
 from luckbase.solver.policy.evaluate import (
     Evaluation,
-    costly_moves,
-    deciders_of,
+    Simulation,
     evaluate_profile,
+    fixed_deciders,
     simulate,
 )
 from luckbase.solver.search.expand import expand
@@ -52,6 +51,11 @@ def played(name: str) -> Evaluation:
     return evaluate_profile(jackpot(), jackpot().start(), [name])
 
 
+def simulated(game: Game, agent: str, games: int, seed: int) -> Simulation:
+    deciders = fixed_deciders(game, [agent], game.start()[None])
+    return simulate(game, game.start(), deciders, games, seed)
+
+
 def start(**words: str) -> Ints:
     return tiny().parse({"scores": "0,1000,500", "earned": "0,2,0"} | words)
 
@@ -63,8 +67,8 @@ def test_the_seeds_agents_to_four_decimals(name: str) -> None:
 
 @pytest.mark.parametrize("name", PERCENT)
 def test_the_seeds_monte_carlo_is_within_three_standard_errors(name: str) -> None:
-    simulated = simulate(played(name).chain, 100_000, seed=1)
-    (mean,), (error,) = simulated.mean, simulated.error
+    found = simulated(jackpot(), name, 100_000, seed=1)
+    (mean,), (error,) = found.mean, found.error
     assert abs(mean - played(name).value[0]) < 3 * error
     assert abs(100 * mean - PERCENT[name][1]) < 3 * 100 * np.sqrt(2) * error
 
@@ -85,39 +89,6 @@ def test_shut_the_box(board: str, value: float) -> None:
     graph = Graph(game)
     at = graph.solve(game.start()[None])
     assert graph.values[at[0], 0] == pytest.approx(value, abs=1e-12)
-
-
-def test_hilo_errs_in_67_positions_and_its_regrets_are_what_it_loses() -> None:
-    found, best = played("hilo"), Graph(jackpot())
-    at = best.solve(jackpot().start()[None])
-    moves = costly_moves(found, best)
-    assert len(set(moves.states[:, 0].tolist())) == 67
-    lost = best.values[at[0], 0] - found.value[0]
-    assert (moves.reach * moves.regret).sum() == pytest.approx(lost, abs=1e-15)
-    assert (np.diff(moves.reach * moves.regret) <= 1e-18).all()
-
-
-@pytest.mark.parametrize("player", [0, 1])
-def test_choices_made_at_once_cost_what_they_lose_against_the_best_lottery(player: int) -> None:
-    game = solver.load_game(solver.load_board(BOARDS / "goofspiel" / "tiny.toml"))
-    agents = ["optimal", "optimal"]
-    agents[player] = "random"
-    found, best = evaluate_profile(game, game.start(), agents), Graph(game)
-    at = best.solve(game.start()[None])
-    moves = costly_moves(found, best)
-    lost = best.values[at[0], player] - found.value[player]
-    assert lost > 1 and (moves.reach * moves.regret).sum() == pytest.approx(lost, abs=1e-12)
-    assert set(moves.players.tolist()) == {player}
-    assert (np.diff(moves.reach * moves.regret) <= 1e-18).all()
-    fair = evaluate_profile(game, game.start(), ["optimal", "optimal"])
-    assert len(costly_moves(fair, best).regret) == 0
-
-
-def test_reach_of_a_layer_and_of_those_that_lost_before_it_is_1() -> None:
-    chain = played("hilo").chain
-    reach = chain.reach()
-    assert reach[chain.over].sum() == pytest.approx(1, abs=1e-14)
-    assert reach @ chain.payoffs[:, 0] == pytest.approx(0.0798552796, abs=1e-10)
 
 
 # --- three players --------------------------------------------------------------------------
@@ -189,56 +160,48 @@ def test_play_by_hand_gives_the_same_mean() -> None:
 # --- simulation -----------------------------------------------------------------------------
 
 
-@settings(max_examples=10)
-@given(seed=st.integers(0, 2**32), threads=st.integers(1, 4))
-def test_a_seed_gives_the_same_plays_with_any_number_of_threads(seed: int, threads: int) -> None:
-    chain = evaluate_profile(jackpot("tiny"), jackpot("tiny").start(), ["max"]).chain
-    one = simulate(chain, 200_001, seed, threads=1)
-    other = simulate(chain, 200_001, seed, threads)
-    assert one.mean.tobytes() == other.mean.tobytes() and one.error[0] == other.error[0]
-
-
-@pytest.mark.parametrize("most_edges", [50_000_000, 20])
-def test_expanding_on_the_way_gives_the_same_plays(
-    most_edges: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", ["MAX_EDGES", "BATCH"])
+def test_a_seed_gives_the_same_games_however_they_are_batched(
+    name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where what was expanded is forgotten again and again."""
-    from luckbase.solver.policy import evaluate as module
-
-    monkeypatch.setattr(module, "MAX_EDGES", most_edges)
-    monkeypatch.setattr(module, "BATCH", 700)
+    """Also if expanded states are forgotten again and again."""
     game = jackpot("tiny")
-    chain = evaluate_profile(game, game.start(), ["random"]).chain
-    eager = simulate(chain, 3000, seed=4)
-    deciders = [d for d in deciders_of(game, ["random"], game.start()[None]) if d is not None]
-    lazy = module.simulate_on_the_way(game, game.start(), deciders, 3000, seed=4)
-    assert lazy.mean == pytest.approx(eager.mean, abs=1e-12)
-    assert lazy.error == pytest.approx(eager.error, abs=1e-12)
+    whole = simulated(game, "random", 3000, seed=4)
+    monkeypatch.setattr(module, name, {"MAX_EDGES": 20, "BATCH": 700}[name])
+    again = simulated(game, "random", 3000, seed=4)
+    assert again.mean == pytest.approx(whole.mean, abs=1e-12)
+    assert again.error == pytest.approx(whole.error, abs=1e-12)
+    assert simulated(game, "random", 3000, seed=5).mean[0] != whole.mean[0]
+
+
+def test_a_simulated_best_response_is_worth_what_it_is_exactly() -> None:
+    agents = ["never-pass", "best-response", "random"]
+    right = evaluate_profile(tiny(), start(), agents).value
+    deciders = fixed_deciders(tiny(), agents, start()[None])
+    played = simulate(tiny(), start(), deciders, 20_000)
+    assert (np.abs(played.mean - right) < 4 * played.error).all()
 
 
 def test_the_variance_is_that_of_a_sample() -> None:
     """Games are won or lost: of 5 the squares of what is off the mean are summed over 4."""
-    found = evaluate_profile(jackpot("tiny"), jackpot("tiny").start(), ["optimal"])
-    played = next(one for one in (simulate(found.chain, 5, seed) for seed in range(9))
-                  if 0 < one.mean[0] < 1)  # fmt: skip
+    some = (simulated(jackpot("tiny"), "optimal", 5, seed) for seed in range(9))
+    played = next(one for one in some if 0 < one.mean[0] < 1)
     mean = played.mean[0]
     assert played.error[0] == pytest.approx((mean * (1 - mean) / 4) ** 0.5)
 
 
-@pytest.mark.parametrize("states", [1, 0])
-def test_plays_that_all_pay_a_third_have_no_error(states: int) -> None:
-    """Expanded beforehand, and on the way."""
+def test_plays_that_all_pay_a_third_have_no_error() -> None:
     level = {"scores": [1000, 1000, 1000]}
     board = BOARDS / "press-your-luck" / "tiny.toml"
-    played = luckbase.simulate(board, "never-pass", 1000, level, max_states=states)
-    assert played.error == (0, 0, 0) and played.mean == pytest.approx([1 / 3] * 3, abs=1e-14)
+    played = luckbase.evaluate(board, "never-pass", level, games=1000)
+    assert played.stderr == (0, 0, 0) and played.value == pytest.approx([1 / 3] * 3, abs=1e-14)
 
 
 def test_standard_errors_are_calibrated() -> None:
     """Of 60 seeds about two thirds lie within one standard error, nearly all within two."""
     game = jackpot("tiny")
     found = evaluate_profile(game, game.start(), ["optimal"])
-    played = [simulate(found.chain, 20_000, seed) for seed in range(60)]
+    played = [simulated(game, "optimal", 20_000, seed) for seed in range(60)]
     off = np.array([abs(p.mean[0] - found.value[0]) / p.error[0] for p in played])
     assert 0.5 < (off < 1).mean() < 0.85 and (off < 2).mean() > 0.88 and off.max() < 4.5
 
