@@ -5,6 +5,7 @@ All boards, folders and job files are read first.
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -71,10 +72,9 @@ def solve(
     refuses what does not fit in the memory or on the disk.
     """
     from luckbase.cluster.inputs import is_many
-    from luckbase.solver.board.file import is_there
 
     # What stands after --from a=1 ends up among the boards.
-    fields = [word for word in boards if "=" in word and not is_there(word)]
+    fields = [word for word in boards if "=" in word and not os.path.exists(word)]
     names = [word for word in boards if word not in fields]
     if not names:
         raise OptionError("solve: name a board file, a folder of them or a job file")

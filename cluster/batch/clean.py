@@ -42,7 +42,7 @@ from luckbase.cluster.table.index import INDEX
 from luckbase.cluster.table.ledger import RESULTS, Goal, Ledger, is_its_start
 from luckbase.cluster.table.storage import is_special, is_uri, place_of, storage_at
 from luckbase.solver import sentences
-from luckbase.solver.board.file import is_there, meant, path_of, read_board
+from luckbase.solver.board.file import meant, path_of, read_board
 from luckbase.solver.board.model import rules_identity
 from luckbase.solver.errors import (
     FencedError,
@@ -149,7 +149,7 @@ class _Scope:
         self.results = results
         self.named = [place_of(name) for name in names if is_table(place_of(name))]
         self.places = [name for name in names if not is_table(place_of(name))]
-        existing = {name for name in self.places if is_there(path_of(name))}
+        existing = {name for name in self.places if os.path.exists(path_of(name))}
         self.requests = requests_for([name for name in self.places if name in existing])
         self.files = {path: _board_files(path) for path in tables_in(results)}
         sources = [file for files in self.files.values() for file in files]
@@ -288,7 +288,7 @@ def _source(goal: Goal, ledger: Ledger) -> _Source:
         protects = f"it was solved with {options}"
     elif goal.roots is not None and not _is_start(goal, ledger):
         protects = "it was solved from chosen states"
-    if not is_there(file):
+    if not os.path.exists(file):
         try:
             gone = os.path.basename(file) not in os.listdir(os.path.dirname(file))
         except OSError:

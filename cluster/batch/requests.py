@@ -27,7 +27,6 @@ from luckbase.solver.board.file import (
     read_toml,
     sentence_of,
     show_path,
-    unfiled,
 )
 from luckbase.solver.board.model import Board, Section, board_hash, mistake
 from luckbase.solver.errors import BoardError, JobError, LuckbaseError, OptionError
@@ -152,8 +151,6 @@ def _beside(job: Path, name: str) -> Path:
     """Where a file is that a job names: as seen from the job file's own folder."""
     if is_uri(name):
         return place_of(name)
-    if unfiled(name):
-        return Path(name)
     path = job.parent / Path(name).expanduser()
     if name in packaged() and not path.exists():
         return located(name)

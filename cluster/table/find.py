@@ -40,7 +40,7 @@ from luckbase.cluster.table.ledger import (
 )
 from luckbase.cluster.table.storage import is_uri, place_of, results_of, storage_at
 from luckbase.solver import sentences
-from luckbase.solver.board.file import differences, is_there, meant, name_of, read_board
+from luckbase.solver.board.file import differences, meant, name_of, read_board
 from luckbase.solver.board.model import (
     Board,
     changed_options,
@@ -154,7 +154,7 @@ def find_table(name: str, results: Path, settings: dict[str, str]) -> TableMatch
             why = f"{name} is a table, and its options are fixed; leave {word} out"
             raise OptionError(on_command_line("--set: ") + why)
         return TableMatch(path, by_board=False)
-    if not is_there(path):
+    if not path.exists():
         raise OptionError(f"{name}: no such table or board file{meant(path)}")
     board = read_board(path, settings)
     table = table_of(board, results)
@@ -360,7 +360,7 @@ def statuses_of(name: str, results: Path, settings: dict[str, str]) -> list[Stat
     path = place_of(name)
     if path.is_dir():
         return [status_of(path)]
-    of_board = tables_of(read_board(path), results) if is_there(path) and not settings else []
+    of_board = tables_of(read_board(path), results) if path.exists() and not settings else []
     return [status_of(each) for each in of_board or [find_table(name, results, settings).path]]
 
 

@@ -54,8 +54,6 @@ def read_board(path: Path, settings: Mapping[str, str] = {}) -> Board:
     """
     where, name = show_path(path), path.stem
     data = read_toml(path, where)
-    if unfiled(path) is not None:  # a folder is named after it
-        name = re.sub(r"[^\w.=;-]+", "-", where.partition(":")[2]).strip("-")[:100]
     try:
         model = _model(data)
     except _Fault as fault:
@@ -65,8 +63,7 @@ def read_board(path: Path, settings: Mapping[str, str] = {}) -> Board:
         changed = _with_setting(changed, model, option, text)
     try:
         board = _validated(model, name, changed)
-        file = where if unfiled(path) else str(path.absolute())
-        return board.read_from(Source(file, dict(settings)))
+        return board.read_from(Source(str(path.absolute()), dict(settings)))
     except _Fault as fault:
         sentence, location = str(fault), fault.location
     is_setting = location in [model.options()[option] for option in settings]
@@ -249,31 +246,9 @@ def located(name: str | os.PathLike[str]) -> Path:
     return BOARDS / f"{path.as_posix()}{SUFFIX}"
 
 
-def unfiled(path: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """What stands in a board that no file holds, ``openspiel:nim``: a game, a colon, and what an
-    option of it is (`registry.Entry.called`), in whatever folder somebody named it; None of any
-    other."""
-    game, colon, text = _last(path).partition(":")
-    called = registry.find(game).called if colon and registry.known(game) else ""
-    return {"game": game, "rules": {called: text}} if called else None
-
-
-def _last(path: str | os.PathLike[str]) -> str:
-    """A path from its first part with a colon on."""
-    parts = Path(path).parts
-    return "/".join(parts[next((i for i, part in enumerate(parts) if ":" in part), 0) :])
-
-
-def is_there(path: str | os.PathLike[str]) -> bool:
-    """Whether there is a file or folder of this path, or a board that needs none."""
-    return os.path.exists(path) or unfiled(path) is not None
-
-
 def name_of(path: str | os.PathLike[str]) -> str:
     """The path as a person types it: the name, of a board of these."""
     path = Path(path)
-    if unfiled(path) is not None:
-        return _last(path)
     return f"{path.parent.name}/{path.stem}" if path.parent.parent == BOARDS else str(path)
 
 
@@ -303,11 +278,7 @@ def path_of(name: str | os.PathLike[str]) -> Path:
 
 
 def read_toml(path: Path, where: str) -> dict[str, Any]:
-    """The file's TOML, or what a board says that needs no file. Raises BoardError in one sentence,
-    with the line where there is one."""
-    said = unfiled(path)
-    if said is not None:
-        return said
+    """Return the file's TOML. Raises BoardError in one sentence, with the line if there is one."""
     try:
         with open(path, "rb", opener=_opened) as file:
             raw = file.read(MAX_BYTES + 1)

@@ -46,9 +46,7 @@ class Entry:
     """A game. board: the model of its board files; make: board -> `Rules`; either may be
     ``module:name``, which is imported when it is asked for. stamp: of the code that it comes from,
     where that may change under its version; 0 elsewhere. file: the one that entered it, if any.
-    title: what people call it, its name if not given; about: the game in two sentences. called:
-    the option that ``GAME:TEXT`` says, of a game whose boards need no file
-    (`solver.board.file.unfiled`)."""
+    title: what people call it, its name if not given; about: the game in two sentences."""
 
     name: str
     board: type[Board] | str
@@ -57,7 +55,6 @@ class Entry:
     file: GameFile | None = None
     title: str = ""
     about: str = ""
-    called: str = ""
 
     def model(self) -> type[Board]:
         """The model of its board files."""

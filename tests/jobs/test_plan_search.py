@@ -124,7 +124,6 @@ def test_a_formula_knows_no_levels(
     ("name", "settings", "circles", "microseconds"),
     [
         ("pig/race", {}, True, 35.0),
-        ("pig/two-dice", {}, True, 35.0),
         ("pig/rounds", {"rounds": 2, "cut": 450}, False, 1.0),  # just too many for one piece
         ("skunk/tiny", {}, True, 35.0),
         ("jackpot/tiny", {}, False, 1.6),

@@ -104,7 +104,6 @@ GAMES: list[tuple[str, dict[str, object], bool]] = [
     ("pig/rounds", {"rounds": 2, "cut": 10}, True),
     ("pig/race", {"goal": 12}, False),
     ("pig/piglet", {}, False),
-    ("pig/two-dice", {"goal": 12}, False),
     ("pig/tiny", {"goal": 12}, False),
     ("skunk/tiny", {}, False),
     ("skunk/seed", {"goal": 12}, False),

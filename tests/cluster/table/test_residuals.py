@@ -78,7 +78,6 @@ def test_the_worst_residual_said_is_the_worst_of_all_pieces_and_its_state(
 CASES: dict[str, tuple[str, dict[str, object], dict[str, object] | None]] = {
     "race": ("pig/race", {"goal": 10}, None),
     "piglet": ("pig/piglet", {"goal": 6}, None),
-    "two dice": ("pig/two-dice", {"goal": 10}, None),
     "rounds": ("pig/rounds", {"rounds": 2, "cut": 20}, None),
     "skunk": ("skunk/tiny", {"goal": 10}, None),
     "jackpot": ("jackpot/tiny", {}, None),

@@ -34,7 +34,6 @@ GAMES: dict[str, dict[str, object]] = {
     "skunk/seed": {"goal": 30, "count_rolls": True},
     "pig/tiny": {},
     "pig/piglet": {},
-    "pig/two-dice": {"goal": 20},
     "pig/race": {"goal": 30, "count_rolls": True},
     "pig/rounds": {"rounds": 3, "cut": 30},
     "pig/rounds count": {"rounds": 3, "cut": 30, "count_rolls": True, "objective": "difference"},
