@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import (
@@ -29,12 +28,9 @@ from pydantic import (
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
     PlainSerializer,
-    TypeAdapter,
 )
 from pydantic.fields import ComputedFieldInfo, FieldInfo
-from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema, to_jsonable_python
 
 T = TypeVar("T")
@@ -107,36 +103,6 @@ class Result:
         said = (_makers.get(kind) or _maker(kind))(self)
         order = self.json_order
         return {name: said[name] for name in order if name in said} if order else said
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        result = handler(schema)
-        whole = handler.resolve_ref_schema(result)
-        whole["description"] = whole.get("description", "").replace("None", "null")
-        properties, required = whole["properties"], set(whole.get("required", ()))
-        whole["properties"], whole["required"] = {}, []
-        for name, said in properties.items():
-            if said.pop(_FLAT, False):
-                inner = handler.resolve_ref_schema(said)
-                whole["properties"] |= inner["properties"]
-                whole["required"] += inner["required"]
-                continue
-            if said.pop(_IF_ANY, False):
-                required.discard(name)
-                (said,) = (part for part in said["anyOf"] if part != {"type": "null"})
-            whole["properties"][name] = said
-            whole["required"] += [name] * (name in required)
-        whole["required"] = list(dict.fromkeys(whole["required"]))
-        whole["properties"] |= {name: whole["properties"].pop(name) for name in cls.json_order}
-        return result
-
-
-@cache
-def adapter(kind: Any) -> TypeAdapter[Any]:
-    """What says the schema of results of a class."""
-    return TypeAdapter(kind)
 
 
 _makers: dict[Any, Callable[[Any], dict[str, Any]]] = {}

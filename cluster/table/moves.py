@@ -153,25 +153,16 @@ def moves(
     game = table.game
     inputs = game.fields.read(state).reshape(1, -1)
     canonical = game.canonical_states(inputs)
-    (known_here,) = known_moves(table, canonical, inputs)
-    if known_here is not None:
-        return known_here
+    edges = expand(game, canonical)
+    payoffs, known = table.lookup_or_backup(edges.children)
+    (answer,) = table.known_answers(canonical, inputs, edges, payoffs if known.all() else None)
+    if answer is not None:
+        return _Children(table, canonical, edges, payoffs, known).at(0, answer)
     if not max_states:
         raise MissingTableError(table.missing(canonical[0]))
     answer, payoffs = table.search(canonical[0], max_states, inputs, on_level)
-    edges, known = expand(game, canonical), np.ones(len(payoffs), bool)
-    below = _Children(table, canonical, edges, payoffs, known)
+    below = _Children(table, canonical, edges, payoffs, np.ones(len(payoffs), bool))
     return below.at(0, table.with_inputs(answer, canonical, inputs))
-
-
-def known_moves(table: Lookup, states: Ints, inputs: Ints) -> list[Moves | None]:
-    """What can happen at canonical states (n, fields), nothing searched; None where the table does
-    not reach one. inputs: the same as a person gave them, values (n, fields)."""
-    edges = expand(table.game, states)
-    payoffs, known_children = table.lookup_or_backup(edges.children)
-    answers = table.known_answers(states, inputs, edges, payoffs if known_children.all() else None)
-    below = _Children(table, states, edges, payoffs, known_children)
-    return [None if each is None else below.at(x, each) for x, each in enumerate(answers)]
 
 
 class _Children:

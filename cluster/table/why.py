@@ -243,13 +243,8 @@ Claim = Luck | Sure | Turn | Mix
 
 def why(table: Lookup, at: Moves) -> tuple[Claim, ...]:
     """Why the best action at a state is it: claims on it and on the next, and where it turns."""
-    return why_all(table, [at])[0]
-
-
-def why_all(table: Lookup, states: Sequence[Moves]) -> list[tuple[Claim, ...]]:
-    """The same of several states."""
-    lines = _lines(table, states)
-    return [tuple(_claims(table, state, line)) for state, line in zip(states, lines, strict=True)]
+    (line,) = _lines(table, [at])
+    return tuple(_claims(table, at, line))
 
 
 def explain(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import pyarrow as pa
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator
 
 from luckbase.cluster.info import label
 from luckbase.cluster.table.columns import listed_actions, parse_where
@@ -101,14 +101,10 @@ class FilterView(Result):
 class FilterParams(TableParams):
     """Of a search for rows."""
 
-    where: str = Field(
-        "", description="conditions, as luckbase export takes them; none: every row",
-        examples=["margin<0.001"],
-    )  # fmt: skip
-    most: Annotated[
-        int, Field(ge=1, le=MAX_SHOWN),
-        BeforeValidator(lambda text: whole("most", text, 1, MAX_SHOWN)),
-    ] = Field(50, description=f"rows that are shown, 1 to {MAX_SHOWN}", examples=[50])  # fmt: skip
+    where: str = ""
+    """Conditions, as ``luckbase export`` takes them; empty for every row."""
+    most: Annotated[int, BeforeValidator(lambda text: whole("most", text, 1, MAX_SHOWN))] = 50
+    """Rows that are shown, 1 to `MAX_SHOWN`."""
 
 
 def columns_view(table: StoredTable, request: ApiRequest[TableParams]) -> FilterInfo:

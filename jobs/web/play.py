@@ -12,13 +12,12 @@ difficulty: what the cheapest mistake costs.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import numpy as np
-from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field
 
 from luckbase.cluster.play.game import (
     Decision,
@@ -31,7 +30,7 @@ from luckbase.cluster.play.game import (
 )
 from luckbase.cluster.table.moves import address
 from luckbase.jobs.web import tables
-from luckbase.jobs.web.http import ApiRequest, TableParams, state_in, whole
+from luckbase.jobs.web.http import ApiRequest, TableParams, Truth, whole
 from luckbase.jobs.web.pictures import svg
 from luckbase.jobs.web.states import StateView, state_answer, step
 from luckbase.solver import sentences
@@ -48,11 +47,6 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.table import StoredTable, Table
 
 MAX_MOVES = 2_000
-MAX_BYTES = 200_000
-
-_TEXT, _NULL = {"type": "string"}, {"type": "null"}
-_NAMES = WithJsonSchema({"anyOf": [_TEXT, {"type": "array", "items": _TEXT}, _NULL]})
-_STATE = WithJsonSchema({"anyOf": [_TEXT, {"type": "object"}, _NULL]})
 Difficulty = Literal["any", "easy", "medium", "hard"]
 BOUNDS = {"any": (0.0, np.inf), "easy": (5.0, np.inf), "medium": (1.0, 5.0), "hard": (0.0, 1.0)}
 """Above which margin and up to which one a decision is of a difficulty, in `step`s."""
@@ -60,21 +54,25 @@ DRAWN, ROUNDS = 40, 12
 """Rows that are drawn at a time, and how often at most."""
 
 
-@dataclass(frozen=True)
-class GameRequest:
-    """A game so far. seed: of the dice, any if not given. seat: which player you are, from 1; who
-    decides first if not given. against: one agent, or one for each other player. state: where it
-    begins, an address or fields. moves: your answers so far. hints: say what each action is worth.
-    """
+def _seed(text: str) -> int:
+    return whole("seed", text, 0, 2**32 - 1)
 
-    seed: int = field(default_factory=new_seed)
-    seat: int | None = None
-    against: Annotated[str | None, _NAMES] = None
-    state: Annotated[Mapping[str, str] | None, _STATE] = None
-    moves: list[str] = field(default_factory=list)
-    hints: bool = False
 
-    __pydantic_config__ = ConfigDict(extra="forbid")
+class GameParams(TableParams, extra="allow"):
+    """A game so far; the fields of a state say where it begins."""
+
+    lists = ("move",)
+
+    seed: Annotated[int, BeforeValidator(_seed)] = Field(default_factory=new_seed)
+    """The seed of the dice; a new one if not given."""
+    seat: str = ""
+    """Which player you are, from 1; the first to decide if not given."""
+    against: str = ""
+    """One agent, or one for each other player, separated by commas."""
+    move: list[str] = Field(default_factory=list)
+    """Your answers so far."""
+    hints: Truth = False
+    """Say what each action is worth."""
 
 
 @dataclass(frozen=True)
@@ -105,53 +103,22 @@ class GameView(Result):
     cost: Number
 
 
-def read_game(body: bytes, players: int) -> GameRequest:
-    """The game in a request's body. Raises OptionError, StateError."""
-    try:
-        data = json.loads(body or b"{}")
-    except (ValueError, RecursionError):
-        raise OptionError('body: is not JSON; write {"seed": 1, "moves": []}') from None
-    if not isinstance(data, dict):
-        raise OptionError('body: is not an object; write {"seed": 1, "moves": []}')
-    names = [each.name for each in fields(GameRequest)]
-    for name in data:
-        if name not in names:
-            raise OptionError(f"unknown key '{shorten(str(name), 30)}'; {nearest(name, names)}")
-    moves, against, state = data.get("moves") or [], data.get("against"), data.get("state")
-    if not isinstance(moves, list) or not all(isinstance(move, str) for move in moves):
-        raise OptionError('moves: is not a list of names; write "moves": ["roll", "hold"]')
-    if len(moves) > MAX_MOVES:
-        raise OptionError(f"moves: {len(moves):,} are too many; expected at most {MAX_MOVES:,}")
-    if isinstance(against, list) and all(isinstance(each, str) for each in against):
-        against = ",".join(against) or None
-    if not isinstance(against, str | None):
-        raise OptionError('against: is not a name; write "against": "optimal"')
-    if not isinstance(state, str | dict | None):
-        raise OptionError("state: is not an address of a state, as scores=0,500,0&earned=1,0,0")
-    seed = data.get("seed")
-    return GameRequest(
-        new_seed() if seed is None else whole("seed", seed, 0, 2**32 - 1),
-        None if data.get("seat") is None else whole("seat", data["seat"], 1, players),
-        against or None,
-        state_in(state) if state else None,
-        moves,
-        data.get("hints") is True,
-    )
-
-
-def game_view(table: StoredTable, request: ApiRequest[TableParams]) -> GameView:
-    """The game as far as its moves go: what happened, what is asked next, and what each decision
-    cost. Raises OptionError for a move that there is not."""
-    game = read_game(request.body, table.game.players)
-    how: dict[str, Any] = {"seat": game.seat, "seed": game.seed}
-    if game.against is not None:
+def game_view(table: StoredTable, request: ApiRequest[GameParams]) -> GameView:
+    """Return the game as far as its moves go: the log, the next question, and the cost of each
+    decision. Raises OptionError for a move that is not possible."""
+    game = request.params
+    if len(game.move) > MAX_MOVES:
+        raise OptionError(f"move: {len(game.move):,} are too many; expected at most {MAX_MOVES:,}")
+    seat = whole("seat", game.seat, 1, table.game.players) if game.seat else None
+    how: dict[str, Any] = {"seat": seat, "seed": game.seed}
+    if game.against:
         _check_opponents(table, game.against)
         how["against"] = game.against
     begins = table.game.start() is not None or tables.known_starts(table)
     beginning = None if begins else next(tables.beginnings(table), None)
     play = play_on(table, game.state or beginning, **how)
     _check_priced(table, play)
-    lines, asks = _replay(play, game.moves)
+    lines, asks = _replay(play, game.move)
     hints = play.offers() if asks and game.hints else None
     state = play.game.own(View).as_seen_by(play.person, play.state)
     seen = typed(play.game.describe(state))
@@ -204,11 +171,11 @@ def _replay(play: Play, moves: list[str]) -> tuple[list[str], bool]:
         names = play.names
         if read_answer(names, moves[at], at_once=play.game.simultaneous) is None:
             raise OptionError(
-                f"moves: number {at + 1} is '{shorten(moves[at], 30)}'; expected {', '.join(names)}"
+                f"move: number {at + 1} is '{shorten(moves[at], 30)}'; expected {', '.join(names)}"
             )
         answer, at = moves[at], at + 1
     if at < len(moves):
-        raise OptionError(f"moves: {len(moves)} given; the game was over after {at}")
+        raise OptionError(f"move: {len(moves)} are given; the game was over after {at}")
     return lines, False
 
 
@@ -239,13 +206,10 @@ def _difficulty(text: str) -> str:
 class TrainParams(TableParams):
     """Of a decision to train with."""
 
-    difficulty: Annotated[Difficulty, BeforeValidator(_difficulty)] = Field(
-        "any", description="easy: a mistake costs more than 5 pp; medium: 1 to 5; hard: less; any",
-        examples=["any"],
-    )  # fmt: skip
-    seed: Annotated[int, BeforeValidator(lambda text: whole("seed", text, 0, 2**32 - 1))] = Field(
-        0, description="of the draw: the same seed gives the same state", examples=[7]
-    )
+    difficulty: Annotated[Difficulty, BeforeValidator(_difficulty)] = "any"
+    """easy: a mistake costs more than 5 pp; medium: 1 to 5; hard: less; any."""
+    seed: Annotated[int, BeforeValidator(_seed)] = 0
+    """Of the draw: the same seed gives the same state."""
 
 
 def train_view(table: StoredTable, request: ApiRequest[TrainParams]) -> TrainView:

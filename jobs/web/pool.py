@@ -9,7 +9,6 @@ has changed on the disk since it was opened is opened again.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import threading
@@ -17,7 +16,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,22 +26,14 @@ from luckbase.cluster.table.storage import is_uri
 from luckbase.cluster.table.table import StoredTable
 from luckbase.solver import errors
 from luckbase.solver.errors import LuckbaseError
-from luckbase.solver.njit import PACKAGE, digest_of
 
 OPEN_TABLES = 6
 """Tables that stay open; as many may be in use."""
 REMEMBERED_BYTES = 800 << 20
 """Of decoded row groups that an open table remembers, 50 million states of three players; all
-together, in all processes, no more than a third of the machine's memory."""
+together no more than a third of the machine's memory."""
 LIST_SECONDS = 2.0
 """How old the list may get."""
-
-CODE_FILES = {
-    f"luckbase/{path.relative_to(PACKAGE)}": path
-    for room in ("solver", "cluster", "jobs")
-    for path in (PACKAGE / room).rglob("*.py")
-}
-"""What answers; in a checkout the rooms are links, which a search of the package passes by."""
 
 _PATH = re.compile(r"(?<![\w.~/-])/(?!api/)(?:[^\s/:;,'\"]+/)+[^\s/:;,'\"]*")
 """A path from the root, of two names or more."""
@@ -60,11 +50,6 @@ class TableEntry:
     id: str
     path: Path
 
-    @cached_property
-    def is_remote(self) -> bool:
-        """Whether it is in a store."""
-        return is_uri(self.path)
-
     @property
     def names(self) -> tuple[str, str, str]:
         """The names of its game, board and rules identity, as its folders have them."""
@@ -80,22 +65,15 @@ class TablePool:
 
     def __init__(self, finders: Sequence[Finder], open_tables: int = OPEN_TABLES) -> None:
         self.finders, self.open_tables, self.says_paths = list(finders), open_tables, True
-        self.share(1)
+        self.remembered = min(REMEMBERED_BYTES, memory_limit() // (3 * open_tables))
         self._lock = threading.Lock()
         self._listed: dict[str, TableEntry] = {}
         self._made = float("-inf")
         self._free: dict[StoredTable, tuple[str, object]] = {}
         """Open tables that nobody is using, the last used one last: their ids, and their stamps."""
         self._status: dict[str, tuple[object, float, Status]] = {}
-        self._code = ""
-        self._versions: dict[str, tuple[object, str]] = {}
         self._boards: dict[str, Path | None] = {}
         """The board files of the tables that were opened, by their ids."""
-
-    def share(self, processes: int) -> None:
-        """Remember as much as one of so many processes may."""
-        least = memory_limit() // (3 * self.open_tables * processes)
-        self.remembered = min(REMEMBERED_BYTES, least)
 
     # --- the list ------------------------------------------------------------------------------
 
@@ -105,19 +83,13 @@ class TablePool:
             self._list_again()
             return list(self._listed.values())
 
-    def known(self, id: str) -> TableEntry | None:
-        """The table of that id where that is said at once: it is listed, and on a disk."""
-        entry = self._listed.get(id)
-        return entry if entry and not entry.is_remote and is_table(entry.path) else None
-
     def find(self, id: str) -> TableEntry:
-        """The table of that id. Raises MissingTableError."""
-        if entry := self.known(id):
-            return entry
-        with self._lock:
-            if id not in self._listed or not _is_there(self._listed[id].path):
+        """Return the table of that id. Raises MissingTableError."""
+        found = self._listed.get(id)
+        if found is None or not _is_there(found.path):
+            with self._lock:
                 self._list_again()
-            found = self._listed.get(id)
+                found = self._listed.get(id)
         if found is None or not _is_there(found.path):
             raise errors.MissingTableError(f"unknown table '{id[:60]}'; GET /api/tables lists all")
         return found
@@ -146,20 +118,6 @@ class TablePool:
             known = (stamp, now, status_of(entry.path))
             self._status[entry.id] = known
         return known[2]
-
-    def version(self, entry: TableEntry) -> str | None:
-        """What is another one once an answer of the table may be: its files have changed, or its
-        board's; None before it was opened, and of one in a store, where to know takes a while."""
-        if entry.is_remote or entry.id not in self._boards:
-            return None
-        stamp = self._stamp(entry)
-        known = self._versions.get(entry.id)
-        if known is None or known[0] != stamp:
-            self._code = self._code or digest_of(CODE_FILES)
-            text = repr((self._code, entry.id, stamp))
-            known = stamp, hashlib.sha256(text.encode()).hexdigest()[:16]
-            self._versions[entry.id] = known
-        return known[1] if stamp[0] else None
 
     def _stamp(self, entry: TableEntry) -> tuple[object, object]:
         return _stamp(entry.path), _changed(self._boards.get(entry.id))

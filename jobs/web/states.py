@@ -1,10 +1,8 @@
-"""What a table says of states: of one, along a line of play, in two tables, of many at once; its
-charts, and grids over two columns."""
+"""The answers about states: of one, along a line of play, in two tables; charts, and grids over two
+columns."""
 
 from __future__ import annotations
 
-import io
-import re
 import shlex
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
@@ -12,21 +10,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
 from luckbase.cluster.info import label
-from luckbase.cluster.table.frames import encode, rows_in
-from luckbase.cluster.table.moves import Addressed, Moves, Outcome, address, known_moves, moves
-from luckbase.cluster.table.why import Claim, why, why_all
+from luckbase.cluster.table.moves import Addressed, Moves, Outcome, address, moves
+from luckbase.cluster.table.why import why
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.http import ApiRequest, StateParams, TableParams, Truth, whole
 from luckbase.jobs.web.pictures import svg
 from luckbase.solver import errors, sentences
 from luckbase.solver.charts import Curves, Heatmap, Listing
-from luckbase.solver.errors import LuckbaseError, OptionError, StateError
+from luckbase.solver.errors import LuckbaseError, OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import scene_at
 from luckbase.solver.game.fields import typed
@@ -85,61 +80,34 @@ def _drawn(text: str) -> Drawn:
 class DrawnParams(StateParams):
     """Of a state that is drawn."""
 
-    drawing: Annotated[
-        Drawn, BeforeValidator(_drawn, json_schema_input_type=Literal["0", "1", "state"])
-    ] = Field(
-        "whole", examples=["0"],
-        description="0: without the drawing; state: without what every state of the table shares, "
-        "its `backdrop`, which goes behind the drawing's <desc>",
-    )  # fmt: skip
+    drawing: Annotated[Drawn, BeforeValidator(_drawn)] = "whole"
+    """0: without the drawing; state: without the table's `backdrop`, which every drawing shares and
+    which goes behind the drawing's <desc>."""
 
 
 def state_view(table: StoredTable, request: ApiRequest[DrawnParams]) -> StateView:
-    """The answer to a state with what can happen there, and its drawing."""
+    """Return the answer to a state with what can happen there, and its drawing."""
     state = tables.need_state(table, request.params.state, request.params.seed)
     return state_answer(table, state, request.params.drawing)
-
-
-def state_views(
-    table: StoredTable, requests: Sequence[ApiRequest[DrawnParams]]
-) -> list[StateView | None]:
-    """The same of several; None of those that the table does not reach. Raises StateError where one
-    of them is no state."""
-    game, asked = table.game, [request.params for request in requests]
-    states = [tables.need_state(table, each.state, each.seed) for each in asked]
-    values = np.array([game.fields.read(state) for state in states])
-    known = known_moves(table, game.canonical_states(values), values)
-    said = iter(why_all(table, [there for there in known if there is not None]))
-    return [
-        None if there is None else _view(table, state, there, next(said), own, each.drawing)
-        for state, there, own, each in zip(states, known, values, asked, strict=True)
-    ]
 
 
 def warm_up(pool: TablePool, id: str) -> None:
     """Ask a table something, so that what is compiled of its game is loaded; what is opened for it
     is closed again."""
-    request = ApiRequest(DrawnParams.read({}))
+    request = ApiRequest(DrawnParams.read(()))
     with suppress(LuckbaseError):
         pool.ask(id, lambda table: state_view(table, request).as_json())
     pool.forget(id)
 
 
 def state_answer(table: StoredTable, state: Mapping[str, str], drawn: Drawn = "whole") -> StateView:
-    """The answer to a state with what can happen there; drawn: how much of its drawing."""
-    there = _moves(table, state)
-    return _view(table, state, there, why(table, there), table.game.fields.read(state), drawn)
-
-
-def _view(
-    table: StoredTable, state: Mapping[str, str], there: Moves, claims: Sequence[Claim],
-    values: Ints, drawn: Drawn,
-) -> StateView:  # fmt: skip
-    """values (columns,): of the state, as it was said."""
-    why_not, said = tables.why_not(there), list(map(str, claims))
-    picture = None if drawn == "none" else svg(scene_at(table.game, values), drawn == "whole")
-    defaults = table.game.fields.left_out(state)
-    return StateView(there, defaults, said, why_not is None, why_not, picture)
+    """Return the answer to a state with what can happen there; drawn: how much of its drawing."""
+    there, fields = _moves(table, state), table.game.fields
+    picture = None
+    if drawn != "none":
+        picture = svg(scene_at(table.game, fields.read(state)), drawn == "whole")
+    reasons, why_not = list(map(str, why(table, there))), tables.why_not(there)
+    return StateView(there, fields.left_out(state), reasons, why_not is None, why_not, picture)
 
 
 def _moves(table: StoredTable, state: Mapping[str, str]) -> Moves:
@@ -179,10 +147,8 @@ class MainLine(Result):
 class LineParams(StateParams):
     """Of a main line."""
 
-    most: Annotated[
-        int, Field(ge=1, le=LINE_STEPS),
-        BeforeValidator(lambda text: whole("most", text, 1, LINE_STEPS)),
-    ] = Field(20, description=f"steps, 1 to {LINE_STEPS}", examples=[20])  # fmt: skip
+    most: Annotated[int, BeforeValidator(lambda text: whole("most", text, 1, LINE_STEPS))] = 20
+    """Steps, 1 to `LINE_STEPS`."""
 
 
 def main_line(table: StoredTable, request: ApiRequest[LineParams]) -> MainLine:
@@ -308,11 +274,10 @@ class GridView(Result):
 class GridParams(StateParams):
     """Of a grid."""
 
-    x: str = Field(title="COLUMN", description="a column", examples=["mine"])
-    y: str = Field(title="COLUMN", description="another", examples=["yours"])
-    colour: str = Field(
-        "value_1", description="value_1, …: a player's payoff; margin; best", examples=["value_1"]
-    )
+    x: str = Field(title="COLUMN")
+    y: str = Field(title="COLUMN")
+    colour: str = "value_1"
+    """value_1, …: a player's payoff; margin; best."""
 
 
 def grid_view(table: StoredTable, request: ApiRequest[GridParams]) -> GridView:
@@ -441,11 +406,10 @@ class CompareView(Result):
 class CompareParams(DrawnParams):
     """Of two tables."""
 
-    first: str = Field(title="ID", description="a table's id", examples=["ID"])
-    second: str = Field(title="ID", description="another's", examples=["ID"])
-    shared: Truth = Field(
-        False, description="1: where not both answer the state, one that both do", examples=["1"]
-    )
+    first: str = Field(title="ID")
+    second: str = Field(title="ID")
+    shared: Truth = False
+    """If not both answer the state: one that both do."""
 
 
 def compare_view(pool: TablePool, request: ApiRequest[CompareParams]) -> CompareView:
@@ -500,91 +464,3 @@ def _less(second: Sequence[float], first: Sequence[float]) -> list[float] | None
     """The differences; None between games of different numbers of players."""
     same = len(first) == len(second)
     return [b - a for a, b in zip(first, second, strict=True)] if same else None
-
-
-# --- many states: JSON lines, CSV or Parquet in, the same out ----------------------------------
-
-ROW_TYPES = {
-    "application/x-ndjson": "jsonl", "application/jsonl": "jsonl", "application/json": "jsonl",
-    "application/vnd.apache.parquet": "parquet", "application/octet-stream": "parquet",
-    "text/csv": "csv",
-}  # fmt: skip
-SENT_TYPES = {"jsonl": "application/x-ndjson", "parquet": "application/vnd.apache.parquet",
-        "csv": "text/csv"}  # fmt: skip
-MAX_BYTES = 64_000_000
-MAX_ROWS = 1_000_000
-MAX_READ = 1_000_000_000
-"""Bytes that a Parquet file may come to when it is read."""
-PIECE_ROWS = 20_000
-"""Rows that are answered together: each has some 60 children."""
-
-
-def format_of(content_type: str, body: bytes) -> str:
-    """The format that a request names, or else that its bytes show. Raises OptionError."""
-    name = content_type.partition(";")[0].strip().lower()
-    if body[:4] == b"PAR1":
-        return "parquet"
-    if name in ROW_TYPES:
-        return ROW_TYPES[name]
-    if body.lstrip()[:1] == b"{":
-        return "jsonl"
-    raise OptionError(
-        f"content-type: unknown type '{name[:40]}'; expected "
-        f"{', '.join([*ROW_TYPES][:1] + [*ROW_TYPES][3:])}"
-    )
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows as they are sent, and their type."""
-
-    content: bytes
-    kind: str
-
-
-class BatchParams(TableParams):
-    """Of a batch."""
-
-    best: Truth = Field(False, description="1: the best action and toss-ups too", examples=["1"])
-
-
-def batch_view(table: StoredTable, request: ApiRequest[BatchParams]) -> Rows:
-    """Many states at once."""
-    kind = format_of(request.kind, request.body)
-    return Rows(rows_of(table, request.body, kind, request.params.best), SENT_TYPES[kind])
-
-
-def rows_of(table: Table, body: bytes, kind: str, best: bool) -> bytes:
-    """The rows with payoffs, in their format. Raises OptionError, StateError with the row."""
-    if kind == "parquet":
-        _check_parquet(body)
-    read = rows_in(body, kind, "body")
-    if len(read) > MAX_ROWS:
-        raise OptionError(f"body: has {len(read):,} rows; expected at most {MAX_ROWS:,}")
-    pieces = []
-    for start in range(0, max(len(read), 1), PIECE_ROWS):
-        try:
-            piece = read.slice(start, PIECE_ROWS)
-            pieces.append(table.values(piece, best=best, toss_up=best, solve_id=True))
-        except StateError as error:
-            said = str(error)
-            if named := re.match("row ([0-9]+):", said):
-                said = f"row {int(named[1]) + start}:{said[named.end() :]}"
-            raise StateError(said) from None
-    out = io.BytesIO()
-    encode(pa.concat_tables(pieces), out, kind)
-    return out.getvalue()
-
-
-def _check_parquet(body: bytes) -> None:
-    """Raises OptionError for a file that is none, or comes to more than `MAX_READ` bytes."""
-    try:
-        about = pq.ParquetFile(pa.BufferReader(body)).metadata
-    except (pa.ArrowException, OSError) as error:
-        raise OptionError(f"body: {' '.join(str(error).split())[:150].rstrip('.')}") from None
-    size = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
-    if about.num_rows > MAX_ROWS or size > MAX_READ:
-        raise OptionError(
-            f"body: has {about.num_rows:,} rows of {size:,} bytes; expected at most {MAX_ROWS:,} "
-            f"rows of {MAX_READ:,} bytes"
-        )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from luckbase.cluster.table import Condition
 from luckbase.cluster.table.find import held_roots
 from luckbase.cluster.table.ledger import TIERS
 from luckbase.cluster.table.moves import Addressed, Moves, moves
+from luckbase.cluster.table.storage import is_uri
 from luckbase.jobs.web.http import ApiRequest, QueryParams, TableParams
 from luckbase.jobs.web.pictures import drawn
 from luckbase.solver.board import registry
@@ -47,8 +47,7 @@ class TableSummary(Result):
     """A table in the list. id: names it in addresses. title: the board's, its name where it has
     none; game_title: what people call the game; about: the game in two sentences. bytes: on the
     disk. why: what is missing, stale or damaged, in sentences. running: what a solve that runs says
-    of itself. error_bound: no payoff is further off. version: another one once anything that its
-    answers say may have changed; null where that is not known."""
+    of itself. error_bound: no payoff is further off."""
 
     id: str
     game: str
@@ -68,7 +67,6 @@ class TableSummary(Result):
     running: dict[str, Any] | None
     error_bound: float
     path_name: str
-    version: str | None
 
 
 @dataclass(frozen=True)
@@ -140,7 +138,7 @@ def summary(pool: TablePool, entry: TableEntry) -> TableSummary:
     """A table in the list."""
     status = pool.status(entry)
     game, board, identity = status.names or entry.names
-    path_name = str(entry.path) if entry.is_remote else "/".join(("results", *entry.names))
+    path_name = str(entry.path) if is_uri(entry.path) else "/".join(("results", *entry.names))
     kinds = ["full"] * bool(status.tiers_in_all) + ["search"] * bool(status.roots)
     why = [pool.without_paths(each, entry) for each in status.why]
     game_title, about = registry.described(game)
@@ -150,7 +148,7 @@ def summary(pool: TablePool, entry: TableEntry) -> TableSummary:
         kind=" and ".join(kinds) or "empty", state=status.state, states=status.states,
         bytes=status.bytes, complete=status.state == "complete",
         stale=why if status.state == "stale" else [], why=why, running=status.running,
-        error_bound=status.error, path_name=path_name, version=pool.version(entry),
+        error_bound=status.error, path_name=path_name,
     )  # fmt: skip
 
 
@@ -199,20 +197,6 @@ def info(listed: TableSummary, table: StoredTable) -> TableInfo:
         full=any(part.name == TIERS for part in table.parts),
         board_file={"name": game.board.name, **canonical(game.board)},
     )  # fmt: skip
-
-
-def field_texts(pool: TablePool) -> tuple[tuple[str, str], ...]:
-    """The fields of the games that are served, by name, and what each is in which game."""
-    found: dict[str, dict[str, list[str]]] = {}
-    for id in pool.smallest():
-        with suppress(LuckbaseError), pool.open(id) as table:
-            title = registry.described(table.game.board.game)[0]
-            for field in table.game.fields:
-                found.setdefault(field.name, {}).setdefault(field.help, []).append(title)
-    return tuple(
-        (name, " ".join(f"{', '.join(titles)}: {text}" for text, titles in texts.items()))
-        for name, texts in found.items()
-    )
 
 
 def opponents(game: Game) -> list[str]:

@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +19,6 @@ from urllib.request import urlopen
 import pytest
 
 from luckbase.jobs.app import run
-from luckbase.jobs.serve import SHORT_SECONDS
 from luckbase.jobs.web.server import LOCAL
 from tests.places import BOARDS, ROOT
 
@@ -193,89 +191,3 @@ def test_what_is_named_is_what_is_served(pig: Path, tmp_path: Path) -> None:
     assert [each.path for each in pool_of([board], results, {}).listed()] == [pig]
     assert [each.path for each in pool_of([board], results, {"goal": "20"}).listed()] == [pig]
     assert pool_of([], tmp_path, {}).listed() == []
-
-
-def test_several_processes_answer_at_one_address_and_end_together(pig: Path) -> None:
-    """One that is killed is replaced; a signal to the first ends all."""
-    with served(str(pig), "--port", "0", "--processes", "2") as (process, said):
-        found = re.search(r"http://127\.0\.0\.1:[0-9]+/", said)
-        assert found, said
-
-        def ask() -> None:
-            with urlopen(f"{found[0]}api/tables", timeout=300) as reply:  # type: ignore[index]
-                assert reply.status == 200
-
-        ask()
-        while len(first := children_of(process.pid)) < 2:  # one answers as soon as it can
-            time.sleep(0.05)
-        time.sleep(SHORT_SECONDS + 1)  # it counts from when it knows of them
-        os.kill(first[0], signal.SIGKILL)
-        assert process.stderr is not None
-        assert "a process ended (SIGKILL); it is replaced" in process.stderr.readline()
-        ask()
-        while len(second := children_of(process.pid)) < 2:
-            time.sleep(0.05)
-        assert first[1] in second and first[0] not in second
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(300) == 0
-        assert not any(Path(f"/proc/{pid}").exists() for pid in second)
-
-
-def children_of(pid: int) -> list[int]:
-    """The processes that it has started and that run."""
-    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return sorted(map(int, found))
-
-
-@pytest.mark.parametrize(
-    ("work", "said"),
-    [
-        ("1 / 0", "exit code 1"),
-        ("os.kill(os.getpid(), 9)", "SIGKILL"),
-    ],
-)
-def test_processes_that_cannot_begin_end_the_server_with_a_sentence(work: str, said: str) -> None:
-    text = (
-        "import os; from luckbase.jobs.serve import ProcessGroup\n"
-        f"ProcessGroup(2, lambda: {work}).run()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=600,
-        check=False,
-    )  # fmt: skip
-    sentence = (
-        rf"LuckbaseError: a process ended \d s after its start \({said}\); look for the reason"
-    )
-    assert done.returncode == 1 and re.search(sentence, done.stderr)
-
-
-def test_a_signal_that_comes_to_a_process_at_once_ends_it_too() -> None:
-    """Before it has run a line of its own: what it has of the first would end others, not it."""
-    text = (
-        "import os, time; from luckbase.jobs.serve import ProcessGroup\n"
-        "fork = os.fork\n"
-        "os.fork = lambda: (pid := fork()) or os.kill(os.getpid(), 15) or pid\n"
-        "ProcessGroup(1, lambda: time.sleep(3600)).run()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=600,
-        check=False,
-    )  # fmt: skip
-    assert re.search(r"a process ended \d s after its start \(exit code 0\)", done.stderr)
-
-
-def test_processes_end_with_the_one_that_started_them() -> None:
-    """Even where it is killed."""
-    text = (
-        "import os, time; from luckbase.jobs.serve import ProcessGroup\n"
-        "def work():\n    os.write(1, b'here\\n'); time.sleep(3600)\n"  # one write a line
-        "ProcessGroup(2, work).run()"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", text], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    assert [process.stdout.readline() for _ in range(2)] == ["here\n"] * 2
-    process.kill()
-    assert process.stdout.read() == ""  # when nobody holds it any more
-    process.wait()

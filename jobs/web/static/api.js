@@ -55,34 +55,25 @@ export function table(id) {
 export async function state(id, query, signal) {
   const drawn = new URLSearchParams(query).has("drawing");
   const [about, said] = await Promise.all([
-    drawn ? null : table(id), lasting(id, "state", drawn ? query : [query, "drawing=state"].filter(Boolean).join("&"), signal),
+    drawn ? null : table(id), view(id, "state", drawn ? query : [query, "drawing=state"].filter(Boolean).join("&"), signal),
   ]);
   if (drawn) return said;
   return { ...said, drawing: said.drawing?.replace("</desc>", () => `</desc>${about.backdrop}`) ?? null };
 }
 
-/** An answer by the table as it stands, which that names: so it may be kept for ever. */
-async function lasting(id, what, query, signal) {
-  const version = (await tables()).find((each) => each.id === id)?.version;
-  const asked = [query, version && `version=${version}`].filter(Boolean).join("&");
-  return ask(`/api/tables/${path(id)}/${what}${asked ? `?${asked}` : ""}`, { signal });
+/** The answer of a view of a table. */
+function view(id, what, query, signal) {
+  return ask(`/api/tables/${path(id)}/${what}${query ? `?${query}` : ""}`, { signal });
 }
 
-export const mainline = (id, query) => lasting(id, "mainline", query);
-export const grid = (id, query, signal) => lasting(id, "grid", query, signal);
-export const chart = (id, name, query, signal) => lasting(id, `chart/${encodeURIComponent(name)}`, query, signal);
-export const columns = (id) => lasting(id, "columns");
-export const filter = (id, query, signal) => ask(`/api/tables/${path(id)}/filter?${query}`, { signal });
-export const train = (id, query) => lasting(id, "train", query);
+export const mainline = (id, query) => view(id, "mainline", query);
+export const grid = (id, query, signal) => view(id, "grid", query, signal);
+export const chart = (id, name, query, signal) => view(id, `chart/${encodeURIComponent(name)}`, query, signal);
+export const columns = (id) => view(id, "columns");
+export const filter = (id, query, signal) => view(id, "filter", query, signal);
+export const train = (id, query) => view(id, "train", query);
+export const play = (id, query) => view(id, "play", query);
 export const compare = (query) => ask(`/api/compare?${query}`);
-
-export function play(id, asked) {
-  return ask(`/api/tables/${path(id)}/play`, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(asked),
-  });
-}
 
 function path(id) {
   return id.split("/").map(encodeURIComponent).join("/");

@@ -23,7 +23,7 @@ export async function show(main, asked) {
   const game = gameOf(table, asked.query);
   let got;
   try {
-    got = await api.play(table.id, { ...game, hints });
+    got = await api.play(table.id, [queryOf(game), hints && "hints=1"].filter(Boolean).join("&"));
   } catch (error) {
     if (!(error instanceof api.Refused)) throw error;
     if (!asked.current()) return "";
@@ -39,21 +39,19 @@ export async function show(main, asked) {
 function gameOf(table, query) {
   const state = Object.fromEntries([...query].filter(([name]) => table.fields.some((field) => field.name === name)));
   return {
-    seed: whole(query.get("seed")), seat: query.has("seat") ? whole(query.get("seat")) : null, against: query.get("against") ?? null,
+    seed: query.get("seed"), seat: query.has("seat") ? Number(query.get("seat")) : null, against: query.get("against") ?? null,
     state: Object.keys(state).length ? address.plain(state) : null, moves: query.getAll("move"),
   };
 }
 
-/** A number as one; what is none goes to the server as it is, which says so. */
-function whole(text) {
-  return /^\d{1,15}$/.test(text) ? Number(text) : text;
+/** A game as the parameters of an address, of the page as of the server. */
+function queryOf(game) {
+  const own = address.plain({ seed: game.seed, seat: game.seat, against: game.against });
+  return [own, game.state, ...game.moves.map((move) => address.plain({ move }))].filter(Boolean).join("&");
 }
 
 function to(table, game, more = {}) {
-  const all = { ...game, ...more };
-  const own = address.plain({ seed: all.seed, seat: all.seat, against: all.against });
-  const moves = all.moves.map((move) => address.plain({ move }));
-  return address.of(table.id, "play", [own, all.state, ...moves].filter(Boolean).join("&"));
+  return address.of(table.id, "play", queryOf({ ...game, ...more }));
 }
 
 // --- before ---------------------------------------------------------------------------------------

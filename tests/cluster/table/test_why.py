@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import luckbase
-from luckbase.cluster.table.moves import known_moves, moves
+from luckbase.cluster.table.moves import moves
 from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.why import (
     Luck,
@@ -24,7 +24,6 @@ from luckbase.cluster.table.why import (
     Turn,
     often,
     why,
-    why_all,
 )
 from luckbase.game import load_game_file
 from luckbase.solver.errors import StateError
@@ -276,27 +275,6 @@ def test_every_claim_is_what_the_rules_and_the_table_say(
             assert str(claim)[0].isupper() and str(claim).endswith(".")
             met.add(type(claim))
     assert met == KINDS[board]
-
-
-@pytest.mark.parametrize("board", TABLES)
-def test_of_several_states_the_same_is_said_as_of_each_alone(
-    board: str, made: Callable[[str], Table]
-) -> None:
-    """Those that are over, where somebody chooses or nobody does, and what lies above the table."""
-    table = made(board)
-    drawn_states = list(drawn(table, 12))[:40]
-    values = np.array([table.game.fields.read(state) for state in drawn_states])
-    states = table.game.canonical_states(values)
-    together = known_moves(table, states, values)
-    alone = [
-        known_moves(table, states[k : k + 1], values[k : k + 1])[0] for k in range(len(states))
-    ]
-    for one, other in zip(together, alone, strict=True):
-        assert (one is None) == (other is None)
-        if one is not None and other is not None:
-            assert one.as_json() == other.as_json()
-    known = [there for there in together if there is not None]
-    assert why_all(table, known) == [why(table, there) for there in known]
 
 
 def test_a_spin_in_words(made: Callable[[str], Table]) -> None:

@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 
 import luckbase
 from luckbase.cluster.table.find import tables_below
+from luckbase.jobs.serve import config_of
 from luckbase.jobs.web.pool import TablePool
 from luckbase.jobs.web.server import make_app
 from tests.places import BOARDS
@@ -85,7 +86,7 @@ def listening(*folders: Path) -> Iterator[str]:
     pool = TablePool([partial(tables_below, folder) for folder in folders])
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(make_app(pool), log_level="error"))
+        server = uvicorn.Server(config_of(make_app(pool)))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

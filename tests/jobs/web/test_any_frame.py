@@ -1,5 +1,5 @@
-"""A column of any Arrow type comes in, by Python, the command line and HTTP: the answer is that of
-the very state that it says, or one sentence."""
+"""A column of any Arrow type comes in, by Python or the command line: the answer is the one to the
+state that it means, or one sentence."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from starlette.testclient import TestClient
 
 import luckbase
 from luckbase.jobs.app import run
-from tests.jobs.web.serving import id_of
 
 OTHER = object()
 """What a cell holds that says no number: a date, a struct, …"""
@@ -319,9 +317,9 @@ def test_python_answers_what_a_frame_says_or_refuses_it(
 
 @settings(few, max_examples=60)
 @given(game=games, column=columns())
-def test_a_parquet_batch_is_answered_as_a_frame_by_the_command_and_by_http(
-    tables: dict[str, luckbase.Table], client: TestClient, tmp_path: Path,
-    capsys: pytest.CaptureFixture[str], game: str, column: Column,
+def test_a_parquet_batch_is_answered_as_a_frame_by_the_command(
+    tables: dict[str, luckbase.Table], tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    game: str, column: Column,
 ) -> None:  # fmt: skip
     case, path, out = case_of(tables, game, column), tmp_path / "in.parquet", tmp_path / "o.parquet"
     try:
@@ -336,17 +334,7 @@ def test_a_parquet_batch_is_answered_as_a_frame_by_the_command_and_by_http(
             raise luckbase.LuckbaseError(capsys.readouterr().err.strip())
         return payoffs(pq.read_table(out).select(["payoff_1"]).to_pylist())
 
-    def http() -> list[float]:
-        at = f"/api/tables/{id_of(client, game)}/batch"
-        reply = client.post(at, content=path.read_bytes())
-        if reply.status_code == 400:
-            raise luckbase.LuckbaseError(reply.json()["error"])
-        assert reply.status_code == 200, reply.text
-        found = pq.read_table(pa.BufferReader(reply.content), columns=["payoff_1"])
-        return payoffs(found.to_pylist())
-
     case.check(command, lambda answer: answer.value[0])
-    case.check(http, lambda answer: answer.value[0])
 
 
 @pytest.mark.parametrize(
@@ -361,9 +349,9 @@ def test_a_parquet_batch_is_answered_as_a_frame_by_the_command_and_by_http(
      ("jsonl", b'{"mine":0,"yours":3,"payoff_1":7}\n', "column payoff_1: is a column of the"),
      ("csv", b"mine,yours,mine\n0,3,0\n", "two columns are called 'mine'")],
 )  # fmt: skip
-def test_a_batch_that_says_no_state_is_one_sentence_on_the_command_line_and_over_http(
-    web_results: Path, client: TestClient, tmp_path: Path, capsys: pytest.CaptureFixture[str],
-    kind: str, body: bytes, wrong: str,
+def test_a_batch_that_says_no_state_is_one_sentence(
+    web_results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, body: bytes,
+    wrong: str,
 ) -> None:  # fmt: skip
     path = tmp_path / f"in.{kind}"
     path.write_bytes(body)
@@ -371,18 +359,15 @@ def test_a_batch_that_says_no_state_is_one_sentence_on_the_command_line_and_over
     assert run(["query", str(table), "--batch", str(path)]) == 2
     said = capsys.readouterr()
     assert wrong in said.err and said.out == "" and said.err.count("\n") == 1
-    type_ = {"csv": "text/csv", "jsonl": "application/x-ndjson"}[kind]
-    at = f"/api/tables/{id_of(client, 'pig')}/batch"
-    reply = client.post(at, content=body, headers={"content-type": type_})
-    assert reply.status_code == 400 and wrong in reply.json()["error"]
 
 
 def test_whole_floats_of_a_csv_are_numbers_and_a_gap_is_not_said(
-    client: TestClient, tables: dict[str, luckbase.Table]
+    tables: dict[str, luckbase.Table], tmp_path: Path
 ) -> None:
-    body = b"mine,yours,turn\n0.0,3.0,4.0\n0.0,3.0,\n0.0,3.0,nan\n"
-    at = f"/api/tables/{id_of(client, 'pig')}/batch"
-    lines = client.post(at, content=body, headers={"content-type": "text/csv"}).text.splitlines()
-    found = [float(line.split(",")[3]) for line in lines[1:]]
+    path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    path.write_bytes(b"mine,yours,turn\n0.0,3.0,4.0\n0.0,3.0,\n0.0,3.0,nan\n")
+    words = ["query", str(tables["pig"].where), "--batch", str(path), "--out", str(out)]
+    assert run(words) == 0
+    found = pandas.read_csv(out)["payoff_1"].tolist()
     asked = [tables["pig"][{"mine": 0, "yours": 3, "turn": turn}].value[0] for turn in (4, 0, 0)]
     assert found == asked

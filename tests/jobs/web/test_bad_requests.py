@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterator
@@ -109,50 +108,23 @@ def test_any_parameters_of_a_table_that_is_there(
     assert [file for file in strange if not file.endswith((".py", ".pyc"))] == []
 
 
-broken = rude | st.text(letters, max_size=30) | st.sampled_from(["\ud800", "\udcff", "a\udfffb"])
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | broken,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(broken, inner, max_size=3),
-    max_leaves=6,
-)
-
-
 @few
 @given(
     game=st.sampled_from(GAMES),
-    body=st.dictionaries(
-        st.sampled_from(["seed", "seat", "against", "state", "moves", "hints"]) | broken,
-        json_values, max_size=4,
-    ) | json_values,
+    asked=st.lists(
+        st.tuples(
+            st.sampled_from(["seed", "seat", "against", "move", "hints", "mine", "scores"]) | rude,
+            rude | st.sampled_from(["1", "2", "roll", "hold", "random", "optimal", "0"]),
+        ),
+        max_size=5,
+    ),
 )  # fmt: skip
-def test_any_game_that_is_asked_for(client: TestClient, game: str, body: Any) -> None:
-    content = json.dumps(body).encode()
-    reply = client.post(f"/api/tables/{id_of(client, game)}/play", content=content)
+def test_any_game_that_is_asked_for(
+    client: TestClient, game: str, asked: list[tuple[str, str]]
+) -> None:
+    reply = client.get(f"/api/tables/{id_of(client, game)}/play", params=asked)
     if reply.status_code != 200:
         refused(reply)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [{"against": "\ud800"}, {"\ud800": 1}, {"state": "\udcff=1"}, {"moves": ["\ud800"]},
-     {"state": {"mine": "\ud800"}}, {"seed": "\ud800"}, {"against": ["\ud800\udcff"]}],
-)  # fmt: skip
-def test_half_a_letter_is_refused_in_a_sentence(client: TestClient, body: Any) -> None:
-    content = json.dumps(body).encode()
-    refused(client.post(f"/api/tables/{id_of(client, 'pig')}/play", content=content))
-    lines = json.dumps({"mine": "\ud800", "yours": 0}).encode() + b"\n"
-    refused(client.post(f"/api/tables/{id_of(client, 'pig')}/batch", content=lines))
-
-
-@few
-@given(content=st.binary(max_size=60), kind=st.sampled_from(
-    ["", "text/csv", "application/json", "application/x-ndjson", "application/octet-stream",
-     "application/vnd.apache.parquet", "image/png", "\x7f"]
-))  # fmt: skip
-def test_any_batch(client: TestClient, content: bytes, kind: str) -> None:
-    at = f"/api/tables/{id_of(client, 'pig')}/batch"
-    refused(client.post(at, content=content, headers={"content-type": kind}))
-    refused(client.post(at, content=b"PAR1" + content, headers={"content-type": kind}))
 
 
 @pytest.mark.parametrize(
@@ -177,6 +149,9 @@ def test_any_batch(client: TestClient, content: bytes, kind: str) -> None:
             "cells; expected at",
         ),
         ("/api/tables/{id}/grid?x=mine&y=turn&colour=red", "colour: unknown colour 'red'"),
+        ("/api/tables/{id}/play?seed=x", "seed: 'x' is not a whole number from 0 to 4294967295"),
+        ("/api/tables/{id}/play?seat=3", "seat: '3' is not a whole number from 1 to 2"),
+        ("/api/tables/{id}/play?move=fly", "move: number 1 is 'fly'; expected"),
         ("/api/compare?first={id}", "second: is missing"),
         ("/api/compare?first={id}&second=x", "unknown table 'x'"),
     ],
@@ -195,34 +170,33 @@ def test_the_field_that_a_sentence_is_of_is_named(client: TestClient) -> None:
 
 
 def test_a_long_word_does_not_come_back_whole(client: TestClient) -> None:
-    for against in ("x" * 190_000, "x" * 190_000 + ",", ["y" * 190_000, ""], "x," * 90_000):
-        at = f"/api/tables/{id_of(client, 'pig')}/play"
-        refused(client.post(at, json={"against": against}))
+    at = f"/api/tables/{id_of(client, 'pig')}/play"
+    for against in ("x" * 390, "x" * 389 + ",", "x," * 190, "x" * 50_000):
+        refused(client.get(at, params={"against": against}))
 
 
-def test_a_body_that_is_too_large_is_refused(
+def test_more_moves_than_a_game_may_have_are_refused(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at = f"/api/tables/{id_of(client, 'pig')}"
-    assert "bytes" in refused(client.post(f"{at}/play", content=b" " * 300_000))
-    monkeypatch.setattr("luckbase.jobs.web.states.MAX_ROWS", 2)
-    lines = b'{"mine": 0, "yours": 0}\n' * 3
-    assert "has 3 rows; expected at most 2" in refused(client.post(f"{at}/batch", content=lines))
+    monkeypatch.setattr("luckbase.jobs.web.play.MAX_MOVES", 2)
+    at = f"/api/tables/{id_of(client, 'pig')}/play"
+    said = refused(client.get(at, params={"move": ["roll"] * 3}))
+    assert said == "move: 3 are too many; expected at most 2"
 
 
 @pytest.mark.parametrize(
     "host, good",
     [("127.0.0.1:80", True), ("localhost", True), ("[::1]:8714", True), ("evil.example", False),
-     ("127.0.0.1.evil.example", False), ("", False), ("[::1", True)],
+     ("127.0.0.1.evil.example", False), ("", False)],
 )  # fmt: skip
 def test_only_a_name_of_this_machine_is_answered(host: str, good: bool, client: TestClient) -> None:
     reply = client.get("/api/tables", headers={"host": host})
     assert reply.status_code == (200 if good else 400)
-    assert good or "is not a name of this server" in refused(reply)
+    assert good or reply.text == "Invalid host header"
 
 
 def test_every_answer_keeps_the_page_to_itself(client: TestClient) -> None:
-    for path in ("/", "/api/tables", "/api/nothing", "/openapi.json", "/static/app.js"):
+    for path in ("/", "/api/tables", "/api/nothing", "/static/app.js"):
         headers = client.get(path).headers
         policy = dict(
             each.strip().split(" ", 1) for each in headers["content-security-policy"].split(";")
@@ -244,10 +218,12 @@ def test_answers_are_compressed_where_that_is_asked(client: TestClient) -> None:
 def test_nothing_can_be_written(client: TestClient, web_results: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in web_results.rglob("*")}
     id = id_of(client, "pig")
+    at = f"/api/tables/{id}"
     for method in ("PUT", "DELETE", "PATCH", "POST"):
-        for path in ("/", "/api/tables", f"/api/tables/{id}", f"/api/tables/{id}/state"):
+        for path in ("/", "/api/tables", at, f"{at}/state", f"{at}/play", "/static/app.js"):
             assert client.request(method, path).status_code == 405
-    client.post(f"/api/tables/{id}/play", json={"seed": 1, "moves": ["roll"]})
+    assert client.head(f"{at}/state").status_code == 200
+    client.get(f"{at}/play?seed=1&move=roll")
     assert {path: path.stat().st_mtime_ns for path in web_results.rglob("*")} == before
 
 
@@ -257,7 +233,7 @@ def test_a_mistake_of_ours_is_a_plain_sentence_and_a_line_in_the_log(
     def broken(*given: object) -> None:
         raise ZeroDivisionError("secret detail")
 
-    monkeypatch.setattr("luckbase.jobs.web.states.known_moves", broken)
+    monkeypatch.setattr("luckbase.jobs.web.states.why", broken)
     with asking(web_results) as client:
         reply = client.get(f"/api/tables/{id_of(client, 'pig')}/state?mine=0&yours=0")
     assert reply.status_code == 500

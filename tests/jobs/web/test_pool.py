@@ -61,6 +61,20 @@ def test_a_table_that_is_solved_meanwhile_appears_and_grows(
     assert after["value"] == pytest.approx(before["value"], abs=1e-6)
 
 
+def test_a_table_whose_board_changes_says_so_in_the_next_answer(
+    results: Path, tmp_path: Path
+) -> None:
+    board = tmp_path / "mine.toml"
+    board.write_text('game = "pig"\n[rules]\ngoal = 10\n')
+    luckbase.solve(board, results=results)
+    with asking(results) as client:
+        at = f"/api/tables/{id_of(client, 'pig')}/state?mine=1&yours=1"
+        assert client.get(at).json()["stale"] == []
+        board.write_text('game = "pig"\n[rules]\ngoal = 12\n')
+        os.utime(board, ns=(1, 1))
+        assert "goal" in client.get(at).json()["stale"][0]
+
+
 def test_a_table_that_is_deleted_is_gone(copied: Path, client: TestClient) -> None:
     id = id_of(client, "pig")
     state_of(client, id)
