@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from luckbase.cluster.table.find import find_table, open_table, table_of, table_used
-from luckbase.cluster.table.ledger import SEARCH, TIERS, board_command
+from luckbase.cluster.table.ledger import board_command
 from luckbase.cluster.table.storage import place_of
 from luckbase.solver import sentences
 from luckbase.solver.board.file import as_words, path_of, read_board, read_toml
@@ -216,9 +216,6 @@ def solve_board(board: Board, start: Any, options: SolveOptions) -> Solved:
 
         return solve(board, **options)
     refuse_decisions(opts.store)
-    if opts.using is not None:
-        options = options.copy()
-        options["using"] = table_used(opts.using, board, opts.folder)
     from luckbase.cluster.search.solve import solve_below
 
     return solve_below(board, roots_of(game, start), **options)
@@ -389,7 +386,7 @@ def _stored(game: Game, roots: Ints, results: Path) -> StoredTable | None:
         return None
     for part in table.parts:
         present = lookup_or_backup(game, part.lookup, roots, game.tie_tolerance)[1]
-        if part.name in (TIERS, SEARCH) and present.any():  # others end at another table
+        if present.any():
             return table
     table.close()
     return None

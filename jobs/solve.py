@@ -222,10 +222,7 @@ def _say_search(solved: SolvedSearch) -> None:
         )
     a_state = solved.bytes_a_state
     _say_size(solved, 1, f", {a_state:.0f} bytes a state while solving" if a_state else "")
-    precision = ledger.precision(solved.goal.part)
-    decided = precision == ledger.error(solved.goal.part)
-    where = "" if decided else " where every decision below is certain, and some are not"
-    say(f"  accuracy     payoffs {sentences.within(precision)}{where}")
+    say(f"  accuracy     payoffs {sentences.within(ledger.error(solved.goal.part))}")
 
 
 def _say_size(solved: SolvedSearch | SolvedTiers, digits: int, more: str = "") -> None:

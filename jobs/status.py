@@ -141,7 +141,7 @@ def verify(
         terminal.rows_progress("verify") as on_rows,
     ):
         verdict = source.verify(rows, seed, on_rows)
-        ledger, precision = source.ledger, source.precision
+        ledger, error = source.ledger, source.error
         origin, where = source.origin, source.where
     if as_json:
         terminal.print_json(origin, {"table": str(where)}, verdict)
@@ -158,7 +158,7 @@ def verify(
         terminal.print_to_fit(
             f"{sentences.agree(checked.rows)}: worst residual {checked.worst:.2e} at "
             f"{at}, where {checked.bound:.2e} is allowed, mean {checked.mean:.2e}, stored to "
-            f"{sentences.bound(precision)}"
+            f"{sentences.bound(error)}"
         )
     if not ledger.complete:
         left = sum(not ledger.is_done(goal) for goal in ledger.goals)

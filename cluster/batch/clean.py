@@ -317,7 +317,7 @@ def _is_start(goal: Goal, ledger: Ledger) -> bool:
         game = load_game(ledger.board(goal.reach))
     except LuckbaseError:
         return False
-    return not game.has(Layout) and roots.using is None and is_its_start(game, roots)
+    return not game.has(Layout) and is_its_start(game, roots)
 
 
 def contents(table: Path) -> tuple[dict[str, int], list[str]]:

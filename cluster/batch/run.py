@@ -49,6 +49,7 @@ from luckbase.cluster.table.ledger import (
     RESULTS,
     TIERS,
     board_command,
+    search_part,
     table_directory,
 )
 from luckbase.cluster.table.storage import place_of, results_of, storage_at
@@ -224,14 +225,14 @@ def _state(
 
 def _plan_search(request: BoardRequest, game: Game, start: Any, options: Options) -> Due:
     from luckbase.cluster.search.plan import planned_search
-    from luckbase.cluster.search.solve import goal_of
+    from luckbase.cluster.search.solve import roots_at
     from luckbase.solver.search.expand import root_keys
 
     refuse_decisions(options.store)
     keys = root_keys(game, roots_of(game, start))
-    goal, part = goal_of(game, keys, options)
-    table = table_directory(options.folder, game)
-    if not options.force and complete_ledger(game, table, part, goal) is not None:
+    roots, table = roots_at(game, keys), table_directory(options.folder, game)
+    whole = complete_ledger(game, table, search_part(roots), roots)
+    if not options.force and whole is not None:
         return Due(request, "complete", (), table)
     plan = planned_search(game, keys, options.folder, options.workers)
     below = "its start" if start is None else "the given states"

@@ -203,7 +203,7 @@ def _no_empty_table(storage: Storage, ledger: Ledger) -> Iterator[None]:
     try:
         yield
     except (GameError, StateError):
-        if not (ledger.files or ledger.shards or ledger.goals):
+        if not (ledger.files or ledger.goals):
             storage.delete(HEAD)
         raise
 
@@ -224,7 +224,6 @@ def complete_ledger(
     goal = _goal(game, ledger, part, roots)
     complete = goal.ask in ledger.done and not is_new(goal, ledger)
     complete &= ledger.head.identity == rules_identity(game)
-    complete &= all(shard.ask not in ledger.done for shard in ledger.shards.values())
     return ledger if complete and not damaged_files(storage, table, ledger) else None
 
 
@@ -274,7 +273,7 @@ def _tidy(table: Path, whole: Ledger) -> None:
         with suppress(RequestError, OSError), lock(table) as lease:
             storage = storage_at(table)
             ledger = begin(storage, table, whole.head, lease.holder, lease.lapsed)
-            sweep(storage, table, ledger)
+            sweep(storage, ledger)
             _finish(storage, ledger)
 
 
@@ -311,12 +310,10 @@ def _open_ledger(
     if faults:
         drop_files(ledger, faults)
     probes = storage.list(PROBE)
-    lost = sweep(storage, table, ledger)
-    if lost:  # else the lines of these count at the next reading
-        compact(ledger)
+    sweep(storage, ledger)
     for name in (RUNNING, *probes):
         storage.delete(name)
-    return ledger, [*damaged, *lost, *faults.values()]
+    return ledger, [*damaged, *faults.values()]
 
 
 def _check_conditions(storage: Storage, table: Path) -> None:
@@ -359,7 +356,7 @@ def shown_by_a_file(table: Path, joins: bool, mark: str) -> Iterator[TableLocati
             storage.delete(location.probe_file)
         shutil.rmtree(location.spill, ignore_errors=True)
         if location.apart:
-            with suppress(OSError):  # what a search goes on from stays
+            with suppress(OSError):
                 location.scratch.rmdir()
 
 

@@ -82,8 +82,6 @@ class Node:
     """Why it is left out."""
     shards: int = 0
     """That it has finished."""
-    sees: bool = True
-    """Whether it sees the table at which a search ends."""
 
 
 class Nodes:
@@ -149,23 +147,6 @@ class Nodes:
     def refused(self) -> list[str]:
         """Those that are, by Ray's ids."""
         return [node_id for node_id, node in self.by_id.items() if node.refused]
-
-    @property
-    def unseeing(self) -> list[str]:
-        """Those that do not see the table at which the search ends, by Ray's ids, where another
-        that works does."""
-        blind = [node_id for node_id, node in self.by_id.items() if not node.sees]
-        return blind if any(node.sees for node in self.working) else []
-
-    def mark_unseeing(self, node_id: str) -> None:
-        """A node does not see the table at which the search ends."""
-        node = self.by_id.get(node_id)
-        if node is not None and node.sees:
-            node.sees = False
-            self._on_note(
-                f"node {node.name} does not see the table at which the search ends, or sees it "
-                "changed: other nodes do that part"
-            )
 
     def leave_out(self, node_id: str, name: str, why: str) -> None:
         """Give a node no more tasks. Raises WorkerError where that was the last one."""
@@ -254,7 +235,7 @@ class Declined:
     why: str = ""
     """How its environment differs."""
     files: tuple[str, ...] = ()
-    """That it has to be sent, by name; none: a table that can not be sent."""
+    """The names of the files that have to be sent with the task."""
 
 
 _ready: set[type] = set()

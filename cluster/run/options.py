@@ -33,7 +33,6 @@ class Options:
     """The folder of tables, or a URI."""
     memory: int | None = None
     """Bytes that shards in flight may need; a share of what is free if not given."""
-    using: Annotated[Place | None, Help("A table at which a search may end.", "TABLE")] = None
     max_states: Annotated[int | None, Help("The most states of a search.", "N", 1)] = None
     workers: Annotated[int | None, Help("Pieces solved at once; else one a core.", "N", 1)] = None
     address: Annotated[str | None, Help("A Ray cluster; local starts one here.", "ADDR")] = None
@@ -75,7 +74,7 @@ class Options:
     @property
     def searches(self) -> bool:
         """Whether there is an option that only a search has."""
-        return self.using is not None or self.max_states is not None
+        return self.max_states is not None
 
 
 class SolveOptions(TypedDict, total=False):
@@ -83,7 +82,6 @@ class SolveOptions(TypedDict, total=False):
 
     results: Place
     memory: int | None
-    using: Place | None
     max_states: int | None
     workers: int | None
     address: str | None

@@ -36,7 +36,7 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -63,7 +63,6 @@ from luckbase.cluster.run.worker import (
     PayoffPlace,
     PayoffsLostError,
     PayoffsReady,
-    Receipt,
     TableLocation,
     Task,
     Workers,
@@ -120,8 +119,6 @@ class RayWorkers:
         self._tasks: list[_Running] = []
         self._ready: list[_Running] = []
         """Those of them that have yielded something since they were last read."""
-        self._done_here: list[Receipt] = []
-        """Of what this process did itself, for no machine could."""
         self.bytes_here = 0
         """Of files that came to this process."""
         self._kept: dict[int, dict[int, Any]] = {}
@@ -227,8 +224,7 @@ class RayWorkers:
         options: dict[str, Any] = {"num_cpus": running.task.cores}
         if self._joined:
             options["memory"] = running.task.memory
-            ends_at_a_table = getattr(job, "used", None) is not None
-            excluded = self.nodes.refused + (self.nodes.unseeing if ends_at_a_table else [])
+            excluded = self.nodes.refused
             if excluded:
                 options["label_selector"] = {"ray.io/node-id": f"!in({','.join(excluded)})"}
             elif running.node:
@@ -257,8 +253,6 @@ class RayWorkers:
         return out.getvalue()
 
     def wait_one(self, seconds: float) -> Any:
-        if self._done_here:
-            return self._done_here.pop()
         until = time.monotonic() + seconds
         while self._tasks:
             if not self._ready:
@@ -297,7 +291,8 @@ class RayWorkers:
         if running.seen == 1:
             answer = self._get(reference)
             if isinstance(answer, Declined):
-                return self._resubmit(running, answer)
+                self._resubmit(running, answer)
+                return None
             running.node = answer
             return None
         if running.seen == 2:
@@ -319,24 +314,15 @@ class RayWorkers:
             raise WorkerError(f"Ray stopped a task {RETRIES + 1} times; {STAYS}")
         self._submit(replace(running, tries=running.tries + 1))
 
-    def _resubmit(self, running: _Running, declined: Declined) -> Any:
-        """Hand out a task again that a machine does not do; the receipt of one that ends at a table
-        which none but this one sees: it is done here."""
+    def _resubmit(self, running: _Running, declined: Declined) -> None:
+        """Submit a task again that a node declined."""
         self._tasks.remove(running)
         if declined.why:
             self.nodes.leave_out(declined.node, declined.name, declined.why)
-        elif declined.files:
+        else:
             storage = storage_at(self._location.table)
             running.sent |= {name: self._ray.put(storage.read(name)) for name in declined.files}
-        else:
-            self.nodes.mark_unseeing(declined.node)
-            if not self.nodes.unseeing:
-                early, (receipt, _) = running.task.job.run((), {}, None, lambda: False)
-                self._stage_files[receipt.stage_file] = ""
-                self._done_here.append(receipt)
-                return early
         self._submit(running)
-        return None
 
     def _finished(self, running: _Running, files: Any) -> Any:
         """The receipt of a task, its files in their places in the table; None where their bytes
@@ -367,15 +353,6 @@ class RayWorkers:
     @property
     def _with_disks(self) -> tuple[str, ...]:
         return ("", *self.nodes.by_id) if self._joined else ("",)
-
-    def whole(self, hashes: Mapping[str, str]) -> set[str]:
-        self.nodes.refresh()
-        answers = {node: self._on(node, "whole", hashes) for node in self._with_disks}
-        self._stage_files = {}
-        for node, answer in answers.items():
-            with suppress(PayoffsLostError):  # it is gone meanwhile
-                self._stage_files |= dict.fromkeys(self._get(answer), node)
-        return set(self._stage_files)
 
     def delete(self, names: Iterable[str] | None = None) -> None:
         if names is None:
@@ -454,7 +431,7 @@ class RayWorkers:
         for running in self._tasks:
             with suppress(Exception):
                 self._ray.cancel(running.results, force=False)
-        self._tasks, self._ready, self._done_here = [], [], []
+        self._tasks, self._ready, self._stage_files = [], [], {}
         self._kept, self._new, self._batches, self._at, self._pieces = {}, {}, {}, {}, {}
 
 

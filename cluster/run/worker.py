@@ -13,14 +13,12 @@ the Parquet writer let go of Python's lock, so threads use all cores.
 
 from __future__ import annotations
 
-import hashlib
 import mmap
 import os
 import shutil
 import socket
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
@@ -34,13 +32,11 @@ import numpy as np
 
 from luckbase.cluster.machine import MemoryUsed, memory_used, process_name
 from luckbase.cluster.table.format import Written, put_file, seal_file
-from luckbase.cluster.table.ledger import SHARDS, FileEntry, marked
+from luckbase.cluster.table.ledger import FileEntry, marked
 from luckbase.cluster.table.storage import Folder, Memory, Storage, in_threads, is_uri, storage_at
 from luckbase.solver.errors import WorkerError
 from luckbase.solver.game.arrays import Floats
 
-LEFT_SECONDS = 7 * 86_400.0
-"""So long a stopped search's stage files stay on a disk of their own; then others clear them."""
 PUT_AT_ONCE = 4
 """Files of a task: an object store takes its time for each."""
 Stop = Callable[[], bool]
@@ -58,10 +54,9 @@ class PayoffsLostError(WorkerError):
 
 
 class NotSeenError(WorkerError):
-    """A job reads files that its machine does not see: they have to be sent with it. Without names:
-    a table that can not be sent."""
+    """A job reads files that its machine does not see: they have to be sent with it."""
 
-    def __init__(self, names: tuple[str, ...] = ()) -> None:
+    def __init__(self, names: tuple[str, ...]) -> None:
         super().__init__("files of the table that are read are not to be seen any more")
         self.names = names
 
@@ -107,8 +102,8 @@ class TableLocation:
             path.unlink(missing_ok=True)
 
     def keep(self, name: str, path: Path) -> None:
-        """Put a stage file where this machine keeps them: not flushed, for whoever goes on after a
-        power cut checks what is in it, and finds again what is lost."""
+        """Put a stage file in the folder where this machine keeps them. It is not flushed: after a
+        power cut its states are found again."""
         os.replace(path, self.scratch / name)
 
     def read(self, name: str) -> bytes | None:
@@ -116,28 +111,6 @@ class TableLocation:
         with suppress(FileNotFoundError):
             return Folder(self.scratch).read(name)
         return None
-
-    def whole(self, hashes: Mapping[str, str]) -> list[str]:
-        """Which of these stage files, by name with their SHA-256 ("" for any content), this machine
-        has whole. The others are deleted; in a folder of their own all unlisted ones too."""
-        whole = [
-            name for name, sha256 in hashes.items()
-            if (sha256 == "" and (self.scratch / name).exists())
-            or hashlib.sha256(self.read(name) or b"").hexdigest() == sha256
-        ]  # fmt: skip
-        stored = Folder(self.scratch).list(SHARDS) if self.apart else hashes
-        self.delete(stored.keys() - set(whole))
-        if self.apart:
-            self._clear_old()
-        return whole
-
-    def _clear_old(self) -> None:
-        """Remove what searches left here that were stopped long ago and never went on."""
-        for folder in self.scratch.parent.glob(f"{self.apart.rpartition('-')[0]}-*"):
-            with suppress(OSError):
-                times = [path.stat().st_mtime for path in (folder, *folder.iterdir())]
-                if folder != self.scratch and time.time() - max(times) > LEFT_SECONDS:
-                    shutil.rmtree(folder, ignore_errors=True)
 
     def delete(self, names: Iterable[str] | None = None) -> None:
         """Delete stage files of this machine's; without names, all that lies apart."""
@@ -289,9 +262,6 @@ class Workers(Protocol):
     def drop(self, tier: int) -> None:
         """Nobody reads the payoffs of the tier with this index any more."""
 
-    def whole(self, hashes: Mapping[str, str]) -> set[str]:
-        """Which stage files some machine has (`TableLocation.whole`)."""
-
     def delete(self, names: Iterable[str] | None = None) -> None:
         """Nobody needs these stage files any more; without names, all that lies apart."""
 
@@ -350,9 +320,6 @@ class Threads:
 
     def drop(self, tier: int) -> None:
         self._arrays.give(self._kept.pop(tier))
-
-    def whole(self, hashes: Mapping[str, str]) -> set[str]:
-        return set(self._location.whole(hashes))
 
     def delete(self, names: Iterable[str] | None = None) -> None:
         self._location.delete(names)

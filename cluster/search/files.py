@@ -6,16 +6,14 @@ children as `stage_kernels.steps_of`, which makes it small (zstd level 1, all of
 begin takes longer than a column does); its length stands before it. The file is empty where all was
 left to others.
 
-An **ask** is what a shard wants of a stage, lower or of another box of its own: keys, the same way,
-beside the box that they lie in. All that a shard asks is a file in the table, which the worker puts
-there if it sees it: whoever may need the keys of a large one reads them, the driver has the rest.
+An **ask** is a shard's request to a stage, lower or of another box of its own: keys, the same way,
+beside the box that they lie in. The driver keeps it, packed, until that stage is found.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,38 +21,30 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.format import bytes_of, column_of, lists_of, numbers_of
-from luckbase.cluster.table.storage import PARALLEL, Storage, in_threads
-from luckbase.solver.errors import CorruptTableError
+from luckbase.cluster.table.format import lists_of, numbers_of
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.search import stage_kernels
 from luckbase.solver.search.keys import NO_KEYS, Keys
 from luckbase.solver.search.runs import Runs
 from luckbase.solver.search.stage_kernels import Order, Patterns
-from luckbase.solver.search.stages import Box, KnownPayoffs, Stage, Stages, first_edges
+from luckbase.solver.search.stages import Box, Stage, Stages, first_edges
 
 NO_NUMBERS = np.empty(0, np.int32)
 _CODEC = pa.Codec("zstd", 1)
 _I, _N, _U, _F = pa.int64(), pa.int32(), pa.uint64(), pa.float64()
 _KINDS: Mapping[str, Any] = {
     "runs": _U, "order": _N, "patterns": _N,
-    "loops": _I, "given": _F, "given_best": _I, "given_margins": _F, "given_actors": _N,
+    "loops": _I,
     "wanted_stages": _U, "wanted_sizes": _I, "wanted_runs": _U,
     "first": _I, "actors": _I, "weights": _F, "actions": _I, "rewards": _F,
     "payoffs": _F, "counts": _I, "bits": _U, "steps": pa.int8(), "far": _N,
 }  # fmt: skip
 SCHEMA = pa.schema([(name, pa.large_list(kind)) for name, kind in _KINDS.items()])
 _STEPS = "steps", "far"
-_ASKS = pa.schema([
-    ("stage", _U), ("low", _U), ("high", _U), ("count", _I), ("runs", _I), ("sampled", _I),
-    ("sample", pa.large_binary()), ("packed", pa.large_binary()),
-])  # fmt: skip
 SPARSE_BITS = 8
 """One key in 256 is in the sample by which stages are cut, the same ones whoever asks for them."""
 LEAST_SAMPLE = 8
 """So many are, if there are as many: of a stage of which few are requested the sample says most."""
-FEW_BYTES = 4096
-"""Keys that are packed in no more bytes go from hand to hand: to read a file takes longer."""
 
 
 def _one_row(array: NDArray[Any], kind: Any) -> pa.Array:
@@ -87,15 +77,13 @@ def _batch(stage: Stage) -> pa.RecordBatch:
     wanted = [runs[:2] for _, runs, _ in requests]
     columns: dict[str, NDArray[Any]] = {
         "runs": np.array(own[:2]), "order": states.order, "patterns": states.patterns,
-        "loops": stage.loops, "given": stage.boundary.payoffs, "given_best": stage.boundary.best,
-        "given_margins": stage.boundary.margins,
-        "given_actors": stage.boundary.actors.astype(np.int32),
+        "loops": stage.loops,
         "wanted_stages": np.array([number for number, _, _ in requests], np.uint64),
         "wanted_sizes": np.array(sizes, np.int64),
         "wanted_runs": np.concatenate([(NO_KEYS, NO_KEYS), *wanted], axis=1),
         "first": shared.first, "actors": shared.actors, "weights": shared.weights,
         "actions": shared.actions, "rewards": shared.rewards, "payoffs": shared.payoffs,
-        "counts": np.array([stage.edges, stage.boundary.payoffs.shape[1]], np.int64),
+        "counts": np.array([stage.edges, shared.payoffs.shape[1]], np.int64),
         "bits": np.array([stage.alike, own.low], np.uint64),
     }  # fmt: skip
     edges = len(states.children)
@@ -128,14 +116,10 @@ def read_stage(content: bytes) -> Stage:
     outside = np.arange(n, n + sizes[:, 1].sum(), dtype=np.int32)
     wanted = np.split(read["wanted_runs"].reshape(2, -1), ends[0], axis=1)
     runs, numbers = [_runs(rows, run_low) for rows in wanted], np.split(outside, ends[1])
-    boundary = KnownPayoffs(
-        read["given"].reshape(-1, players), read["given_best"], read["given_margins"],
-        read["given_actors"].astype(np.int8),
-    )  # fmt: skip
     stage = Stage(
         _runs(read["runs"], run_low), states, patterns, read["loops"].reshape(-1, 2),
         list(zip(read["wanted_stages"].tolist(), runs, numbers, strict=False)), edges,
-        boundary, alike,
+        alike,
     )  # fmt: skip
     kernel = stage_kernels.from_steps
     kernel(stage.keys, np.uint64(alike), first, steps, far, states.children)
@@ -144,13 +128,11 @@ def read_stage(content: bytes) -> Stage:
 
 @dataclass(frozen=True)
 class RequestedKeys:
-    """The keys of an ask, and their runs, packed; where they are not there, in a row of a file."""
+    """The keys of an ask: how many, in how many runs, and these, packed."""
 
     count: int
     runs: int
     packed: bytes
-    file: str = ""
-    row: int = 0
 
 
 @dataclass(frozen=True)
@@ -229,40 +211,10 @@ def unpacked(packed: Any, *counts: int) -> Keys:
     return keys
 
 
-def write_asks(asks: Sequence[Ask]) -> bytes:
-    """The bytes of all that a shard asks."""
-    numbers = [(a.stage, a.box.low, a.box.high, a.keys.count, a.keys.runs, a.sampled) for a in asks]
-    columns = np.array(numbers, np.uint64).reshape(-1, 6).T
-    arrays = [column_of(column) for column in columns[:3]]
-    arrays += [column_of(column.astype(np.int64)) for column in columns[3:]]
-    arrays += [bytes_of([ask.sample for ask in asks]), bytes_of([ask.keys.packed for ask in asks])]
-    batch = pa.RecordBatch.from_arrays(arrays, schema=_ASKS)  # what is large is packed
-    content: bytes = batch.serialize().to_pybytes()
-    return content
-
-
-def in_file(asks: Sequence[Ask], name: str) -> list[Ask]:
-    """The same, large ones by reference to the file that they were written to."""
-    return [
-        replace(ask, keys=replace(ask.keys, packed=b"", file=name, row=row))
-        if len(ask.keys.packed) > FEW_BYTES
-        else ask
-        for row, ask in enumerate(asks)
-    ]
-
-
-def requested_runs(
-    source: Storage, asks: Sequence[RequestedKeys], stages: Stages
-) -> tuple[Runs, Ints]:
-    """The runs (n,) of asks, one ask after the other, those by reference from their files; and of
-    which ask each is (n,). Raises CorruptTableError."""
-    names = list(dict.fromkeys(ask.file for ask in asks if ask.file))
-    read = in_threads(source.read, names, PARALLEL) if source.anywhere else map(source.read, names)
-    batches = map(_batch_of_asks, names, read)
-    packed = {name: batch.column("packed") for name, batch in zip(names, batches, strict=True)}
-    lists = [packed[ask.file][ask.row].as_buffer() if ask.file else ask.packed for ask in asks]
+def requested_runs(asks: Sequence[RequestedKeys], stages: Stages) -> tuple[Runs, Ints]:
+    """The runs (n,) of asks, one ask after the other, and the ask of each (n,)."""
     counts = np.array([ask.runs for ask in asks], np.int64)
-    rows = unpacked(b"".join(lists), *(2 * counts).tolist())  # of each its keys, then its members
+    rows = unpacked(b"".join(ask.packed for ask in asks), *(2 * counts).tolist())
     is_key = np.repeat(np.tile([True, False], len(asks)), np.repeat(counts, 2))
     runs = Runs(rows[is_key], rows[~is_key], stages.run_low)
     return runs, np.repeat(np.arange(len(asks)), counts)
@@ -272,17 +224,3 @@ def _runs(rows: Keys, low: int) -> Runs:
     """Runs from their keys and members, one behind the other."""
     keys, members = rows.reshape(2, -1)
     return Runs(keys, members, low)
-
-
-def _batch_of_asks(name: str, content: bytes) -> pa.RecordBatch:
-    if hashlib.sha256(content).hexdigest()[:12] != name.split(".")[-2]:
-        raise CorruptTableError(f"{name}: is not as luckbase wrote it")
-    return pa.ipc.read_record_batch(pa.py_buffer(content), _ASKS)  # a third of a file's time
-
-
-def read_asks(name: str, content: bytes) -> list[Ask]:
-    """All that a shard asks, from the bytes of a file. Raises CorruptTableError."""
-    columns = [column.to_pylist() for column in _batch_of_asks(name, content).columns]
-    stages, low, high, counts, runs, sampled, samples, packed = columns
-    boxes, keys = map(Box, low, high), map(RequestedKeys, counts, runs, packed)
-    return [Ask(*row) for row in zip(stages, boxes, sampled, samples, keys, strict=True)]

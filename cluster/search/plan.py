@@ -15,8 +15,7 @@ from pydantic import computed_field
 
 from luckbase.cluster.machine import PROCESS_BYTES, check_disk, cores
 from luckbase.cluster.run.options import ONE_PIECE
-from luckbase.cluster.search.shards import FIND_BYTES, SHARD_STATES
-from luckbase.cluster.table.folder import SWEEP_BYTES
+from luckbase.cluster.search.shards import FIND_BYTES, SHARD_STATES, SWEEP_BYTES
 from luckbase.cluster.table.ledger import table_directory
 from luckbase.cluster.table.storage import is_uri
 from luckbase.solver.game.capabilities import Level, SearchHints

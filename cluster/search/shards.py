@@ -10,7 +10,6 @@ workers.
 from __future__ import annotations
 
 import heapq
-import json
 import math
 from array import array
 from bisect import bisect
@@ -24,17 +23,17 @@ import numpy as np
 
 from luckbase.cluster.search import files
 from luckbase.cluster.search.files import Ask
-from luckbase.cluster.table.ledger import digest
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.search import find_stages, stages
 from luckbase.solver.search.keys import NO_KEYS, Keys, merged
-from luckbase.solver.search.stages import NONE_KNOWN, WHOLE, Box, IsKnown, StageEstimator, Stages
+from luckbase.solver.search.stages import WHOLE, Box, StageEstimator, Stages
 
 SHARD_STATES = 100_000
 """States of a shard, about: less than a tenth of a second. Four fifths as many take 7% more of it a
 state, and on 128 cores as long."""
-FIND_BYTES = 160
-"""Bytes a state of the box that is being found."""
+FIND_BYTES, SWEEP_BYTES, LEAST_BYTES = 160, 150, 64 << 20
+"""Bytes a state of the box that is being found, and of a shard that is being solved; bytes of a
+task, at least."""
 MAX_BOXES = 4096
 """Boxes of a stage, about: who waits for whom are pairs of them."""
 FEW, EARLY = 2000, 4
@@ -46,8 +45,6 @@ MAX_GROWTH = 4.0
 DEEPEST = 8
 """So many times what was left to others may be left to others; then one task finds all of it, for
 names must end somewhere."""
-CUTTING = 13
-"""Counts the ways of cutting, and of writing a stage file, that there have been."""
 Path = tuple[int, ...]
 """The number of a shard in its level; of a box that it left to others, and their number, and so on.
 """
@@ -61,18 +58,6 @@ class Request(NamedTuple):
     order: tuple[int, Path, int]
     asker: Asker
     ask: Ask
-
-
-def cutting() -> str:
-    """What decides how a search is cut, and so what is in which file."""
-    said = [
-        CUTTING, SHARD_STATES, MAX_BOXES, FEW, EARLY, BURST, MAX_GROWTH, DEEPEST,
-        files.SPARSE_BITS, files.LEAST_SAMPLE, stages.RANGES, stages.FIRST_RANGES,
-        stages.MAX_CELLS, stages.MIN_CELLS, stages.MAX_ROOTS, stages.SHARE, stages.BESIDE,
-        stages.FEW_OF_CELL, find_stages.CACHED, find_stages.PARTS, find_stages.SAMPLE,
-        str(files.SCHEMA),
-    ]  # fmt: skip
-    return digest(json.dumps(said))
 
 
 @lru_cache(1 << 16)
@@ -153,8 +138,8 @@ def cut_stage(estimator: StageEstimator, sample: StageSample) -> Cut:
 class Demand:
     """The requests to the stages that are not searched yet."""
 
-    def __init__(self, stages: Stages, roots: Keys, known: IsKnown = NONE_KNOWN) -> None:
-        """roots: the keys with which the search begins; known: as of `StageEstimator`."""
+    def __init__(self, stages: Stages, roots: Keys) -> None:
+        """roots: the keys with which the search begins."""
         self.stages = stages
         of_roots = stages.of(roots)
         numbers, counts = np.unique(of_roots, return_counts=True)
@@ -164,7 +149,7 @@ class Demand:
             stage: files.sample_of(roots[of_roots == stage], files.SPARSE_BITS)
             for stage in self._total
         }
-        self.estimator = StageEstimator(stages, roots, known)
+        self.estimator = StageEstimator(stages, roots)
         self._asks: defaultdict[int, list[Request]] = defaultdict(list)
         """Of each stage, in their order,"""
         self._ends: defaultdict[int, array[int]] = defaultdict(lambda: array("Q"))
@@ -270,6 +255,11 @@ def max_states(shard: LevelShard) -> int:
     if len(shard.path) >= DEEPEST:
         return 0
     return find_stages.CACHED // (EARLY if shard.expected < FEW else 1)
+
+
+def ends_of(box: Box) -> list[list[int]]:
+    """A box as `FileEntry.boxes` has it: its ends, nothing for all of a stage."""
+    return [] if box.whole else [[box.low, box.high]]
 
 
 def _together(place: int, stages: Sequence[int], states: int, burst: int) -> LevelShard:

@@ -450,25 +450,16 @@ def actions_of_part(
     if payoffs is None:
         part.fetch(np.concatenate([states, edges.children]))
     rows = part.stored(states) if rows is None else rows
-    solved = np.ones(len(states), bool) if rows.solved is None else rows.solved | edges.terminal
-    if payoffs is None or not solved.all():
-        payoffs = part.children(edges, solved)
-    q = evaluate(edges, payoffs)
-    best, values = np.where(solved, rows.best, -1), np.asarray(rows.values, np.float64)
-    chosen_rows = part.taken(replace(rows, best=best), q, edges.actors, states)
+    q = evaluate(edges, part.children(edges) if payoffs is None else payoffs)
+    values = np.asarray(rows.values, np.float64)
+    chosen_rows = part.taken(rows, q, edges.actors, states)
     result = from_rules(part.game, edges, q, chosen_rows, part.tolerance, values, part.error)
     if rows.margins is not None:  # and with them all that was decided
         decided = rows.best >= 0
         best, ties = np.where(decided, result.best, -1), result.ties & decided
         margins = np.where(result.to_act > 0, rows.margins, np.nan)
         result = replace(result, best=best, ties=ties, margins=margins)
-    if solved.all():
-        return result
-    at, others = np.flatnonzero(~solved), np.flatnonzero(solved)  # given by another table
-    bare = replace(rows, values=values[at], best=rows.best[at])
-    alone = best_alone(edges.actors[at], edges.terminal[at], bare, part.error)
-    alone = replace(alone, margins=result.margins[at])
-    return joined([(others, result.only(others)), (at, alone)])
+    return result
 
 
 def stepped(

@@ -79,13 +79,13 @@ class DiffOptions(TypedDict, total=False):
 
 
 def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Comparison:
-    """Compare two tables. Payoffs agree if they are closer than both tables' precisions.
+    """Compare two tables. Payoffs agree if they are closer than both tables' errors.
 
     Raises OptionError for tables of different games or fields, CorruptTableError."""
     sample = options.get("sample")
     out, tell = options.get("out"), options.get("on_rows", nobody)
     _check(first, second)
-    slack = first.precision + second.precision + 1e-9
+    slack = first.error + second.error + 1e-9
     rows = [pairs.rows_of(table) for table in (first, second)]
     if sample is not None:
         stream, total = pairs.drawn_pairs(first, second, sample), sample

@@ -31,7 +31,6 @@ one, and stops. Safety needs nothing else: no lock, no lease, no clock. What it 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 import zlib
@@ -54,7 +53,6 @@ from luckbase.cluster.table.ledger import (
     Head,
     Ledger,
     Line,
-    ShardEntry,
     as_text,
     digest,
     from_text,
@@ -507,27 +505,16 @@ def drop_files(ledger: Ledger, names: Iterable[str], *parts: str) -> None:
     loses a file counts as done, nor one of `parts`. `ledger` is modified in place."""
     entries = [ledger.files.pop(name) for name in names]
     lost = {*parts, *(entry.part for entry in entries)}
-    asks = {goal.ask for goal in ledger.goals if goal.part in lost}
-    for ask in asks:
-        ledger.done.pop(ask, None)
-    ledger.shards = {name: s for name, s in ledger.shards.items() if s.ask not in asks}
+    for goal in ledger.goals:
+        if goal.part in lost:
+            ledger.done.pop(goal.ask, None)
     compact(ledger, [entry.place for entry in entries])
 
 
-def sweep(storage: Storage, where: Path, ledger: Ledger) -> list[str]:
-    """Delete what a stopped solve left: temporary files, files that the ledger does not name,
-    shards of searches that are done; and forget shards of which what they ask for is not as it was
-    written, a sentence each."""
-    lost = []
-    for name, shard in list(ledger.shards.items()):
-        why = None if shard.ask in ledger.done else _why_lost(storage, shard)
-        if why:
-            lost.append(f"{where / shard.ask_place}: {why}")
-        if why or shard.ask in ledger.done:
-            del ledger.shards[name]
-    shards = ledger.shards.values()
+def sweep(storage: Storage, ledger: Ledger) -> None:
+    """Delete the leftovers of a stopped solve: temporary files, stage files, and files that the
+    ledger does not name."""
     committed = {entry.place for entry in ledger.files.values()}
-    committed |= {place for shard in shards for place in (shard.place, shard.ask_place)}
     files, parts = dict[str, Stored](), (TIERS, DECISIONS, RUNS, SEARCH)
     for folder in (*(f"{part}/" for part in parts[:3]), SEARCH, SHARDS, LINES, f"{HEAD}."):
         files |= storage.details(folder)
@@ -540,15 +527,3 @@ def sweep(storage: Storage, where: Path, ledger: Ledger) -> list[str]:
         spare = not name.startswith(parts) or now - stored.put_at > ORPHAN_SECONDS
         if spare or name.endswith(".part"):
             storage.delete(name)
-    return lost
-
-
-def _why_lost(storage: Storage, shard: ShardEntry) -> str | None:
-    """Why a shard that was found has to be found again, for lower ones may yet need what it asks
-    for; None if it has not."""
-    try:
-        content = storage.read(shard.ask_place)
-    except FileNotFoundError:
-        return "is missing"
-    same = hashlib.sha256(content).hexdigest() == shard.ask_sha256
-    return None if same else "is not as luckbase wrote it"

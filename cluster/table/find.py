@@ -258,8 +258,8 @@ def changed_since(board: Board, results: Path) -> list[str]:
 
 
 def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Path:
-    """The table that a search of a board is to end at, or that plays on it: a directory, or a board
-    file; of the board's own the one with the same rules. Raises MissingTableError."""
+    """The table that plays on a board: a directory, or a board file; of the board's own file the
+    table with the same rules. Raises MissingTableError."""
     path, source = place_of(name), board.source
     absolute = name_of(path.absolute())
     same_board = source is not None and not path.is_dir() and absolute == name_of(source.file)

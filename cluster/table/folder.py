@@ -1,10 +1,4 @@
-"""A table's folder, as it grows and as it is given away: where the files of a search's shards lie,
-and how a finished table is published.
-
-Names: a shard's stage file and what it asks for, ``shards/<goal>-<level>-<number>.<sha>.arrow``
-and ``.asks``; the table's file of it, ``search/<goal>.<level>.<number>.parquet``.
-
-**Publishing** copies a finished table to where others ask it, an object store or the folder of a
+"""Publishing copies a finished table to where others ask it, an object store or the folder of a
 web server: each file is checked as it is read, put, and read back to the last byte. One that is
 there already is read and checked, and not put again, so a copy that was stopped goes on. The ledger
 follows, and last the index, without which a web server's table is none.
@@ -15,7 +9,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from luckbase.cluster.table import OnRows, nobody
 from luckbase.cluster.table.entries import (
@@ -31,7 +24,6 @@ from luckbase.cluster.table.index import take_index_away, write_index
 from luckbase.cluster.table.ledger import (
     FileEntry,
     Ledger,
-    ShardEntry,
 )
 from luckbase.cluster.table.storage import Memory, Storage, in_threads, storage_at
 from luckbase.solver.errors import (
@@ -42,49 +34,6 @@ from luckbase.solver.errors import (
 )
 from luckbase.solver.result import Result
 from luckbase.solver.sentences import many, some
-
-if TYPE_CHECKING:
-    from luckbase.solver.search.stages import Box
-
-SWEEP_BYTES = 150
-"""Bytes a state that solving takes, about, beside a process's own."""
-LEAST_BYTES = 64 << 20
-
-
-# --- shards of a search that runs ---
-
-
-def shard_file_name(part: str, shard: str) -> str:
-    """The name of the table's file of a shard: ``<goal>.<level>.<number>``."""
-    return f"{part}/{shard.replace('-', '.')}.parquet"
-
-
-def ends_of(box: Box) -> list[int]:
-    """A box as the ledger says it: its ends, nothing for all of a stage."""
-    return [] if box.whole else [box.low, box.high]
-
-
-def askers_of(entry: ShardEntry) -> list[str]:
-    """The names of the shards that ask a shard."""
-    search = entry.name.split("-")[0]
-    return [f"{search}-{level}-{k}" for level, numbers in entry.askers.items() for k in numbers]
-
-
-def needed_shards(ledger: Ledger, ask: str) -> list[ShardEntry]:
-    """The shards of a search whose stage files are still needed: those that are not solved, and
-    those that one of them reads."""
-    files = {name.rpartition("/")[2] for name in ledger.files}
-    solved = {
-        name for name, shard in ledger.shards.items()
-        if not shard.rows or shard_file_name("", name)[1:] in files
-    }  # fmt: skip
-    return [
-        shard for name, shard in ledger.shards.items()
-        if shard.ask == ask and not (name in solved and solved.issuperset(askers_of(shard)))
-    ]  # fmt: skip
-
-
-# --- publishing ---
 
 AT_ONCE = 4
 """Files that are copied at once; each is in memory as a whole, twice."""

@@ -201,15 +201,15 @@ def file_metadata(game: Game, tier: str, error: float) -> dict[str, str]:
 
 def new_entry(
     name: str, tier: int, size: tuple[int, int], keys: tuple[int, int], error: float,
-    resolved_error: float = np.inf, **of_stages: Any,
+    **of_stages: Any,
 ) -> FileEntry:  # fmt: skip
-    """A file that is to be written, as the ledger will name it. size: rows, and how many a group;
-    keys: the first and the last; resolved_error: of the entry, its error if not given; of_stages:
-    its `stages` and `boxes`."""
-    precision = resolved_error if resolved_error < error else 0.0
+    """Return the ledger's line of a file before it is written.
+
+    size: rows, and rows a group; keys: the first and the last; of_stages: its `stages`, `boxes`.
+    """
     return FileEntry(
         name, name.partition("/")[0], tier, *size, *keys, 0, 0, "", float(error), {},
-        solver_version(), precision=precision, **of_stages,
+        solver_version(), **of_stages,
     )  # fmt: skip
 
 

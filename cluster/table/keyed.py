@@ -1,13 +1,13 @@
 """The part of a search: what lies below some roots, by key; and what a search hands over to it.
 
-No two files hold one key. Files of a search by stages have stages of its level
+No two files of a part hold one key. Files of a search by stages have stages of its level
 (`capabilities.Level`), which say which file a key is in; the first keys of the row groups, and a
 binary search in one of them, find its row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -28,11 +28,11 @@ from luckbase.cluster.table.format import (
     payoff_columns,
     write_file,
 )
-from luckbase.cluster.table.ledger import FileEntry, made_by
+from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.parts import GroupRows, Part, Rows, by_group
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import Level, level_from
+from luckbase.solver.game.capabilities import level_from
 from luckbase.solver.game.game import Game
 from luckbase.solver.search.bellman import MIXED, UNDECIDED
 from luckbase.solver.search.expand import expand
@@ -42,23 +42,19 @@ if TYPE_CHECKING:
     from luckbase.solver.search.game_graph import Graph
     from luckbase.solver.search.stages import Box, Stages
 
-STATUS = ("solved", "given")
-"""Of a row of a search: solved from its children; taken from the table named with --using."""
-SOLVED, GIVEN = range(len(STATUS))
-
 
 class KeyPart(Part):
     """What lies below some roots.
 
     A row group is decoded as a mapping of columns: key, values (n, players), best (int16, into
-    `action_names`, -1 for none), margin, status.
+    `action_names`, -1 for none), margin.
     """
 
     needed = ("key",)
 
     def decode(self, file: SealedFile, number: int, kind: str) -> dict[str, NDArray[Any]]:
-        table = file.read(number, ["key", *self.columns, "best", "margin", "status"])
-        columns = {name: numbers_of(table.column(name)) for name in ("key", "margin", "status")}
+        table = file.read(number, ["key", *self.columns, "best", "margin"])
+        columns = {name: numbers_of(table.column(name)) for name in ("key", "margin")}
         best = self.codes_of(table.column("best"))
         return columns | {"values": number_rows(table, self.columns), "best": best}
 
@@ -68,12 +64,11 @@ class KeyPart(Part):
     def _states(self, keys: Keys) -> Ints:
         return np.asarray(unpack_all(self.game.strides, np.ascontiguousarray(keys)))
 
-    def solved_states(self, i: int, rows: Ints) -> Ints:
+    def states_at(self, i: int, rows: Ints) -> Ints:
         keys, size = [], self.entries[i].row_group_rows
         for _, number, at, _ in by_group(np.full(len(rows), i), rows // size, rows, rows):
             group = self.groups.get(i, number, "rows")
-            rows_here = at - number * size
-            keys.append(group["key"][rows_here[group["status"][rows_here] == SOLVED]])
+            keys.append(group["key"][at - number * size])
         return self._states(np.concatenate(keys))
 
     # --- places of states --------------------------------------------------------------------
@@ -93,57 +88,37 @@ class KeyPart(Part):
         return self._firsts[i]
 
     @cached_property
-    def _levels(self) -> list[tuple[Stages, dict[int, tuple[list[int], list[Box]]]]]:
-        """Of each search by stages: its level, and the files that have states of each stage, with
-        their boxes: a file once for each of its boxes."""
+    def _stages(self) -> tuple[Stages, dict[int, tuple[list[int], list[Box]]]] | None:
+        """The level of a search by stages, and the files that hold states of each stage, with their
+        boxes: a file once for each of its boxes. None for a search in one piece."""
+        if self.name not in self.ledger.levels:
+            return None
         from luckbase.solver.search.stages import WHOLE, Box, Stages  # compiles the search
 
-        levels = []
-        for ask, line in self.ledger.levels.items():
-            files: dict[int, tuple[list[int], list[Box]]] = {}
-            for i, entry in enumerate(self.entries):
-                boxes = [Box(*ends) for ends in entry.boxes] or [WHOLE]
-                for stage in entry.stages if made_by(entry.name, ask) else ():
-                    files_of_stage, boxes_of_stage = files.setdefault(stage, ([], []))
-                    files_of_stage += [i] * len(boxes)
-                    boxes_of_stage += boxes
-            if files:
-                levels.append((Stages(self.game, level_from(line.level)), files))
-        return levels
-
-    def goes_by(self, level: Level) -> bool:
-        """Whether all of its files that hold stages hold those of this level."""
-        return all(stages.level.as_json() == level.as_json() for stages, _ in self._levels)
-
-    def files_in(self, numbers: Sequence[int], box: Box) -> tuple[FileEntry, ...]:
-        """The files that may hold states of a box of these stages; those of searches in one piece
-        are left out."""
-        found: dict[int, None] = {}
-        for level, files in self._levels:
-            candidates = [files[number] for number in numbers if number in files]
-            at = [i for files_of_stage, _ in candidates for i in files_of_stage]
-            if at and not box.whole:
-                from luckbase.solver.search.stages import box_ends
-
-                ends = box_ends([its for _, boxes in candidates for its in boxes])
-                at = [at[k] for k in np.flatnonzero(level.meeting(box, *ends)).tolist()]
-            found |= dict.fromkeys(at)
-        return tuple(self.entries[i] for i in found)
+        files: dict[int, tuple[list[int], list[Box]]] = {}
+        for i, entry in enumerate(self.entries):
+            boxes = [Box(*ends) for ends in entry.boxes] or [WHOLE]
+            for stage in entry.stages:
+                files_of_stage, boxes_of_stage = files.setdefault(stage, ([], []))
+                files_of_stage += [i] * len(boxes)
+                boxes_of_stage += boxes
+        return Stages(self.game, level_from(self.ledger.levels[self.name].level)), files
 
     def _files_of(self, keys: Keys) -> Iterator[tuple[int, Ints]]:
         """Files by number, and which of the keys (n,) each may hold."""
-        for i, entry in enumerate(self.entries):
-            if not entry.stages:  # of a search in one piece
+        if self._stages is None:
+            for i, entry in enumerate(self.entries):
                 first, last = np.uint64(entry.first_key), np.uint64(entry.last_key)
                 yield i, np.flatnonzero((keys >= first) & (keys <= last))
-        for level, files in self._levels:
-            stages = level.of(keys)
-            for stage in np.unique(stages).tolist():
-                in_stage = np.flatnonzero(stages == stage)
-                candidates, boxes = files.get(stage, ([], []))
-                of = np.array([*candidates, -1])[level.boxes_of(keys[in_stage], boxes)]
-                for i in np.unique(of[of >= 0]).tolist():
-                    yield i, in_stage[of == i]
+            return
+        level, files = self._stages
+        stages = level.of(keys)
+        for stage in np.unique(stages).tolist():
+            in_stage = np.flatnonzero(stages == stage)
+            candidates, boxes = files.get(stage, ([], []))
+            of = np.array([*candidates, -1])[level.boxes_of(keys[in_stage], boxes)]
+            for i in np.unique(of[of >= 0]).tolist():
+                yield i, in_stage[of == i]
 
     def row_groups_of(self, keys: Keys) -> GroupRows:
         requests: GroupRows = []
@@ -162,18 +137,17 @@ class KeyPart(Part):
 
     def _find(self, states: Ints) -> dict[str, NDArray[Any]]:
         """Of canonical states: values (n, players), best (n,) into `action_names`, -1 for none,
-        margin (n,), status (n,), -1 where there is no row, file (n,)."""
+        margin (n,), file (n,), -1 where there is no row."""
         states = np.ascontiguousarray(states, np.int64)
         n, fine = len(states), np.flatnonzero(fits(self.game.strides, states))
         columns: dict[str, NDArray[Any]] = {
             "values": np.zeros((n, len(self.columns))), "best": np.full(n, -1, np.int16),
-            "margin": np.full(n, np.nan), "status": np.full(n, -1, np.int64),
-            "file": np.full(n, -1),
+            "margin": np.full(n, np.nan), "file": np.full(n, -1),
         }  # fmt: skip
 
         def use(i: int, group: dict[str, NDArray[Any]], at: Ints, rows: Ints) -> None:
             columns["file"][fine[at]] = i
-            for name in ("values", "best", "margin", "status"):
+            for name in ("values", "best", "margin"):
                 columns[name][fine[at]] = group[name][rows]
 
         self.read(self.keys(states[fine]), "rows", use)
@@ -182,17 +156,17 @@ class KeyPart(Part):
     # --- their payoffs and decisions ---------------------------------------------------------
 
     def holds(self, states: Ints) -> NDArray[np.bool_]:
-        return np.asarray(self._find(states)["status"] >= 0)
+        return np.asarray(self._find(states)["file"] >= 0)
 
-    def resolved_errors(self, states: Ints) -> Floats:
-        bounds = np.array([entry.resolved_error for entry in self.entries])
+    def errors_of(self, states: Ints) -> Floats:
+        bounds = np.array([entry.error for entry in self.entries])
         if len(np.unique(bounds)) == 1:
-            return np.full(len(states), self.precision)
+            return np.full(len(states), self.error)
         return np.asarray(bounds[self._find(states)["file"]])
 
     def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         columns = self._find(states)
-        return self._with_ends(np.asarray(states), columns["values"], columns["status"] >= 0)
+        return self._with_ends(np.asarray(states), columns["values"], columns["file"] >= 0)
 
     def _with_ends(
         self, states: Ints, values: Floats, known: NDArray[np.bool_]
@@ -208,22 +182,13 @@ class KeyPart(Part):
 
     def stored(self, states: Ints) -> Rows:
         columns = self._find(states)
-        values, _ = self._with_ends(np.asarray(states), columns["values"], columns["status"] >= 0)
+        values, _ = self._with_ends(np.asarray(states), columns["values"], columns["file"] >= 0)
         return Rows(
             states.__getitem__, values, columns["best"], self.action_names, columns["margin"],
-            columns["status"] == SOLVED,
         )  # fmt: skip
 
 
 # --- what a search has solved ---
-
-
-def search_name(part: str, ask: str, existing: Collection[str]) -> str:
-    """The name of the file that a search adds to its part, none of `existing`: its goal's, and a
-    number from the second on."""
-    numbers = ("", *(f".{k}" for k in range(1, len(existing) + 2)))
-    names = (f"{part}/{ask[:12]}{number}.parquet" for number in numbers)
-    return next(name for name in names if name not in existing)
 
 
 @dataclass(frozen=True)
@@ -231,16 +196,15 @@ class PayoffTable:
     """What a search has solved: n states with payoffs in c columns.
 
     keys: uint64 (n,). values: float64 (n, c). best: int64 (n,), an action or a code of
-    `solver.search.bellman`. status: uint8 (n,), an index into `STATUS`. gap: float64 (n,), of a
-    cycle that was solved between bounds, at its state of the lowest key, else 0. margin: float64
-    (n,), what the second best would cost the one who decides; NaN where there is no choice. actor:
-    int8 (n,), who acts, from 1; 0 where nobody does, or both.
+    `solver.search.bellman`. gap: float64 (n,), of a cycle that was solved between bounds, at its
+    state of the lowest key, else 0. margin: float64 (n,), what the second best would cost the one
+    who decides; NaN where there is no choice. actor: int8 (n,), who acts, from 1; 0 where nobody
+    does, or both.
     """
 
     keys: Keys
     values: Floats
     best: Ints
-    status: NDArray[np.uint8]
     gap: Floats
     margin: Floats
     actor: NDArray[np.int8]
@@ -253,32 +217,24 @@ class PayoffTable:
         return PayoffTable(*(getattr(self, each.name)[rows] for each in fields(self)))
 
 
-def concatenated(tables: Sequence[PayoffTable]) -> PayoffTable:
-    """The rows of payoff tables behind one another."""
-    columns = ([getattr(table, each.name) for table in tables] for each in fields(PayoffTable))
-    return PayoffTable(*map(np.concatenate, columns))
-
-
-def solved_rows(graph: Graph, start: int = 0) -> PayoffTable:
-    """The states from number `start` on that a graph has solved itself and that are not over."""
-    best = graph.best[start:]
-    at = start + np.flatnonzero((best >= 0) | (best == UNDECIDED) | (best == MIXED))
+def solved_rows(graph: Graph) -> PayoffTable:
+    """The states that a graph has solved and that are not over, by ascending key."""
+    best = graph.best
+    at = np.flatnonzero((best >= 0) | (best == UNDECIDED) | (best == MIXED))
     gap = np.zeros(len(at))
-    gapped = np.array(sorted(number for number in graph.gaps if number >= start), np.int64)
+    gapped = np.array(sorted(graph.gaps), np.int64)
     gap[np.searchsorted(at, gapped)] = [graph.gaps[int(number)] for number in gapped]
-    status = np.zeros(len(at), np.uint8)
-    return PayoffTable(
-        graph.keys_at(at), graph.values[at], graph.best[at], status, gap, graph.margins[at],
-        graph.actors[at],
-    )  # fmt: skip
+    rows = PayoffTable(
+        graph.keys_at(at), graph.values[at], best[at], gap, graph.margins[at], graph.actors[at]
+    )
+    return rows.only(np.argsort(rows.keys))
 
 
 def write_states(
-    storage: Storage, name: str, game: Game, table: PayoffTable, error: float,
-    resolved_error: float = np.inf, **of_stages: Any,
+    storage: Storage, name: str, game: Game, table: PayoffTable, error: float, **of_stages: Any
 ) -> Written:  # fmt: skip
     """Write the file of a search (module docstring), as `write_tier` does; by ascending key.
-    resolved_error, of_stages: as `new_entry` has them."""
+    of_stages: as `new_entry` has them."""
     names = payoff_columns(game)
     # Codes into the labels of the best actions, -1 where nobody decides or both do.
     chosen = np.where(table.actor == 0, -1, np.maximum(table.best, -1))
@@ -296,11 +252,11 @@ def write_states(
             "key": rows.keys, **game.table_columns(numbers.T),
             **{name: rows.values[:, i] for i, name in enumerate(names)},
             "best": names_column(codes[start:stop], labels), "to_act": rows.actor,
-            "margin": nullable(rows.margin), "status": rows.status,
+            "margin": nullable(rows.margin),
         }  # fmt: skip
 
     metadata, split = file_metadata(game, "", error), [*names, "margin"]
     ends = (int(table.keys[0]), int(table.keys[-1])) if len(table) else (0, 0)
     size = len(table), ROW_GROUP
-    entry = new_entry(name, 0, size, ends, error, resolved_error, **of_stages)
+    entry = new_entry(name, 0, size, ends, error, **of_stages)
     return write_file(storage, entry, metadata, columns, split, ["key"])

@@ -1,10 +1,9 @@
 """What a ledger says: what is committed of a table. What it does not name is not in the table.
 
 ``table.json``, the head, says which board and rules; the lines say the rest: goals, files, levels
-(docs/reference/table-format.md), and shards of a search that runs, gone when it is done. `entries`
-reads and commits them. Each is sealed, so a changed byte is refused, and so is a line of another
-table. Nothing but ``seconds`` depends on when a table was solved or with how many workers, and
-goals on what was asked in which order.
+(docs/reference/table-format.md). `entries` reads and commits them. Each is sealed, so a changed
+byte is refused, and so is a line of another table. Nothing but ``seconds`` depends on when a table
+was solved or with how many workers, and goals on what was asked in which order.
 """
 
 from __future__ import annotations
@@ -41,23 +40,22 @@ if TYPE_CHECKING:
     from luckbase.solver.game.game import Game
 
 TIERS, SEARCH = "tiers", "search"
-"""The parts that grow; a search that ends at another table has a part of its own,
-``search-<id>``."""
+"""The part of the full table, which grows; each search has a part of its own, ``search-<id>``
+(`search_part`)."""
 DECISIONS, RUNS = "decisions", "runs"
 """The parts of a table of decisions: blocks (`cluster.table.decisions`), and the same as runs along
 a score, in Parquet for others. A few of its tiers have their payoffs as well, in `TIERS`."""
 SHARDS = "shards/"
-"""Where shards lie in the table while a search runs."""
+"""The folder of the stage files of a search that runs."""
 KEY_SHIFT = 40
 """Row i of a tier has the key tier << 40 | i."""
 _NAME = re.compile(
-    r"((tiers|runs|search|search-[0-9a-f]{1,32})/[A-Za-z0-9_.-]{1,200}\.parquet"
+    r"((tiers|runs|search-[0-9a-f]{1,32})/[A-Za-z0-9_.-]{1,200}\.parquet"
     r"|decisions/[A-Za-z0-9_.-]{1,200}\.blocks)"
 )
 CHECK = 32
 """Digits of the check of a sealed text."""
 _SEALED = re.compile(r'(?s)(.*),\s*"check":\s*"([0-9a-f]{32})"\s*\}\s*')
-_SHARD = re.compile(r"[0-9a-f]{1,64}-[0-9]{1,12}-[0-9]{1,12}(\.[0-9]{1,12}){0,20}")
 Raw = bytes  # an entry has a field `bytes`
 
 
@@ -74,21 +72,10 @@ class Head:
 
 
 @dataclass(frozen=True)
-class Using:
-    """The table at which a search ends."""
-
-    table: str
-    identity: str
-
-
-@dataclass(frozen=True)
 class Roots:
-    """Where a search begins: `start`, the fields of each root, in the order of their keys; the
-    table that it ends at. max_depth: null in this format, of which a goal's name is made."""
+    """Where a search begins: `start`, the fields of each root, in the order of their keys."""
 
     start: list[dict[str, Any]]
-    max_depth: None = None
-    using: Using | None = None
 
 
 @dataclass(frozen=True)
@@ -121,20 +108,16 @@ class Done:
 
 @dataclass(frozen=True)
 class LevelEntry:
-    """The level by which the files of a search are stages (`capabilities.Level`), as JSON. given:
-    the SHA-256 of what was known to it, "" for nothing. cutting: how stages were cut into shards
-    (`cluster.search.shards`): a search that is cut another way can not go on from it."""
+    """The level (`capabilities.Level`) that cuts the files of a search's part into stages, as
+    JSON."""
 
-    ask: str
+    part: str
     level: dict[str, Any]
-    given: str = ""
-    cutting: str = ""
 
 
 @dataclass(frozen=True)
 class FileEntry:
     """One Parquet file. Keys are uint64; error: the bound on a payoff's; seconds of one core.
-    precision: as error, but for what hangs on decisions that are too close; 0 where none does.
 
     stages: those of its search's level that it holds states of; none where it was solved in one
     piece. boxes: the parts of these that it holds (`solver.search.stages.Box`); none: all of them.
@@ -158,7 +141,6 @@ class FileEntry:
     solver_version: str
     stages: list[int] = field(default_factory=list)
     boxes: list[list[int]] = field(default_factory=list)
-    precision: float = 0.0
     at: str = ""
 
     @property
@@ -171,11 +153,6 @@ class FileEntry:
         """The row of its tier that a file of the full table begins with."""
         return self.first_key - (self.tier << KEY_SHIFT)
 
-    @property
-    def resolved_error(self) -> float:
-        """The bound on the error of a payoff where all decisions are resolved."""
-        return self.precision or self.error
-
     def placed(self, at: str) -> FileEntry:
         """The same where it lies there."""
         return replace(self, at="" if at == self.name else at)
@@ -183,46 +160,6 @@ class FileEntry:
     def solved_in(self, seconds: float) -> FileEntry:
         """The same with the seconds that solving it took."""
         return replace(self, seconds={"solve": round(seconds, 3), **self.seconds})
-
-
-@dataclass(frozen=True)
-class ShardEntry:
-    """One shard of a search that runs, found and not solved yet: its stage file, of what search,
-    the SHA-256 of what was known to it, "" for nothing. level, stages: what it holds; box: the part
-    of its stages that it was to find, none for all; rest: the parts of that, if it left them to
-    others, and found nothing. askers: the shards that ask it, by level. What it asks lies beside
-    its file, with its own SHA-256. edges: expanded. mark: of who found it (`entries`)."""
-
-    name: str
-    ask: str
-    rows: int
-    bytes: int
-    sha256: str
-    seconds: float
-    given: str
-    level: int
-    stages: list[int]
-    ask_sha256: str
-    edges: int
-    box: list[int] = field(default_factory=list)
-    rest: list[list[int]] = field(default_factory=list)
-    askers: dict[str, list[str]] = field(default_factory=dict)
-    mark: str = ""
-
-    @property
-    def place(self) -> str:
-        """Where its stage file lies in the table."""
-        return stage_name(f"{SHARDS}{self.name}{self.mark}", self.sha256)
-
-    @property
-    def ask_place(self) -> str:
-        """Where that lies what it asks for."""
-        return ask_place(self.name, self.mark, self.ask_sha256)
-
-
-def ask_place(name: str, mark: str, sha256: str) -> str:
-    """Where that lies what the shard of a name asks for."""
-    return stage_name(f"{SHARDS}{name}{mark}", sha256, "asks")
 
 
 def row_spans(entries: Iterable[FileEntry]) -> dict[int, list[tuple[int, int]]]:
@@ -242,15 +179,9 @@ def marked(name: str, mark: str) -> str:
     return f"{stem}{mark}.{ending}"
 
 
-def stage_name(place: str, sha256: str, ending: str = "arrow") -> str:
-    """The name of a shard's stage file, or of what it asks (``asks``), which ends in what is in it;
-    place: without that."""
-    return f"{place}.{sha256[:12]}.{ending}"
-
-
-Line = Goal | Done | LevelEntry | FileEntry | ShardEntry
+Line = Goal | Done | LevelEntry | FileEntry
 _KINDS: dict[str, type[Line]] = {
-    "goal": Goal, "done": Done, "level": LevelEntry, "file": FileEntry, "shard": ShardEntry,
+    "goal": Goal, "done": Done, "level": LevelEntry, "file": FileEntry,
 }  # fmt: skip
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
@@ -267,7 +198,6 @@ class Ledger:
     done: dict[str, Done] = field(default_factory=dict)
     levels: dict[str, LevelEntry] = field(default_factory=dict)
     files: dict[str, FileEntry] = field(default_factory=dict)
-    shards: dict[str, ShardEntry] = field(default_factory=dict)
     damage: list[str] = field(default_factory=list)
     footers: Mapping[str, Raw] = field(default_factory=dict)
     compacted: bool = False
@@ -282,15 +212,13 @@ class Ledger:
         elif isinstance(line, Done):
             self.done.setdefault(line.ask, line)
         elif isinstance(line, LevelEntry):
-            self.levels.setdefault(line.ask, line)
-        elif isinstance(line, FileEntry):
-            self.files.setdefault(line.name, line)
+            self.levels.setdefault(line.part, line)
         else:
-            self.shards.setdefault(line.name, line)
+            self.files.setdefault(line.name, line)
 
     def lines(self) -> list[Line]:
         """Every line, in an order that does not depend on the order of work."""
-        kinds: tuple[dict[str, Any], ...] = self.done, self.levels, self.files, self.shards
+        kinds: tuple[dict[str, Any], ...] = self.done, self.levels, self.files
         return [*self.goals, *(kind[name] for kind in kinds for name in sorted(kind))]
 
     def as_text(self) -> str:
@@ -341,11 +269,6 @@ class Ledger:
     def error(self, part: str | None = None) -> float:
         """The bound on the error of a payoff stored in a part, or in any."""
         errors = (e.error for e in self.files.values() if part in (None, e.part))
-        return max(errors, default=0.0)
-
-    def precision(self, part: str) -> float:
-        """As `error`, but for what hangs on decisions that are too close to resolve."""
-        errors = (e.resolved_error for e in self.files.values() if e.part == part)
         return max(errors, default=0.0)
 
     @property
@@ -466,7 +389,12 @@ def solve_command(
     if len(start) == 1 or not is_its_start(game, goal.roots):
         line += f" --from {fields(in_order(start[0], game))}"
         line += f" (and {many(len(start) - 1, 'more state')})" if len(start) > 1 else ""
-    return line if goal.roots.using is None else f"{line} --using {goal.roots.using.table}"
+    return line
+
+
+def search_part(roots: Roots) -> str:
+    """The part of the table that holds what lies below these roots."""
+    return f"{SEARCH}-{digest(json.dumps(roots.start, sort_keys=True))[:12]}"
 
 
 def is_its_start(game: Game, roots: Roots) -> bool:
@@ -478,11 +406,6 @@ def is_its_start(game: Game, roots: Roots) -> bool:
 def in_order(state: Mapping[str, Any], game: Game) -> dict[str, Any]:
     """The fields of a state in the game's order; the ledger sorts them."""
     return {name: state[name] for name in game.fields.names if name in state}
-
-
-def made_by(name: str, ask: str) -> bool:
-    """Whether a file of a search was added by the goal of that ask."""
-    return name.rpartition("/")[2].partition(".")[0] == ask[:12]
 
 
 def reach_of(board: Board) -> dict[str, Any]:
@@ -545,7 +468,7 @@ def unseal(salt: str, text: str) -> dict[str, Any]:
 
 def as_text(head: Head, line: Line) -> str:
     """A line of the ledger as it is written."""
-    flat = isinstance(line, FileEntry | ShardEntry)  # others have dataclasses in them
+    flat = isinstance(line, FileEntry)  # others have dataclasses in them
     form = vars(line) if flat else asdict(line)
     return seal(head.identity, {"kind": _NAMES[type(line)], **form})
 
@@ -557,14 +480,10 @@ def from_text(head: Head, text: str) -> Line:
     if kind not in _KINDS:
         raise ValueError(f"'{str(kind)[:20]}' is not a kind of line")
     line: Line = validated(_KINDS[kind], form)
-    good = True
     if isinstance(line, FileEntry):
         names = line.name, line.place
-        good = all(_NAME.fullmatch(n) and n.startswith(f"{line.part}/") for n in names)
-    elif isinstance(line, ShardEntry):
-        good = bool(_SHARD.fullmatch(line.name))
-    if not good:
-        raise ValueError("names a file outside the table")
+        if not all(_NAME.fullmatch(n) and n.startswith(f"{line.part}/") for n in names):
+            raise ValueError("names a file outside the table")
     return line
 
 

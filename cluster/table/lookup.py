@@ -176,14 +176,9 @@ class Lookup:
         return max((part.error for part in self.parts), default=0.0)
 
     @property
-    def precision(self) -> float:
-        """As `error`, but for what hangs on decisions that are too close to resolve."""
-        return max((part.precision for part in self.parts), default=0.0)
-
-    @property
     def tolerance(self) -> float:
         """Actions closer than this can not be told apart from what is stored."""
-        return self.game.tie_tolerance + 2 * self.precision
+        return self.game.tie_tolerance + 2 * self.error
 
     @property
     def rounded(self) -> bool:
@@ -399,7 +394,7 @@ class Lookup:
 
         Every child is expanded, and theirs, until it is over or the table holds it; those payoffs
         are looked up at once, and the rest is backward induction. So the answer is as exact as the
-        table, but for decisions that are closer than its precision tells: they count as tied, the
+        table, but for decisions that are closer than its error tells: they count as tied, the
         earlier action is taken, and what the others get there is another action's. Where the search
         met such decisions, a second one, between bounds, says how far off its payoffs may be.
 
@@ -413,7 +408,7 @@ class Lookup:
         edges = expand(game, root)
         payoffs, errors = self._searched(root, edges.children, max_states, on_level)
         inputs = game.fields.values(root) if inputs is None else inputs
-        near, q = (self.tolerance, self.precision), evaluate(edges, payoffs)
+        near, q = (self.tolerance, self.error), evaluate(edges, payoffs)
         actions = stepped(game, edges, q, near, errors, inputs)
         return answer_at(actions, 0, self.origin, game.describe(state), "search"), payoffs
 
@@ -433,7 +428,7 @@ class Lookup:
         errors = self.errors(unpack_all(game.strides, keys))
         close = graph.margins[: graph.count] <= self.tolerance
         if not (self.rounded and close.any()):
-            return values, np.full(len(values), errors.max(initial=self.precision))
+            return values, np.full(len(values), errors.max(initial=self.error))
         # All decisions that the known payoffs do not tell, for their errors, may fall as they like.
         graph, off = Graph(game, bounds=True, max_states=max_states), errors[:, None]
         graph.know(keys, np.concatenate([payoffs - off, payoffs + off], axis=1))
@@ -526,7 +521,7 @@ class Lookup:
         payoffs, known = once(self.game, self.lookup_or_backup, edges.children)
         complete = np.logical_and.reduceat(known, edges.first[:-1])
         q = evaluate(edges, payoffs)
-        near, errors = (self.tolerance, self.precision), self.errors(edges.children)
+        near, errors = (self.tolerance, self.error), self.errors(edges.children)
         return stepped(self.game, edges, q, near, errors, inputs), complete
 
     def margins_of(self, states: Ints) -> Floats:

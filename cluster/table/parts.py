@@ -62,8 +62,6 @@ class Rows:
     """Names of actions."""
     margins: Floats | None = None
     """float64 (n,), NaN where there is no choice; None where they are to be worked out."""
-    solved: NDArray[np.bool_] | None = None
-    """bool (n,), whether from the children of the state; None where all are."""
 
     @property
     def best_names(self) -> list[str | None]:
@@ -112,9 +110,7 @@ class Part(ABC):
         self.where, self.ledger, self.name, self.game = where, ledger, name, game
         self.error = ledger.error(name)
         """The bound on the error of each payoff."""
-        self.precision = ledger.precision(name)
-        """The same, but for what hangs on decisions that are too close to resolve."""
-        self.tolerance = game.tie_tolerance + 2 * self.precision
+        self.tolerance = game.tie_tolerance + 2 * self.error
         """Actions closer than this can not be told apart from what is stored."""
         self.columns = payoff_columns(game)
         """The names of the columns that hold payoffs."""
@@ -173,8 +169,8 @@ class Part(ABC):
         """(n,) numbers in whose order the states (n, fields) of the part stand."""
 
     @abstractmethod
-    def resolved_errors(self, states: Ints) -> Floats:
-        """(n,) `precision` of each of the states (n, fields) of the part, as its file says."""
+    def errors_of(self, states: Ints) -> Floats:
+        """(n,) bounds on the errors of the payoffs of states (n, fields), by their files."""
 
     @abstractmethod
     def decode(self, file: SealedFile, number: int, kind: str) -> Any:
@@ -186,8 +182,8 @@ class Part(ABC):
         was read."""
 
     @abstractmethod
-    def solved_states(self, i: int, rows: Ints) -> Ints:
-        """The states (k, fields) at rows (n,) of file i that were solved from their children."""
+    def states_at(self, i: int, rows: Ints) -> Ints:
+        """The states (n, fields) at rows (n,) of file i."""
 
     def constants(self, entry: FileEntry) -> dict[str, tuple[Any, Any]]:
         """The columns that are constant in a file, as spans."""
@@ -226,11 +222,10 @@ class Part(ABC):
             if len(requests) <= AHEAD:
                 self.groups.fetch((i, number) for i, number, *_ in requests)
 
-    def children(self, edges: Expanded, only: NDArray[np.bool_] | None = None) -> Floats:
-        """The payoffs (m, players) of the children of expanded states (n,), in the edges' order; of
-        `only` these (n,), 0 for the others. Raises CorruptTableError where one is not there."""
-        below = ~edges.terminal if only is None else only & ~edges.terminal
-        at = np.flatnonzero(np.repeat(below, np.diff(edges.first)))
+    def children(self, edges: Expanded) -> Floats:
+        """The payoffs (m, players) of the children of expanded states (n,), in the edges' order.
+        Raises CorruptTableError if one is missing."""
+        at = np.flatnonzero(np.repeat(~edges.terminal, np.diff(edges.first)))
         of_children = np.zeros((len(edges.children), self.game.players))
         states, lookup = edges.children[at], self.lookup
         payoffs, known = once(self.game, lookup, states)
@@ -331,26 +326,26 @@ class Part(ABC):
         return map(self.rows_of, self.batches([*self.columns, "best"], entries=entries))
 
     def draw(self, count: int, seed: int) -> Iterator[Ints]:
-        """About `count` different states that were solved, drawn evenly, in key order, in pieces;
+        """About `count` different states, drawn evenly, in key order, in pieces;
         all where there are no more."""
         drawn = drawn_rows(self.rows, count, seed)
         # One pass over the table for a sample of any usual size: children lie all over it.
         for share in np.array_split(drawn, max(1, -(-len(drawn) // (4 * PIECE)))):
-            yield from self._solved_at(share)
+            if len(share):
+                yield self._states_at(share)
 
     def all_states(self) -> Iterator[Ints]:
-        """Every state whose payoff the part has from its children, in key order, in pieces."""
+        """Every state of the part, in key order, in pieces."""
         for start in range(0, self.rows, PIECE):
-            yield from self._solved_at(np.arange(start, min(start + PIECE, self.rows)))
+            yield self._states_at(np.arange(start, min(start + PIECE, self.rows)))
 
-    def _solved_at(self, rows: Ints) -> Iterator[Ints]:
-        """The states (k, fields) at rows of the part that were solved, if there are any."""
+    def _states_at(self, rows: Ints) -> Ints:
+        """The states (k, fields) at rows (k,) of the part, k > 0."""
         ends = np.cumsum([0, *(entry.rows for entry in self.entries)])
         files = np.searchsorted(ends, rows, side="right") - 1
-        solved = [self.solved_states(i, rows[files == i] - ends[i])
-                 for i in np.unique(files).tolist()]  # fmt: skip
-        if any(map(len, solved)):
-            yield np.concatenate(solved)
+        return np.concatenate(
+            [self.states_at(i, rows[files == i] - ends[i]) for i in np.unique(files).tolist()]
+        )
 
 
 def drawn_rows(total: int, count: int, seed: int) -> Ints:
@@ -410,7 +405,7 @@ class TierPart(Part):
         tier = self.tier_of_number[entry.tier]
         return self.layout.states_at(tier, entry.first_row + start + np.asarray(rows))
 
-    def solved_states(self, i: int, rows: Ints) -> Ints:
+    def states_at(self, i: int, rows: Ints) -> Ints:
         return self.states_in(self.entries[i], 0, None, rows)
 
     def constants(self, entry: FileEntry) -> dict[str, tuple[Any, Any]]:
@@ -437,8 +432,8 @@ class TierPart(Part):
     def holds(self, states: Ints) -> NDArray[np.bool_]:
         return self._files(self.keys(states)) >= 0
 
-    def resolved_errors(self, states: Ints) -> Floats:
-        bounds = np.array([entry.resolved_error for entry in self.entries])
+    def errors_of(self, states: Ints) -> Floats:
+        bounds = np.array([entry.error for entry in self.entries])
         return bounds[self._files(self.keys(states))]
 
     def row_groups_of(self, keys: Ints) -> GroupRows:

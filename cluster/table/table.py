@@ -222,7 +222,7 @@ class Table(Lookup):
         kind = choose_chart(self.game, name)
         self.check_chart(kind)
         best = self.known_best if self.decisions_alone else None
-        request = ChartRequest(typed(fields), self.precision, best)
+        request = ChartRequest(typed(fields), self.error, best)
         return self.game.need(Charts).make(kind.name, self.probe_or_backup, request)
 
     def check_chart(self, kind: Kind) -> None:
@@ -348,7 +348,6 @@ def search_in_memory(game: Game, roots: Ints, max_states: int = MAX_STATES) -> T
     graph = Graph(game, max_states=max_states)
     graph.solve(np.ascontiguousarray(roots).reshape(-1, game.field_count))
     rows = solved_rows(graph)
-    rows = rows.only(np.argsort(rows.keys))
     error = game.float64_error + game.cut_error + float(rows.gap.sum()) / 2
 
     def write(storage: Memory) -> Iterator[Written]:

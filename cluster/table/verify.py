@@ -211,7 +211,7 @@ def check_residuals(
     for part, states in _pieces(table, sample, seed):
         residuals = part.residuals(states)
         # A file's promise holds for what it was made from, too. What rules cut off shows in none.
-        allowed = most_residual(table.game, part.resolved_errors(states) - table.game.cut_error)
+        allowed = most_residual(table.game, part.errors_of(states) - table.game.cut_error)
         at = int(np.argmax(residuals / allowed))
         if not residuals[at] / allowed[at] <= worst / bound:
             worst, bound = float(residuals[at]), float(allowed[at])

@@ -24,14 +24,10 @@ from luckbase.solver.search.stages import (
     EVERY,
     WHOLE,
     Box,
-    EndTable,
-    KeyedPayoffs,
-    KnownPayoffs,
     Stage,
     Stages,
     cut,
     first_edges,
-    only_payoffs,
 )
 
 CACHED = 400_000
@@ -46,11 +42,11 @@ class RisingError(StateError):
 
 def find_stage(
     stages: Stages, level: int, requested: Sequence[Keys], *,
-    known: KeyedPayoffs | EndTable | None = None, stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Stage:  # fmt: skip
     """What of a level lies at or below requested keys, lists of them, found by a `BoxSearch`."""
     runs = [stages.runs_of(keys) for keys in requested]
-    search = BoxSearch(stages, level, runs, known=known)
+    search = BoxSearch(stages, level, runs)
     search.run(stop)
     search.number()
     return search.stage()
@@ -60,10 +56,8 @@ class BoxSearch:
     """The states of a box of a level that lie at or below the `requested` ones: lists of runs of
     these, which may overlap. It has the arrays of `stage_kernels.expand_on`, which grow.
 
-    known: states that are not expanded: their keys, ascending, and payoffs (m, players); or another
-    table that has them, in which they are looked up as they are reached, before any of these is
-    expanded. expected: how many states there are, about. own, requests: as of the `Stage`, once it
-    is numbered; what others wait for is known before the states are ordered.
+    expected: how many states there are, about. own, requests: as of the `Stage`, once it is
+    numbered; what others wait for is known before the states are ordered.
     """
 
     own: Runs
@@ -71,11 +65,9 @@ class BoxSearch:
 
     def __init__(
         self, stages: Stages, level: int, requested: Sequence[Runs], box: Box = WHOLE, *,
-        known: KeyedPayoffs | EndTable | None = None, expected: int = 0,
+        expected: int = 0,
     ) -> None:  # fmt: skip
         self.stages, self.game, self.level, self.box = stages, stages.game, level, box
-        self.known = known or (NO_KEYS, np.empty((0, stages.game.players)))
-        self.known_keys = self.known[0] if isinstance(self.known, tuple) else NO_KEYS
         self.place = stages.place(level, box)
         self.requested = requested
         # Of its own and about as many that they lead to; a longer table is further from the core.
@@ -83,8 +75,7 @@ class BoxSearch:
         self.nodes = self._nodes(max(1 << 12, room >> self.place.run_bits // 2), room >> 1)
         self.records = self._records(room >> 1, room << 3)  # as far as written to
         self.patterns = self._patterns(1 << 8, max(1 << 12, 2 * game.max_edges))
-        self.at = np.zeros(9, np.int64)
-        self.at[kernels.UNTIL] = EVERY >> 1 if isinstance(self.known, tuple) else 0
+        self.at = np.zeros(8, np.int64)
         self.room = room_of(game)
         self.same_edges = game.own(SearchHints).same_edges
         if self.same_edges is None:
@@ -130,15 +121,13 @@ class BoxSearch:
         for a state whose edges break the rules; Stopped soon after `stop()` turns true."""
         game, limit = self.game, max_states or EVERY >> 1
         self._enter()
-        self._look_up_known()
         while True:
             with expanding(game, self.room):
                 code = kernels.expand_on(
                     game.transition, self.same_edges, game.numbers, self.room, game.strides,
-                    self.place, self.nodes, self.records, self.patterns, self.known_keys, self.at,
-                    BUDGET, limit,
+                    self.place, self.nodes, self.records, self.patterns, self.at, BUDGET, limit,
                 )  # fmt: skip
-            if code == kernels.FINISHED and not self._look_up_known():
+            if code == kernels.FINISHED:
                 return []
             if stop():
                 raise Stopped
@@ -153,28 +142,12 @@ class BoxSearch:
                     return parts
                 limit = EVERY >> 1
 
-    def _look_up_known(self) -> bool:
-        """Look up which of the states reached since are known; whether any state was."""
-        at = self.at
-        start, count = int(at[kernels.UNTIL]), int(at[kernels.OWN])
-        if isinstance(self.known, tuple) or start == count:
-            return False
-        at[kernels.UNTIL] = count
-        keys = self._own_keys(start)
-        self.known_keys = hashing.merged([self.known_keys, keys[self.known.holds(keys)]])
-        return True
-
     def _parts(self) -> list[Box]:
         """Its box cut by the states that it reached, if it can be."""
-        keys = self._own_keys()
+        own = self.nodes.own[: self.at[kernels.OWN]]
+        keys: Keys = kernels.keys_of(self.place, self.nodes.runs, own)
         sample = np.ascontiguousarray(keys[:: max(1, len(keys) // SAMPLE)])
         return cut(self.stages, sample, PARTS, self.box)
-
-    def _own_keys(self, start: int = 0) -> Keys:
-        """The keys of the stage's states that were reached, from the start-th on."""
-        own = self.nodes.own[start : self.at[kernels.OWN]]
-        keys: Keys = kernels.keys_of(self.place, self.nodes.runs, own)
-        return keys
 
     def _rose(self, number: int) -> StateError:
         """The error of a state one of whose edges leads where none should."""
@@ -255,16 +228,7 @@ class BoxSearch:
             Walk(*(np.empty(n, np.int32) for _ in range(5))),
         )  # fmt: skip
         cycles = starts[: 2 * loops].reshape(-1, 2).astype(np.int64)
-        known = pattern_of == kernels.BOUNDARY
-        boundary = self._known_payoffs(own.all_keys()[known] if known.any() else NO_KEYS)
-        requests, alike = self.requests, self.stages.alike
-        return Stage(own, states, patterns, cycles, requests, edges, boundary, alike)
-
-    def _known_payoffs(self, keys: Keys) -> KnownPayoffs:
-        """The payoffs of known states, by key."""
-        if isinstance(self.known, tuple):
-            return only_payoffs(self.known[1][np.searchsorted(self.known[0], keys)])
-        return self.known.known_payoffs(keys)
+        return Stage(own, states, patterns, cycles, self.requests, edges, self.stages.alike)
 
     def _ordered(self, which: Ints) -> NDArray[np.int32]:
         """Runs by their keys, ascending."""

@@ -453,24 +453,13 @@ class Graph:
 
     # --- what it does --------------------------------------------------------------------------
 
-    def know(
-        self,
-        keys: Keys,
-        values: Floats,
-        best: Ints | None = None,
-        margins: Floats | None = None,
-        actors: NDArray[np.int8] | None = None,
-    ) -> None:
+    def know(self, keys: Keys, values: Floats) -> None:
         """Payoffs (m, columns) of states that need not be expanded; those solved already stay."""
         numbers = self._enter(keys)
         fresh = self._store.best[numbers] == NEW
         at = numbers[fresh]
         self._store.rows[at, 1:] = values[fresh]
-        self._store.best[at] = KNOWN if best is None else best[fresh]
-        if margins is not None:
-            self._store.margins[at] = margins[fresh]
-        if actors is not None:
-            self._store.actors[at] = actors[fresh]
+        self._store.best[at] = KNOWN
 
     def solve(self, roots: Ints) -> NDArray[np.int32]:
         """Solve canonical roots (m, fields) and all below them; returns the roots' numbers.

@@ -27,7 +27,6 @@ from luckbase.solver.search.runs import (
     RUN,
     RUNS_TYPE,
     Nodes,
-    bit_of,
     lowest_bit,
     rank_of,
     run_at,
@@ -35,16 +34,14 @@ from luckbase.solver.search.runs import (
 
 FINISHED, GROW, PAUSE, REFUSED, RISES = range(5)
 """Why a pass stops."""
-NEXT, RUNS, OWN, STATES, EDGES, PATTERNS, PATTERN_EDGES, WRONG, UNTIL = range(9)
+NEXT, RUNS, OWN, STATES, EDGES, PATTERNS, PATTERN_EDGES, WRONG = range(8)
 """Where expanding keeps its place: the first of the stage's states that may not be expanded yet;
 runs, states of the stage that were reached, how many of them were expanded, edges, patterns and
-their edges; the state whose edge rises; how many of the stage may be expanded."""
+their edges; the state whose edge rises."""
 STEP, HERE, BEYOND, THERE = range(4)
 """Rows of what `_enter_along` writes of each edge."""
 LEAF = -3
 """Instead of who acts: nobody, the game is over."""
-BOUNDARY = -1
-"""Instead of a pattern: the state's payoffs are known."""
 AHEAD = 8
 """So many states before it is processed, a state's rows are fetched: memory takes that long."""
 _i, _u, _i1, _f1 = types.int64, types.uint64, types.int64[::1], types.float64[::1]
@@ -247,20 +244,19 @@ def _same(patterns, p, actor, edges, pattern_bits):
 @njit(
     _i(
         TRANSITION, SAME_EDGES, NUMBERS_TYPE, ROOM_TYPE, _i2, _place, NODES_TYPE, _records,
-        PATTERNS_TYPE, _u1, _i1, _i, _i,
+        PATTERNS_TYPE, _i1, _i, _i,
     ),
 )  # fmt: skip
 def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game_graph.search`
-    transition, same_edges, board, room, strides, place, nodes, records, patterns, known, at,
-    budget, limit,
+    transition, same_edges, board, room, strides, place, nodes, records, patterns, at, budget,
+    limit,
 ):  # fmt: skip
     """Expand the states reached that are of the stage, and enter their children, until none is left
-    before number at[UNTIL] or there is something to do first:
+    or there is something to do first:
 
     GROW: something may not have room; PAUSE: `budget` states were expanded, or more than `limit` of
     the stage reached; REFUSED: the edges of the state room.at break the rules; RISES: an edge of
-    the state at[WRONG] leads where the level says that none does. Those whose keys are in `known`,
-    ascending, are not expanded.
+    the state at[WRONG] leads where the level says that none does.
 
     When a state's turn comes, those of its run that are left are expanded, from the first on: what
     edge k of one leads to is mostly in the run that edge k of the one before leads to, and is not
@@ -293,7 +289,7 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
     weight_bits, reward_bits = borrowed(chances.view(np.uint64)), borrowed(paid.view(np.uint64))
     paid_bits = borrowed(paid.reshape(-1)).view(np.uint64)
     count, own_count, states, edges = at[RUNS], at[OWN], at[STATES], at[EDGES]
-    kinds, kept, until, upcoming = at[PATTERNS], at[PATTERN_EDGES], at[UNTIL], at[NEXT]
+    kinds, kept, upcoming = at[PATTERNS], at[PATTERN_EDGES], at[NEXT]
     max_edges, mask, players = below.shape[0], slots.size - 1, paid.shape[1]
     number_bits = mask >> 1
     pays, kind_mask = shared.rewards.shape[0] > 0, heads.size - 1
@@ -308,7 +304,7 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
     first_keys, along = np.empty(max_edges, np.uint64), np.empty((4, max_edges), np.int32)
     one, size = np.uint64(1), np.int64(1) << run_bits
     code = FINISHED
-    while code == FINISHED and (left or upcoming < min(own_count, until)):
+    while code == FINISHED and (left or upcoming < own_count):
         full = count + max_edges > runs.shape[0] or edges + max_edges > children.size
         full = full or own_count + max_edges > own.size
         full = full or states == pattern_of.size or kinds + 1 >= shared.actors.size
@@ -318,10 +314,9 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
         if budget <= 0 or own_count > limit:
             code = PAUSE
             break
-        while not left and upcoming < min(own_count, until):
+        while not left and upcoming < own_count:
             z = np.int64(own[upcoming]) >> run_bits
-            left = bit_of(run_bits, np.int64(own[upcoming]))
-            left = (runs[z, 2] if until > own_count else left) & ~runs[z, 3]
+            left = runs[z, 2] & ~runs[z, 3]
             upcoming, last_same = upcoming + 1, np.int64(-1)
         if not left:
             break
@@ -329,12 +324,6 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
         runs[z, 3] |= left & (~left + np.uint64(1))
         left &= left - np.uint64(1)
         above = _key_of(place, runs, np.int64(numbers[states]))
-        if known.size:
-            x = np.searchsorted(known, above)
-            if x < known.size and known[x] == above:
-                pattern_of[states] = BOUNDARY
-                states, budget = states + 1, budget - 1
-                continue
         unpack(strides, above, state)
         n = expand_one(transition, board, state, out, room)
         if n < 0:
@@ -417,7 +406,7 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
                 paid[0, i] = 0.0
         offset = np.int64(numbers[states]) & (size - 1)
         states, edges, budget = states + 1, edges + n, budget - 1
-        if place.column < 0 or known.size or not left or n == 0 or code != FINISHED:
+        if place.column < 0 or not left or n == 0 or code != FINISHED:
             continue
         if offset > last_same or guess != same_kind:
             first_same, same_kind = offset, guess
@@ -525,8 +514,7 @@ def enter_patterns(slots, hashes):
 
 @njit(types.void(_i1, _n1, _i1))
 def first_edges(sizes, patterns, first):
-    """Write where the edges of each state begin: first int64 (n + 1,), from the sizes of patterns,
-    the last of which, 0, is that of BOUNDARY."""
+    """Write where the edges of each state begin, first int64 (n + 1,), from patterns' sizes."""
     k = 0
     for x in range(patterns.size):
         first[x] = k

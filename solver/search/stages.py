@@ -37,10 +37,9 @@ Serialization of Classical Planning Problems, ECAI 2012.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -207,31 +206,6 @@ def box_ends(boxes: Sequence[Box]) -> tuple[Keys, Keys]:
     return np.array(low, np.uint64), np.array(high, np.uint64)
 
 
-class KnownPayoffs(NamedTuple):
-    """The known payoffs of m states: payoffs float64 (m, players); best, margins, actors (m,), as a
-    `SolvedStage` has them, or (0,) where no more is known."""
-
-    payoffs: Floats
-    best: Ints
-    margins: Floats
-    actors: NDArray[np.int8]
-
-
-class EndTable(Protocol):
-    """Another table, at whose states a search ends."""
-
-    def holds(self, keys: Keys) -> NDArray[np.bool_]:
-        """(n,) whether the table has the state of each key (n,)."""
-
-    def known_payoffs(self, keys: Keys) -> KnownPayoffs:
-        """The payoffs of states that it has, by key (n,)."""
-
-
-def only_payoffs(payoffs: Floats) -> KnownPayoffs:
-    """Known payoffs (m, players) without best actions."""
-    return KnownPayoffs(payoffs, np.empty(0, np.int64), np.empty(0), np.empty(0, np.int8))
-
-
 @dataclass(frozen=True)
 class Stage:
     """A box of a level, as far as it was asked for: n of its states, numbered by ascending key, and
@@ -240,8 +214,8 @@ class Stage:
     own: its keys, in runs. states: in the sweep's order. patterns: what they share. loops:
     int64 (k, 2), the place in the order and the members of each component that is a cycle.
     requests: what it needs of other stages, (stage, runs, numbers), which go by ascending key.
-    edges: expanded. boundary: of its states whose payoffs were known. alike: the bits of keys that
-    the level's functions `inside` do not read, 0 if there are none.
+    edges: expanded. alike: the bits of keys that the level's functions `inside` do not read, 0 if
+    there are none.
     """
 
     own: Runs
@@ -250,7 +224,6 @@ class Stage:
     loops: Ints
     requests: list[tuple[int, Runs, NDArray[np.int32]]]
     edges: int
-    boundary: KnownPayoffs
     alike: int
 
     @cached_property
@@ -264,19 +237,14 @@ class Stage:
         return sum(len(numbers) for _, _, numbers in self.requests)
 
 
-KeyedPayoffs = tuple[Keys, Floats]
-
-
 def first_edges(of_patterns: Ints, pattern_of: NDArray[np.int32]) -> Ints:
     """int64 (n + 1,): where the edges of each of n states begin, from where those of the patterns
     do (patterns + 1,)."""
     first = np.empty(len(pattern_of) + 1, np.int64)
-    kernels.first_edges(np.append(np.diff(of_patterns), 0), pattern_of, first)
+    kernels.first_edges(np.diff(of_patterns), pattern_of, first)
     return first
 
 
-IsKnown = Callable[[Keys], NDArray[np.bool_]]
-"""(n,) whether each key (n,) is of a known state."""
 RANGES, FIRST_RANGES = 6, 32
 """Ranges into which the requested values are put; into which all values are, at first."""
 MAX_CELLS, MIN_CELLS = 1 << 13, 1 << 9
@@ -309,29 +277,11 @@ class StageCells:
         return round(_sum(self.states))
 
 
-def among(known: Keys) -> IsKnown:
-    """The test whether a key is one of these, which ascend."""
-
-    def is_member(keys: Keys) -> NDArray[np.bool_]:
-        if not len(known):
-            return np.zeros(len(keys), bool)
-        place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-        same: NDArray[np.bool_] = known[place] == keys
-        return same
-
-    return is_member
-
-
-NONE_KNOWN = among(NO_KEYS)
-"""No state is known."""
-
-
 class StageEstimator:
-    """Estimates the sizes of one search's stages. roots: its keys. known: which states it does not
-    expand."""
+    """Estimates the sizes of one search's stages. roots: its keys."""
 
-    def __init__(self, stages: Stages, roots: Keys, known: IsKnown = NONE_KNOWN) -> None:
-        self.stages, self._known = stages, known
+    def __init__(self, stages: Stages, roots: Keys) -> None:
+        self.stages = stages
         nothing = self._values(np.zeros(1, np.uint64))
         at_roots = [np.unique(column, return_index=True) for column in self._values(roots).T]
         self._single = [
@@ -398,7 +348,7 @@ class StageEstimator:
         """Of the cells of keys (n,) that are not known ones: a key of each, up to `FEW_OF_CELL`
         of each, evenly; and the numbers of all cells, ascending."""
         numbers = self._cells(keys, widths)
-        fresh = np.flatnonzero(~among(known)(numbers))
+        fresh = np.flatnonzero(~np.isin(numbers, known))
         order = fresh[np.lexsort((keys[fresh], numbers[fresh]))]
         new, first, counts = np.unique(numbers[order], return_index=True, return_counts=True)
         steps = np.arange(FEW_OF_CELL) * (counts - 1)[:, None] // (FEW_OF_CELL - 1)
@@ -409,7 +359,6 @@ class StageEstimator:
     def _children(self, stage: int, keys: Keys) -> Keys:
         """The children (m,) of states that are of their stage."""
         game = self.stages.game
-        keys = keys[~self._known(keys)]
         edges = expand(game, unpack_all(game.strides, np.ascontiguousarray(keys)))
         goes_on = np.repeat(~edges.terminal, np.diff(edges.first))
         children = pack_all(game.strides, edges.children)[goes_on]  # rows of keys are shorter

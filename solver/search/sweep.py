@@ -14,7 +14,6 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.search import cycles
 from luckbase.solver.search.bellman import (
-    KNOWN,
     MATRIX_GAME,
     OVER,
     SCRATCH_TYPE,
@@ -28,7 +27,6 @@ from luckbase.solver.search.expand import expand, refuse_beyond
 from luckbase.solver.search.keys import unpack_all
 from luckbase.solver.search.stage_kernels import (
     AHEAD,
-    BOUNDARY,
     LEAF,
     ORDER_TYPE,
     PATTERNS_TYPE,
@@ -82,9 +80,6 @@ def sweep_on(  # noqa: PLR0913  # arrays
             coming = order[s + AHEAD]
             for j in range(begin[coming], begin[coming + 1]):
                 fetch(values, children[j])
-        if p == BOUNDARY:
-            best[x], margins[x], actors[x] = KNOWN, np.nan, 0
-            continue
         first, last = shared.first[p], shared.first[p + 1]
         actor = shared.actors[p]
         if actor == LEAF:
@@ -131,7 +126,6 @@ class SolvedStage:
 
     values: float64 (n, 1 + players), the first column the keys. best, margins, actors: (n,), as
     `Graph` has them. gap: float64 (n,), of a cycle that was solved between bounds, at its first.
-    on_boundary: (n,) whether all of this was known before.
     """
 
     values: Floats
@@ -139,7 +133,6 @@ class SolvedStage:
     margins: Floats
     actors: NDArray[np.int8]
     gap: Floats
-    on_boundary: NDArray[np.bool_]
 
 
 class Sweeping:
@@ -154,8 +147,6 @@ class Sweeping:
         self._values[:n, 0] = stage.keys.view(np.float64)
         self._out = Sweep(self._values, np.empty(n, np.int64), np.empty(n), np.empty(n, np.int8))
         self._gap = np.zeros(n)
-        self._on_boundary = stage.states.patterns == BOUNDARY
-        self._values[:n][self._on_boundary, 1:] = stage.boundary.payoffs
 
     def fill(self, request: int, rows: Floats, subset: NDArray[np.bool_] | None = None) -> int:
         """Copy the payoffs of the keys of the stage's request of this number, or of a subset (k,)
@@ -191,12 +182,8 @@ class Sweeping:
                 place += members
         rows = self._values[:n]
         refuse_beyond(game, stage.keys, rows[:, 1:])
-        out, known, on_boundary = self._out, stage.boundary, np.zeros(n, bool)
-        if len(known.best):
-            on_boundary = self._on_boundary
-            out.best[on_boundary], out.margins[on_boundary] = known.best, known.margins
-            out.actors[on_boundary] = known.actors
-        return SolvedStage(rows, out.best, out.margins, out.actors, self._gap, on_boundary)
+        out = self._out
+        return SolvedStage(rows, out.best, out.margins, out.actors, self._gap)
 
     def _solve_component(self, start: int, members: int, tolerance: float) -> None:
         """Solve the component of so many members that begins at a place of the order."""

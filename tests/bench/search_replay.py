@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -25,11 +25,10 @@ from unittest.mock import patch
 from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.run.schedule import Shard
 from luckbase.cluster.run.worker import Threads
-from luckbase.cluster.search.shards import Demand, LevelShard, Order
-from luckbase.cluster.search.stages import PATIENCE, StageSearch
-from luckbase.cluster.search.tasks import FoundAsks, StageCut
+from luckbase.cluster.search.shards import Asker, Demand, LevelShard, Order
+from luckbase.cluster.search.stages import PATIENCE, StageSearch, _name
+from luckbase.cluster.search.tasks import FoundAsks, FoundShard, StageCut
 from luckbase.cluster.table.entries import Commits
-from luckbase.cluster.table.ledger import ShardEntry
 from luckbase.solver.search.stages import WHOLE
 from tests.bench.replay import Costs, Driver, Replayed, Tasks, longest_chain, play_out
 
@@ -58,9 +57,9 @@ class TaskTimes:
     looked at, and their seconds together; finds: of each, its tasks on the way down.
     sweeps: seconds of each task on the way up, in the schedule's order: to solve, and to write its
     file. reads: the tasks before it that each reads. states_of: states that each solves. row_bytes:
-    of each state's payoffs as they travel. keep, commit: seconds that the driver took to note what
-    was found, to commit files, on average: each time that it wrote, and for each task; 0 where it
-    did neither. noted: of all this, and the looks, together."""
+    of each state's payoffs as they travel. keep: seconds that the driver took to note what was
+    found, on average; commit: to commit files, each time that it wrote, and for each task; 0 where
+    it did neither. noted: of all this, and the looks, together."""
 
     states: int
     looks: list[float]
@@ -69,7 +68,7 @@ class TaskTimes:
     reads: list[list[int]]
     states_of: list[int]
     row_bytes: int
-    keep: tuple[float, float] = (0.0, 0.0)
+    keep: float = 0.0
     commit: tuple[float, float] = (0.0, 0.0)
     noted: float = 0.0
     cuts: Sequence[tuple[int, float]] = ()
@@ -87,7 +86,7 @@ def recording() -> Iterator[list[TaskTimes]]:
     """The times of each search by stages that ends meanwhile in this process."""
     found: list[TaskTimes] = []
     looks, cuts, waited = list[float](), list[tuple[int, float]](), list[float]()
-    cut_seconds, asked = list[float](), dict[str, float]()
+    cut_seconds, asked = list[float](), dict[Asker, float]()
     run, shards, flush = StageSearch.run, Demand.shards, Commits.flush
     cut = StageSearch._cut
     took: dict[tuple[int, str], list[float]] = {}
@@ -131,7 +130,7 @@ def recording() -> Iterator[list[TaskTimes]]:
         looks.clear()
         cuts.clear()
         solved = run(search)
-        keep = mean(search.keeping, "flush"), mean(search, "_keep")
+        keep = mean(search, "_keep")
         commit = mean(search.commits, "flush"), mean(search, "commit")
         noted = sum(map(sum, (looks, *took.values())))
         took.clear()
@@ -142,47 +141,62 @@ def recording() -> Iterator[list[TaskTimes]]:
         patch.object(Demand, "shards", timed), patch.object(StageSearch, "run", kept),
         patch.object(StageSearch, "_cut", cut_by_workers),
         patch.object(Commits, "flush", flushed), clocked("_keep"), clocked("commit"),
-        _noting(asked, cut_seconds),
+        ExitStack() as noting,
     ):  # fmt: skip
+        for patched in _noting(asked, cut_seconds):
+            noting.enter_context(patched)
         yield found
 
 
-def _noting(asked: dict[str, float], cuts: list[float]) -> Any:
-    """Note the seconds until what a shard asks for was known, by the place of that, and those in
-    which a stage was cut."""
-    wait_one = Threads.wait_one
+def _noting(asked: dict[Asker, float], cuts: list[float]) -> Iterator[Any]:
+    """Note the seconds until the requests of a shard were known, by its name, and those in which a
+    stage was cut."""
+    wait_one, hand_out, take = Threads.wait_one, StageSearch._hand_out, StageSearch._take
+    handed_out = dict[int, float]()
 
     def waited_for(workers: Threads, seconds: float) -> Any:
         event = wait_one(workers, seconds)
-        if isinstance(event, FoundAsks):
-            asked[event.place] = event.seconds
-        elif isinstance(event, StageCut):
+        if isinstance(event, StageCut):
             cuts.append(event.solve_seconds)
         return event
 
-    return patch.object(Threads, "wait_one", waited_for)
+    def hands_out(search: StageSearch, finding: Any) -> None:
+        handed_out[finding.task.shard] = time.perf_counter()
+        hand_out(search, finding)
+
+    def takes(search: StageSearch, event: FoundAsks) -> None:
+        finding = search.finding[event.shard]
+        shard = finding.level.order.shards[finding.place]
+        asked[_name(shard)] = time.perf_counter() - handed_out[event.shard]
+        take(search, event)
+
+    yield patch.object(Threads, "wait_one", waited_for)
+    yield patch.object(StageSearch, "_hand_out", hands_out)
+    yield patch.object(StageSearch, "_take", takes)
 
 
 def _times(
     run: Any,
     looks: list[float],
-    keep: tuple[float, float],
+    keep: float,
     commit: tuple[float, float],
     noted: float,
     cuts: list[tuple[int, float]],
-    asked: Mapping[str, float],
+    asked: Mapping[Asker, float],
 ) -> TaskTimes:
-    """What the tasks of a run took, and those that it went on from. asked: as `_noting`."""
-    of = {one.name: (one.seconds, asked.get(one.ask_place, one.seconds)) for one in run.found}
+    """What the tasks of a run took. asked: as `_noting`."""
+    of = {
+        name: (found.seconds, asked.get(name, found.seconds)) for name, found in run.shards.items()
+    }
 
     def time_of(shard: LevelShard) -> FindTime:
-        seconds, asks = of[run._name(shard)]
+        seconds, asks = of[_name(shard)]
         return FindTime(seconds, shard.likely, shard.after, min(seconds, asks))
 
     finds = [[time_of(shard) for shard in in_order(shards)] for shards in run.levels]
     return TaskTimes(
-        run.met, looks, finds, [_sweep_seconds(run, entry) for entry in run.solves], run.reads,
-        [entry.rows for entry in run.solves], 8 * (1 + run.game.players),
+        run.met, looks, finds, [_sweep_seconds(run, found) for found in run.solves], run.reads,
+        [found.rows for found in run.solves], 8 * (1 + run.game.players),
         keep, commit, noted, cuts,
     )  # fmt: skip
 
@@ -206,24 +220,24 @@ def in_order(shards: Sequence[LevelShard]) -> list[LevelShard]:
     return ordered
 
 
-def _sweep_seconds(run: Any, entry: ShardEntry) -> tuple[float, float]:
+def _sweep_seconds(run: Any, found: FoundShard) -> tuple[float, float]:
     """Seconds that it took to solve a shard and to write it; its file has those of finding it as
     well."""
-    file = run.ledger.files.get(run._file(entry))
+    file = run.ledger.files.get(run._file(found))
     if file is None:  # it has no states of its own
         return 0.0, 0.0
-    return max(0.0, file.seconds["solve"] - entry.seconds), file.seconds["write"]
+    return max(0.0, file.seconds["solve"] - found.seconds), file.seconds["write"]
 
 
 def replay_search(times: TaskTimes, workers: int, costs: Costs = COSTS) -> Replayed:
     """Both passes with so many workers. What the driver does takes as long as it was measured."""
-    driver, path, over = Driver(_measured(costs, times.keep)), 0.0, 0.0
-    down = _Down(workers, driver)
+    driver, path, over = Driver(costs), 0.0, 0.0
+    down = _Down(workers, driver, times.keep)
     cuts = times.cuts or [(0, 0.0)] * len(times.looks)
     for look, (looked, seconds), finds in zip(times.looks, cuts, times.finds, strict=True):
         driver.takes(look)
         each = seconds / looked if looked else 0.0
-        down.find([FindTime(each, 0, (), each)] * looked, lines=False)
+        down.find([FindTime(each, 0, (), each)] * looked)
         down.find(finds)
         known, ends = _chain(finds)
         over = max(over, path + look + each + ends)
@@ -265,16 +279,16 @@ def _chain(finds: Sequence[FindTime]) -> tuple[float, float]:
 class _Down:
     """The way down: the driver hands out tasks to so many workers, and takes in what they say."""
 
-    def __init__(self, workers: int, driver: Driver) -> None:
-        self._free, self._driver = workers, driver
-        self._events: list[tuple[float, int, int, Order | None, bool]] = []
+    def __init__(self, workers: int, driver: Driver, keep: float) -> None:
+        """keep: seconds that the driver takes to note what was found."""
+        self._free, self._driver, self._keep = workers, driver, keep
+        self._events: list[tuple[float, int, int, Order | None]] = []
         """Each: when; its number; the task and, where it says what it asks for, the order of its
-        level, else None; whether the driver commits it."""
+        level, else None."""
         self._numbers = count()
 
-    def find(self, finds: Sequence[FindTime], lines: bool = True) -> None:
-        """Hand out the tasks of a level in their order, until it is known what all ask for. lines:
-        which the driver commits."""
+    def find(self, finds: Sequence[FindTime]) -> None:
+        """Hand out the tasks of a level in their order, until it is known what all ask for."""
         order = Order([
             LevelShard((i,), (), WHOLE, one.expected, tuple(one.after))
             for i, one in enumerate(finds)
@@ -284,7 +298,7 @@ class _Down:
             while self._free and (i := order.pop()) is not None:
                 driver.takes(driver.costs.task)
                 for seconds, of in ((finds[i].asks, order), (finds[i].seconds, None)):
-                    event = driver.now + seconds, next(self._numbers), i, of, lines
+                    event = driver.now + seconds, next(self._numbers), i, of
                     heapq.heappush(self._events, event)
                 self._free -= 1
             missing -= self._take()
@@ -293,17 +307,15 @@ class _Down:
         """All tasks end."""
         while self._events:
             self._take()
-        self._driver.flush()
 
     def _take(self) -> bool:
         """Take in the next event; whether it is known by it what a task asks for."""
-        now, _, i, order, lines = heapq.heappop(self._events)
+        now, _, i, order = heapq.heappop(self._events)
         self._driver.until(now)
         if order is not None:
             order.done(i)
             return True
-        if lines:
-            self._driver.commits()
+        self._driver.takes(self._keep)
         self._free += 1
         return False
 
@@ -355,7 +367,7 @@ def main(words: Sequence[str] | None = None) -> None:
         f"{sum(file.bytes for file in made.ledger.files.values()) / made.states:.1f} bytes a state "
         "on disk", flush=True,
     )  # fmt: skip
-    unrecorded = replace(found[0], keep=(0.0, 0.0), commit=(0.0, 0.0))
+    unrecorded = replace(found[0], keep=0.0, commit=(0.0, 0.0))
     print_replayed(unrecorded, (16, 128, 1024), DRIVER)
 
 

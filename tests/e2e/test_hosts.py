@@ -280,8 +280,8 @@ def search_by_stages(hosts: Hosts, results: str, lost: str, table: Path) -> str:
     done = subprocess.run(alone, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     said = log.read_text()
-    again = int(re.findall(r"of (\d+) shards? the stage file is on no machine", said)[0])
-    assert 0 < again <= len(found[lost]) and done.stdout.splitlines()[-1] in said
+    assert "were lost with the machines that held them" in said
+    assert done.stdout.splitlines()[-1] in said
     assert not any(hosts.stage_files(name) for name in found)
     return said
 
@@ -465,29 +465,3 @@ def test_a_full_disk_on_a_node_and_cores_that_others_use(tmp_path: Path, clean: 
         assert all(node["shards_done"] > 0 for node in seen["nodes"])
         solve.end()
         assert digests(hosts.disk("head")) == clean(DENSE)
-
-
-@pytest.mark.slow
-def test_a_search_that_ends_at_a_table_that_one_disk_has(
-    tmp_path: Path, table_of: Callable[..., Path]
-) -> None:
-    """Those who do not see it get no such task any more; what is found above it is on one host."""
-    board, settings = "press-your-luck/1985-02", {"score_unit": 500, "frontier": 1}
-    used = table_of(ROOT / f"boards/{board}.toml", **settings)
-    game = solver.load_game(solver.load_board(ROOT / f"boards/{board}.toml", **settings))
-    words = {"scores": "0,2000,3500", "earned": "2,1,2"}
-    alone = solving.solve_below(
-        game.board, game.parse(words)[None], using=used, results=tmp_path / "alone", workers=2
-    )
-    assert alone.levels, "it goes by stages"
-    with cluster(tmp_path / "hosts", private=True, env=SHORTER) as hosts:
-        shutil.copytree(used, hosts.disk("head") / "used" / used.name)
-        there = digests(hosts.disk("head"))
-        how = ["--from", *(f"{name}={value}" for name, value in words.items())]
-        solve = Solve(hosts, (board, settings), *how, "--using", f"{hosts.shared}/used/{used.name}")
-        said = solve.end(300)
-        made = digests(hosts.disk("head"))
-        new = [made[name] for name in made.keys() - there.keys()]  # named by the place of the table
-        assert sorted(new) == sorted(digests(alone.table).values())
-        for name in ("node1 (10.78.0.2)", "node2 (10.78.0.3)"):
-            assert f"node test-{name} does not see the table at which the search ends" in said

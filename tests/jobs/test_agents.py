@@ -240,7 +240,6 @@ def test_diff_finds_what_a_rule_changes(command: Command, tmp_path: Path) -> Non
         ),
         (["graph", SMALL, "--out", "x.txt"], "end it in .dot, .png"),
         (["graph", SMALL, "--agents", "best-response"], "best-response is not drawn"),
-        (["solve", TINY, "--from", "scores=0,0,0", "--using", "nowhere"], "no such table"),
         (["solve", "--from", "scores=0,0,0"], "BOARD"),
         (["solve", TINY, "--from", "roots.csv"], "roots.csv"),
         (["diff", "nowhere", "nowhere"], "no such table or board file"),

@@ -382,20 +382,6 @@ def test_polars_and_duckdb_read_a_published_table(
             assert database.sql(sql).fetchall()[0][0] == pytest.approx(mean.item())
 
 
-def test_a_search_ends_at_a_table_in_a_store(
-    memory: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    below = ["--from", "scores=0,1000,500", "earned=1,2,0"]
-    search = ["solve", str(TINY), *below, "--results", str(tmp_path), "--using"]
-    assert said_by(capsys, *search, memory)[0] == 0
-    assert "below 1 root" in said_by(capsys, "status", "--results", str(tmp_path))[1]
-    code, _, err = said_by(capsys, *search, "memory://nothing/t", "--force")
-    assert (code, err) == (
-        1,
-        "luckbase: memory://nothing/t: no table here (table.json is missing)\n",
-    )
-
-
 @pytest.mark.parametrize(
     "command",
     [

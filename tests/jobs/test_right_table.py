@@ -195,19 +195,6 @@ def test_options_of_a_table_named_by_its_path_are_refused(both: Path, command: C
     assert "and its options are fixed; leave score_unit out" in err
 
 
-def test_a_search_may_not_end_at_a_table_of_other_options(
-    both: Path, tmp_path: Path, command: Command
-) -> None:
-    (other,) = (
-        str(path) for path in both.glob("*/*/*")
-        if '"third_place_spins": false' in (path / "table.json").read_text()
-    )  # fmt: skip
-    words = ["solve", TINY, "--from", "scores=0,1000,500", "earned=0,2,0", "--using", other]
-    code, _, err = command(*words, "--results", str(tmp_path))
-    assert code == 2
-    assert "--using" in err and "other rules" in err
-
-
 @pytest.mark.parametrize("name", ["evaluate", "play"])
 def test_an_agent_that_is_a_table_of_another_game_is_refused(
     name: str, tmp_path: Path, command: Command

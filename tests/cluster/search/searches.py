@@ -40,7 +40,6 @@ def cut_small(patch: pytest.MonkeyPatch, states: int = SMALL, cells: int = 32) -
     patch.setattr("luckbase.cluster.search.stages.PATIENCE", 0.0)  # each commit by itself
     patch.setattr(level_shards, "SHARD_STATES", states)
     patch.setattr(stage_file, "SPARSE_BITS", 1)
-    patch.setattr(stage_file, "FEW_BYTES", 70)  # some go from hand to hand, some by their files
     patch.setattr(level_shards, "FEW", 0)
     patch.setattr(stages, "MIN_CELLS", cells)  # one for some states, as in a stage of millions
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -18,7 +17,7 @@ from luckbase import cluster, solver
 from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.table.diff import compare
 from luckbase.cluster.table.find import why_stale
-from luckbase.cluster.table.keyed import GIVEN, KeyPart, solved_rows
+from luckbase.cluster.table.keyed import solved_rows
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import (
     OptionError,
@@ -26,7 +25,6 @@ from luckbase.solver.errors import (
     StateError,
 )
 from luckbase.solver.search.game_graph import Graph
-from luckbase.solver.search.keys import unpack_all
 from tests.cluster.search.searches import (
     START,
     TINY,
@@ -83,13 +81,13 @@ def test_stages_have_the_rows_of_one_piece_and_the_same_bytes_for_any_workers(
     assert left <= {
         "table.json",
         "ledger",
-        "search",
+        solved.goal.part,
         "lock.json",
         "lock.json.lock",
         "log",
         "shards",
     }
-    assert not list(solved.table.glob("shards/*")) and not solved.ledger.shards
+    assert not list(solved.table.glob("shards/*"))
 
 
 def test_shards_are_put_together_and_change_no_row(
@@ -143,25 +141,21 @@ GROWN = (
         ((2, 0, 1), (10**6, 0, 10**6)),
     ],
 )
-def test_growth_by_other_roots_in_any_order_and_way_holds_the_rows_of_all_of_them(
+def test_searches_from_other_roots_add_files_of_their_own_in_any_order_and_way(
     order: tuple[int, ...], pieces: tuple[int, ...], small: None, tmp_path: Path
 ) -> None:
-    game = tiny()
+    game, before = tiny(), dict[str, bytes]()
     roots = np.array([game.parse(words) for words in GROWN])
-    before: dict[str, bytes] = {}
-    states = 0
     for i, one_piece in zip(order, pieces, strict=True):
         solved = search(tmp_path / "grown", roots[i : i + 1], one_piece=one_piece)
         now = files_of(solved.table)
         assert all(now[name] == content for name, content in before.items())
-        assert solved.kept == states and solved.overlap == 1.0
-        states += solved.states
+        assert solved.kept == 0 and solved.overlap == 1.0
+        alone = search(tmp_path / f"alone-{i}", roots[i : i + 1], one_piece=one_piece)
+        assert files_of(alone.table).items() == now.items() - before.items()
         before = now
-    whole = search(tmp_path / "whole", roots)
-    assert states == whole.states
-    assert rows_of(solved.table) == rows_of(whole.table)
     with cluster.open_table(solved.table) as table:
-        assert check_files(table) == []
+        assert table.holds(roots).all() and check_files(table) == []
         assert check_residuals(table, None).faults == 0
     again = by(tmp_path / "grown", roots[order[0]][None])
     assert (again.states, again.shards) == (0, 0)
@@ -215,33 +209,6 @@ def test_search_and_kernel_agree_from_random_roots(full: Path, data: st.DataObje
         graph = Graph(tiny())
         at = graph.solve(states)
         assert np.abs(graph.values[at] - table.probe(states)).max() < 3.1e-8
-
-
-def test_a_search_may_end_at_a_tables_frontier(once: Solved, full: Path, tmp_path: Path) -> None:
-    game = tiny(frontier=2)
-    roots = game.parse(START)[None]
-    solved = cluster.solve_below(game.board, roots, using=full, results=tmp_path)
-    assert 0 < solved.states < once.states / 2
-    with cluster.open_table(solved.table) as short, cluster.open_table(once.table) as whole:
-        (part,) = short.parts
-        assert isinstance(part, KeyPart)
-        assert np.abs(short.probe(roots) - whole.probe(roots)).max() < 3.1e-8
-        assert short.error > 2.9e-8
-        assert check_files(short) == []
-        assert check_residuals(short, None).worst < 1e-12
-        read = pq.ParquetFile(file_of(solved)).read()
-        status = read["status"].to_numpy()
-        assert (status == GIVEN).sum() > 0
-        given = next(iter(np.flatnonzero(status == GIVEN)))
-        key = read["key"].to_numpy()[given : given + 1]
-        answer = answers_of(short, unpack_all(game.strides, np.array(key)))[0]
-        assert answer.best is not None and len(answer.actions) == 1
-
-
-def test_a_table_of_another_board_can_not_be_used(full: Path, tmp_path: Path) -> None:
-    game = tiny(third_place_spins=False)
-    with pytest.raises(OptionError, match=r"using: .* is a table of another board"):
-        cluster.solve_below(game.board, game.parse(START)[None], using=full, results=tmp_path)
 
 
 def test_a_question_above_the_frontier_equals_a_table_solved_one_higher(

@@ -11,13 +11,10 @@ from luckbase.cluster.search import files as stage_file
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.files import Ask, RequestedKeys, ask_of, requested_runs
 from luckbase.cluster.search.shards import Demand, Growth, LevelShard, Order, growth_of
-from luckbase.cluster.table.storage import Memory
 from luckbase.solver.game.capabilities import Level
-from luckbase.solver.search import find_stages
-from luckbase.solver.search import stages as stages_module
 from luckbase.solver.search.find_stages import CACHED, find_stage
 from luckbase.solver.search.keys import NO_KEYS, Keys
-from luckbase.solver.search.stages import WHOLE, Stages, among
+from luckbase.solver.search.stages import WHOLE, Stages
 from tests.bench.search_replay import in_order
 from tests.solver.search.laid_out import Laid, Shape, shapes
 from tests.solver.search.stages_below import found_of, tiny
@@ -64,7 +61,7 @@ def test_every_key_that_is_asked_for_is_of_one_shard_which_is_told_of_it(
                     orders = [request.order for request in asked.of(one)]
                     assert orders == sorted(orders)
                     told = [one.ask.keys for one in asked.of(one) if one.ask.stage == stage]
-                    runs, _ = requested_runs(Memory({}), told, stages)
+                    runs, _ = requested_runs(told, stages)
                     assert np.isin(wanted[here], runs.all_keys()).all()
             before: list[set[int]] = []
             for i, one in enumerate(shards):
@@ -186,14 +183,12 @@ def test_a_stage_of_which_little_is_asked_is_cut_by_how_it_lies(
     assert len(asked.shards(stage >> 32, Growth(1.0, 8.0))) == 2  # some above grew more
 
 
-def test_roots_are_looked_at_and_not_below_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_roots_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage_file, "SPARSE_BITS", 1)
     stages, stage, roots, found = grown_one()
     monkeypatch.setattr(level_shards, "SHARD_STATES", len(found) // 6)
     shards = Demand(stages, roots).shards(stage >> 32, Growth())
     assert len(shards) > 3 and sum(one.expected for one in shards) > 2 * len(roots)
-    ends = Demand(stages, roots, among(np.sort(roots))).shards(stage >> 32, Growth())
-    assert sum(one.expected for one in ends) < 1.5 * len(roots)
 
 
 def test_a_stage_of_one_root_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,16 +294,3 @@ def test_what_is_left_to_others_comes_after_who_left_it_and_before_who_waited(
         if len(one.path) == 1:
             wanted = set().union(*(all_of(k) for k in waited[one.path])) if one.after else set()
             assert {paths[k] for k in one.after} == wanted
-
-
-@pytest.mark.parametrize("name", [
-    "MAX_CELLS", "MIN_CELLS", "FIRST_RANGES", "SHARE", "BESIDE", "FEW_OF_CELL",
-    "CACHED", "PARTS", "SAMPLE", "SHARD_STATES", "FEW", "EARLY", "DEEPEST",
-])  # fmt: skip
-def test_what_decides_how_stages_are_cut_is_said(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
-    before = level_shards.cutting()
-    module = next(m for m in (stages_module, find_stages, level_shards) if hasattr(m, name))
-    monkeypatch.setattr(module, name, 2 * getattr(module, name))
-    assert level_shards.cutting() != before

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import itertools
 import os
-import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,15 +25,19 @@ from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search import stages as by_stages
 from luckbase.cluster.search import tasks
 from luckbase.cluster.search.files import requested_runs
-from luckbase.cluster.search.shards import Asker, Demand, Growth, LevelShard
+from luckbase.cluster.search.shards import Asker, Demand, Growth
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.search.tasks import CutStage, Find, FindReceipt, StageCut, stages_of
-from luckbase.cluster.table import entries
-from luckbase.cluster.table import folder as table_folder
+from luckbase.cluster.search.tasks import (
+    CutStage,
+    Find,
+    FindReceipt,
+    FoundShard,
+    StageCut,
+    stages_of,
+)
 from luckbase.cluster.table.diff import compare
 from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.format import RowGroups
-from luckbase.cluster.table.ledger import ShardEntry
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.game import Board
@@ -48,11 +51,9 @@ from luckbase.solver.policy.evaluate import evaluate_profile
 from luckbase.solver.search import explore, find_stages
 from luckbase.solver.search.explore import Estimate
 from luckbase.solver.search.find_stages import RisingError
-from luckbase.solver.search.stages import WHOLE
 from tests.bench.search_replay import recording
 from tests.cluster.search.searches import (
     CELLS,
-    OTHER,
     WIDE,
     by,
     cut_small,
@@ -154,7 +155,7 @@ def test_a_level_of_ones_own_game_is_found_said_and_kept(tmp_path: Path) -> None
     assert rows_of(other.table) == rows_of(one.table)
     assert other.levels == 7
     (line,) = read_ledger(Folder(other.table), other.table).levels.values()
-    assert line.ask == other.goal.ask
+    assert line.part == other.goal.part
     assert line.level == Level({"turns": 1}, found=True).as_json()
     assert not one.ledger.levels
 
@@ -200,7 +201,7 @@ def test_a_found_level_that_does_not_hold_is_said_and_the_search_ends_in_one_pie
     assert notes[1].startswith(f"level {level}: is not one of climb: an edge leads from steps=")
     assert notes[1].endswith("; the search goes on in one piece")
     there = read_ledger(Folder(other.table), other.table)
-    assert there.complete and not there.levels and not there.shards
+    assert there.complete and not there.levels
     assert not list(other.table.glob("shards/*"))
 
 
@@ -395,26 +396,7 @@ def test_agents_play_by_a_table_of_many_files(tmp_path: Path) -> None:
     assert values[0][0] <= best[0]
 
 
-# --- searches that end at a table -----------------------------------------------------------------
-
-
-def test_a_search_by_stages_may_end_at_a_table(
-    tmp_path: Path, table_of: Callable[..., Path]
-) -> None:
-    full = table_of(BOARDS / "press-your-luck/tiny.toml", frontier=2)
-    game = tiny(frontier=2)
-    roots = game.parse(WIDE)[None]
-    made = [
-        cluster.solve_below(
-            game.board, roots, using=full, results=tmp_path / str(i), one_piece=i, workers=2
-        )
-        for i in (10**6, 0)
-    ]
-    assert rows_of(made[0].table) == rows_of(made[1].table)
-    assert made[1].levels > 1 and made[0].states == made[1].states
-    with cluster.open_table(made[1].table) as table, cluster.open_table(made[0].table) as one:
-        assert check_files(table) == [] and check_residuals(table, None).worst < 1e-12
-        assert table.error == pytest.approx(one.error, rel=1e-12) and table.error > 2.9e-8
+# --- shards ---
 
 
 def test_a_stage_in_many_boxes_has_a_file_of_each(
@@ -441,28 +423,6 @@ def test_a_stage_in_many_boxes_has_a_file_of_each(
     assert 0 < again.states < solved.states
 
 
-@pytest.mark.parametrize("few", [0, 1 << 20])
-def test_nobody_waits_until_a_file_of_asks_is_there_but_who_reads_it(
-    few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("luckbase.cluster.search.files.FEW_BYTES", few)
-    run, shards = Find.run, list[bool]()
-
-    def looked_at(job: Find, *given: Any) -> Iterator[Any]:
-        table, steps = Path(str(job.location.table)), run(job, *given)
-        early = next(steps)
-        assert (table / early.place).exists() == any(ask.keys.file for ask in early.asks)
-        yield early
-        receipt = next(steps)
-        assert (table / early.place).exists()
-        shards.append(any(ask.keys.file for ask in early.asks))
-        yield receipt
-
-    monkeypatch.setattr(Find, "run", looked_at)
-    by(tmp_path, tiny().parse({"scores": "0,1000,500", "earned": "0,1,1"})[None], workers=1)
-    assert any(shards) == (few == 0)
-
-
 def test_a_shard_asks_for_what_lies_elsewhere_and_says_who_asked_for_what_it_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -471,21 +431,21 @@ def test_a_shard_asks_for_what_lies_elsewhere_and_says_who_asked_for_what_it_fou
 
     def looked_at(job: Find, *given: Any) -> Iterator[Any]:
         early, (receipt, _) = run(job, *given)
-        stages, source = stages_of(job.board, job.level), Folder(Path(str(job.location.table)))
+        stages = stages_of(job.board, job.level)
         mine = [] if early.parts else [job.shard.box]
         own = [ask.keys for ask in early.asks if ask.stage in job.shard.stages]
-        beside, _ = requested_runs(source, own, stages)
+        beside, _ = requested_runs(own, stages)
         assert (stages.boxes_of(beside.all_keys(), mine) < 0).all()
-        runs, of_ask = requested_runs(source, job.asks, stages)
+        runs, of_ask = requested_runs(job.asks, stages)
         asked = [
             runs.only(np.where(of_ask == i, runs.members, 0)).all_keys()
             for i in range(len(job.asks))
         ]
         here = [bool((stages.boxes_of(keys, mine) >= 0).any()) for keys in asked]
         assert receipt.used_asks == np.flatnonzero(here).tolist()
-        found.append((len(own), len(here) - sum(here), len(receipt.entry.rest)))
-        assert [[box.low, box.high] for box in early.parts] == receipt.entry.rest
-        assert not early.parts or not (early.asks or early.states or receipt.entry.rows)
+        found.append((len(own), len(here) - sum(here), len(early.parts)))
+        assert not early.parts or not (early.asks or early.states or receipt.found.rows)
+        assert bool(receipt.found.place) == bool(receipt.found.rows)
         yield from [early, (receipt, None)]
 
     monkeypatch.setattr(Find, "run", looked_at)
@@ -502,8 +462,8 @@ def test_a_shard_that_is_not_handed_all_that_it_needs_is_not_solved(
     """As one whose need nobody has noted."""
     keep = StageSearch._keep
 
-    def forgetful(run: StageSearch, receipt: FindReceipt, askers: Sequence[Asker]) -> None:
-        keep(run, receipt, askers[1:])
+    def forgetful(run: StageSearch, receipt: FindReceipt, askers: set[Asker]) -> None:
+        keep(run, receipt, set(sorted(askers)[1:]))
 
     monkeypatch.setattr(StageSearch, "_keep", forgetful)
     with pytest.raises(CorruptTableError, match="payoffs that it needs are missing"):
@@ -531,73 +491,56 @@ def test_so_many_shards_are_found_at_once_as_there_are_workers_and_memory_for(
 
     monkeypatch.setattr(Threads, "submit", submitted)
     monkeypatch.setattr(Threads, "wait_one", waited)
-    solved = by(tmp_path, workers=workers, memory=least * table_folder.LEAST_BYTES)
+    solved = by(tmp_path, workers=workers, memory=least * level_shards.LEAST_BYTES)
     assert max(at_once) == 2 and at_once.count(2) > solved.levels
 
 
 def test_a_level_is_cut_by_how_much_the_one_above_grew(
     small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where all of that was found before."""
     shards, up, grown = Demand.shards, StageSearch._up, list[Growth]()
-    lines: list[ShardEntry] = []
+    found: list[FoundShard] = []
 
     def cut(demand: Demand, level: int, above: Growth, *given: Any) -> Any:
         grown.append(above)
         return shards(demand, level, above, *given)
 
     def goes_up(search: StageSearch) -> None:
-        if not lines:
-            lines.extend(search.found)
-            raise Stopped
         up(search)
+        found.extend(search.found)
 
     monkeypatch.setattr(Demand, "shards", cut)
     monkeypatch.setattr(StageSearch, "_up", goes_up)
-    with pytest.raises(Stopped):
-        by(tmp_path)
-    largest = dict[int, dict[tuple[int, ...], int]]()
-    for line in lines:
-        of, stages = largest.setdefault(line.level, {}), tuple(line.stages)
-        of[stages] = of.get(stages, 0) + line.rows
-    expected = [max(largest[level].values()) for level in sorted(largest, reverse=True)]
     by(tmp_path)
-    assert grown[: len(grown) // 2] == grown[len(grown) // 2 :]
-    assert [above.largest for above in grown] == 2 * [0, *expected[:-1]] and len(expected) > 2
+    largest = dict[int, dict[tuple[int, ...], int]]()
+    for one in found:
+        of = largest.setdefault(one.shard.stages[0] >> 32, {})
+        of[one.shard.stages] = of.get(one.shard.stages, 0) + one.rows
+    expected = [max(largest[level].values()) for level in sorted(largest, reverse=True)]
+    assert [above.largest for above in grown] == [0, *expected[:-1]] and len(expected) > 2
 
 
-def test_workers_look_at_stages_where_the_driver_alone_knows_nothing_more(
+def test_workers_cut_stages_as_the_driver_would(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They cut them as the driver does, in seconds that count; and between the passes the ledger is
-    not written anew."""
-    looked, compacted = list[str](), list[str]()
-    run = CutStage.run
+    """In seconds that count."""
+    cutters, run = list[str](), CutStage.run
 
     def noted(job: CutStage, *given: Any) -> Iterator[Any]:
-        looked.append(threading.current_thread().name)
+        cutters.append(threading.current_thread().name)
         assert len(job.roots) == 1
         for step in run(job, *given):
             yield step and (replace(step[0], solve_seconds=100.0), None)
 
     monkeypatch.setattr(CutStage, "run", noted)
-
-    def noted_too(ledger: Any, *gone: Any) -> None:
-        compacted.append(sys._getframe(1).f_code.co_name)
-        entries.compact(ledger, *gone)
-
-    monkeypatch.setattr(by_stages, "compact", noted_too)
     made = by(tmp_path / "workers", workers=2)
-    assert len(looked) > 3 and all(name.startswith("luckbase") for name in looked)
-    assert 0 < made.solve_seconds - 100 * len(looked) < 100
-    assert "_forget" not in compacted
-    looked.clear()
-    other = by(tmp_path / "workers", tiny().parse(OTHER)[None], workers=2)
-    assert other.kept == made.states and other.states and not looked  # they may not see that table
-    monkeypatch.setattr(StageSearch, "_cut", lambda search, looks: search.asks.cut(looks))
+    assert len(cutters) > 3 and all(name.startswith("luckbase") for name in cutters)
+    assert 0 < made.solve_seconds - 100 * len(cutters) < 100
+    cutters.clear()
+    monkeypatch.setattr(StageSearch, "_cut", lambda search, samples: search.asks.cut(samples))
     alone = by(tmp_path / "driver", workers=2)
-    assert not looked and alone.shards == made.shards
-    assert files_of(made.table).items() >= files_of(alone.table).items()
+    assert not cutters and alone.shards == made.shards
+    assert files_of(made.table) == files_of(alone.table)
 
 
 def test_machines_that_do_not_share_the_folder_send_their_files_and_are_sent_what_they_need(
@@ -635,15 +578,3 @@ def test_a_shard_that_begins_with_few_states_leaves_others_early(
         made[name] = [len(level) for level in times.finds]
     assert files_of(by(tmp_path / "alone", workers=1).table) == files_of(solved.table)
     assert sum(made["early"]) > sum(made["late"])
-
-
-def test_what_is_known_of_a_shard_is_found_among_numbers_that_no_float_tells_apart() -> None:
-    numbers = np.array([(1 << 60) + i for i in (0, 1, 1, 2, 3)], np.uint64)
-    known = np.array([5, 6, 7, 8, 9], np.uint64), np.arange(5.0)[:, None]
-    context = SimpleNamespace(known=known)
-    whole = SimpleNamespace(boxes_of=lambda keys, boxes: np.zeros(len(keys), np.int32))
-    run: Any = SimpleNamespace(context=context, stages=whole)
-    run._known_stages = np.arange(5), numbers
-    shard = LevelShard((0,), ((1 << 60) + 1, (1 << 60) + 3), WHOLE, 1)
-    found, values = StageSearch._known(run, shard)
-    assert found.tolist() == [6, 7, 9] and values[:, 0].tolist() == [1.0, 2.0, 4.0]

@@ -1,5 +1,5 @@
-"""Searches that are stopped, killed, damaged half-way: what was done is not done again, and in the
-end the table is the one of a search that went through."""
+"""Searches that are stopped, killed, damaged half-way: solved shards are not solved again, and at
+the end the table is the same as without a stop."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,16 +24,14 @@ from luckbase.cluster.run import ray as ray_workers
 from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.run.worker import PayoffsLostError, Threads
 from luckbase.cluster.search import shards as level_shards
-from luckbase.cluster.search import solve as searching
-from luckbase.cluster.search.shards import Demand, Growth
+from luckbase.cluster.search.shards import Demand, Growth, number_of
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.search.tasks import Find, FindReceipt, FoundAsks, SweepReceipt
+from luckbase.cluster.search.tasks import Find, FindReceipt, FoundAsks, FoundShard, SweepReceipt
 from luckbase.cluster.table.entries import read_ledger
-from luckbase.cluster.table.folder import needed_shards, shard_file_name
-from luckbase.cluster.table.ledger import Done, Ledger
+from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.storage import Folder, place_of, storage_at
 from luckbase.cluster.table.verify import check_files, check_residuals
-from luckbase.solver.errors import MissingTableError, SearchLimitError
+from luckbase.solver.errors import CorruptTableError, MissingTableError, SearchLimitError
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.search import find_stages
 from luckbase.solver.search.find_stages import BoxSearch
@@ -49,25 +45,31 @@ from tests.cluster.search.searches import (
     files_of,
     rows_of,
     search,
+    stopped_after,
     tiny,
 )
 from tests.places import ROOT
 
 
 def killed(results: Path | str, kind: str, times: int) -> Ledger:
-    """A search by stages that is killed (kill -9) once so much of a kind is committed: shards,
-    files."""
+    """A search by stages that is killed (kill -9) on its way down ("found") once so many shards are
+    found, or on its way up ("files") once so many files are committed."""
     script = (
         "import sys, time; sys.path.insert(0, sys.argv[1])\n"
         "from tests.cluster.search import searches as t\n"
         "t.cut_small(t.pytest.MonkeyPatch())\n"
+        "from luckbase.cluster.search.stages import StageSearch\n"
         "from luckbase.cluster.table.entries import Commits\n"
-        "flush = Commits.flush\n"
-        "def slowly(self):\n"
-        "    flush(self)\n"
-        "    if len(getattr(self.ledger, sys.argv[3])) >= int(sys.argv[4]):\n"
-        "        print('done', flush=True); time.sleep(60)\n"
-        "Commits.flush = slowly\n"
+        "def slowly(does, count):\n"
+        "    def then(self, *how):\n"
+        "        does(self, *how)\n"
+        "        if count(self) >= int(sys.argv[4]):\n"
+        "            print('done', flush=True); time.sleep(60)\n"
+        "    return then\n"
+        "if sys.argv[3] == 'files':\n"
+        "    Commits.flush = slowly(Commits.flush, lambda self: len(self.ledger.files))\n"
+        "else:\n"
+        "    StageSearch._keep = slowly(StageSearch._keep, lambda self: len(self.shards))\n"
         "t.by(sys.argv[2], workers=1)\n"
     )
     process = subprocess.Popen(
@@ -83,6 +85,11 @@ def killed(results: Path | str, kind: str, times: int) -> Ledger:
     return read_ledger(storage_at(table), table)
 
 
+def name_of(found: FoundShard) -> str:
+    """The level of a shard and its path in it."""
+    return f"{found.shard.stages[0] >> 32}-{number_of(found.shard.path)}"
+
+
 class Watched:
     """The names of the shards that are found and of the files that are written meanwhile."""
 
@@ -92,7 +99,7 @@ class Watched:
         keep, commit = StageSearch._keep, StageSearch.commit
 
         def kept(search: StageSearch, receipt: FindReceipt, *how: object) -> None:
-            self.found.append(receipt.entry.name)
+            self.found.append(name_of(receipt.found))
             keep(search, receipt, *how)  # type: ignore[arg-type]
 
         def committed(search: StageSearch, receipt: SweepReceipt) -> None:
@@ -109,67 +116,31 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
     return Watched(monkeypatch)
 
 
-def test_a_search_killed_on_its_way_down_goes_on_from_what_it_found(
+def test_a_search_killed_on_its_way_down_finds_its_states_again(
     staged: Solved, small: None, watched: Watched, tmp_path: Path
 ) -> None:
-    left = killed(tmp_path, "shards", 5)
+    left = killed(tmp_path, "found", 5)
     (table,) = tmp_path.glob("*/*/*")
-    assert not left.complete and len(left.shards) == 5 and not left.files and left.levels
+    assert not left.complete and not left.files and left.levels
+    assert list(table.glob("shards/*"))
     with pytest.raises(MissingTableError, match="solve again to go on"):
         cluster.open_table(table).probe(tiny().parse(WIDE)[None])
     solved = by(tmp_path, workers=2)
     assert files_of(solved.table) == files_of(staged.table)
-    assert not set(watched.found) & set(left.shards)
-    assert len(watched.found) + 5 == solved.shards == staged.shards
+    assert len(watched.found) == solved.shards == staged.shards
     assert (solved.states, solved.kept, solved.overlap) == (staged.states, 0, 1.0)
-    assert solved.ledger.complete and not solved.ledger.shards
-    assert not list(table.glob("shards/*"))
+    assert solved.ledger.complete and not list(table.glob("shards/*"))
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("given", "another"), ("box", [1, 2]), ("stages", [7])]
-)
-def test_a_shard_that_was_not_found_as_it_is_to_be_is_found_again(
-    staged: Solved, small: None, watched: Watched, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch, name: str, value: Any,
-) -> None:  # fmt: skip
-    keep, kept = StageSearch._keep, list[str]()
-
-    def changed(search: StageSearch, receipt: FindReceipt, askers: Any) -> None:
-        if not kept:
-            receipt = replace(receipt, entry=replace(receipt.entry, **{name: value}))
-        kept.append(receipt.entry.name)
-        keep(search, receipt, askers)
-        if len(kept) == 3:
-            raise Stopped
-
-    with monkeypatch.context() as patch, pytest.raises(Stopped):
-        patch.setattr(StageSearch, "_keep", changed)
-        by(tmp_path, workers=1)
-    solved = by(tmp_path, workers=1)
-    assert [watched.found.count(each) for each in kept] == [2, 1, 1]
-    assert files_of(solved.table) == files_of(staged.table)
-
-
-def test_force_finds_all_of_a_stopped_search_anew(
-    staged: Solved, small: None, watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_force_solves_all_of_a_stopped_search_anew(
+    staged: Solved, small: None, watched: Watched, tmp_path: Path
 ) -> None:
-    keep = StageSearch._keep
-
-    def stops(search: StageSearch, *what: Any) -> None:
-        keep(search, *what)
-        if len(watched.found) == 5:
-            raise Stopped
-
-    with monkeypatch.context() as patch, pytest.raises(Stopped):
-        patch.setattr(StageSearch, "_keep", stops)
+    with pytest.raises(Stopped), stopped_after(5):
         by(tmp_path, workers=1)
-    (table,) = tmp_path.glob("*/*/*")
-    left = read_ledger(Folder(table), table)
-    assert left.shards and not left.files
-    watched.found.clear()
+    watched.solved.clear()
     solved = by(tmp_path, workers=1, force=True)
-    assert len(watched.found) == solved.shards and files_of(solved.table) == files_of(staged.table)
+    assert files_of(solved.table) == files_of(staged.table)
+    assert len(watched.solved) == len(staged.ledger.files) and solved.kept == 0
 
 
 @pytest.mark.parametrize("workers", [3])
@@ -178,11 +149,11 @@ def test_a_search_killed_on_its_way_up_goes_on_from_what_it_solved(
 ) -> None:
     left = killed(tmp_path, "files", 10)
     (table,) = tmp_path.glob("*/*/*")
-    assert len(left.shards) == staged.shards and 10 <= len(left.files) < len(staged.ledger.files)
+    assert 10 <= len(left.files) < len(staged.ledger.files)
     before = {path: path.stat().st_mtime_ns for path in table.rglob("*.parquet")}
     solved = by(tmp_path, workers=workers)
     assert files_of(solved.table) == files_of(staged.table)
-    assert watched.found == []
+    assert len(watched.found) == staged.shards
     assert not set(watched.solved) & set(left.files)
     assert len(watched.solved) == len(staged.ledger.files) - len(left.files)
     assert all(path.stat().st_mtime_ns == then for path, then in before.items())
@@ -190,7 +161,7 @@ def test_a_search_killed_on_its_way_up_goes_on_from_what_it_solved(
     assert not list(table.glob("shards/*"))
 
 
-def test_boxes_that_a_shard_leaves_to_others_are_found_by_these_also_after_a_stop(
+def test_boxes_that_a_shard_leaves_to_others_are_found_by_these(
     watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody foresees that a shard bursts, so all of a stage is one shard at first."""
@@ -203,22 +174,6 @@ def test_boxes_that_a_shard_leaves_to_others_are_found_by_these_also_after_a_sto
     left = [name for name in watched.found if "." in name]
     assert len(left) > 15 and any(name.count(".") > 1 for name in left)
     assert rows_of(once.table) == rows_of(search(tmp_path / "whole", root).table)
-    keep, times = StageSearch._keep, [0]
-
-    def stops(search: StageSearch, *how: Any) -> None:
-        keep(search, *how)
-        times[0] += 1
-        if times[0] in (5, 11, 16):
-            raise Stopped
-
-    monkeypatch.setattr(StageSearch, "_keep", stops)
-    watched.found.clear()
-    for _ in range(3):
-        with pytest.raises(Stopped):
-            by(tmp_path / "stopped", root, workers=2)
-    again = by(tmp_path / "stopped", root, workers=3)
-    assert files_of(again.table) == files_of(once.table)
-    assert times[0] <= once.shards + 3 * 2  # what ran at a stop is found again, nothing else
 
 
 def test_boxes_are_left_to_others_so_many_times_and_no_more(
@@ -237,20 +192,20 @@ def test_boxes_are_left_to_others_so_many_times_and_no_more(
 
 
 @pytest.mark.parametrize("states", [SMALL, 100])
-def test_a_search_that_is_cut_another_way_does_not_go_on_from_what_is_there(
-    states: int, staged: Solved, tmp_path: Path, halfway: Callable[[str], Path],
+def test_a_search_that_is_cut_another_way_keeps_the_files_of_shards_that_are_the_same(
+    states: int, staged: Solved, tmp_path: Path, halfway: Path,
     watched: Watched, monkeypatch: pytest.MonkeyPatch, whole: Solved,
 ) -> None:  # fmt: skip
-    """Its files may have the same names; what is in them is not the same."""
-    table = halfway("commit")
-    there = read_ledger(Folder(table), table)
-    assert there.files and all(level.cutting for level in there.levels.values())
+    """Other files may have the names of new ones; they are replaced."""
+    there = read_ledger(Folder(halfway), halfway).files
     cut_small(monkeypatch, states)
-    watched.solved.clear()
     solved = by(tmp_path / "half", workers=2)
     assert rows_of(solved.table) == rows_of(whole.table)
     kept = len(solved.ledger.files) - len(watched.solved)
-    assert kept == (len(there.files) if states == SMALL else 0)
+    assert kept == len(there) if states == SMALL else kept < len(there)
+    assert {name: there[name].checks for name in there.keys() - set(watched.solved)
+            if name in solved.ledger.files}.items() <= {
+        name: entry.checks for name, entry in solved.ledger.files.items()}.items()  # fmt: skip
     with cluster.open_table(solved.table) as opened:
         assert check_files(opened) == [] and check_residuals(opened, None).faults == 0
 
@@ -258,48 +213,14 @@ def test_a_search_that_is_cut_another_way_does_not_go_on_from_what_is_there(
 def test_a_search_killed_at_its_very_end_is_done_by_the_next_one(
     staged: Solved, small: None, watched: Watched, tmp_path: Path
 ) -> None:
-    """All files are there and nothing says so yet."""
+    """All files are there and the ledger does not say yet that all are."""
     left = killed(tmp_path, "files", len(staged.ledger.files))
     assert left.files.keys() == staged.ledger.files.keys() and not left.complete
     solved = by(tmp_path)
-    assert solved.ledger.complete and (watched.found, watched.solved) == ([], [])
+    assert solved.ledger.complete and watched.solved == []
     assert files_of(solved.table) == files_of(staged.table)
     assert (solved.states, solved.kept) == (0, staged.states)
     assert not list(solved.table.glob("shards/*"))
-
-
-@pytest.mark.parametrize("step", ["commit", "compact"])
-def test_a_search_that_ends_before_it_says_so_finds_and_solves_nothing_again(
-    step: str, staged: Solved, small: None, watched: Watched, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    """Before the line that it is done, and before what lies between the passes is deleted."""
-    do, solved = getattr(searching, step), []
-
-    def stops(ledger: Ledger, *line: Any) -> None:
-        if (line and isinstance(line[0], Done)) or (step == "compact" and solved):
-            raise Stopped
-        do(ledger, *line)
-
-    finish = searching._Search._finish
-
-    def finishes(search: Any, *how: Any) -> None:
-        solved.append(search)
-        finish(search, *how)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(searching._Search, "_finish", finishes)
-        patch.setattr(searching, step, stops)
-        with pytest.raises(Stopped):
-            by(tmp_path)
-    assert len(solved) == 1
-    watched.found.clear()
-    watched.solved.clear()
-    again = by(tmp_path)
-    assert not watched.found and not watched.solved and not again.damaged
-    assert files_of(again.table) == files_of(staged.table) and again.ledger.complete
-    assert not again.ledger.shards and not list(again.table.glob("shards/*"))
-    assert again.ledger.compacted or read_ledger(Folder(again.table), again.table).compacted
 
 
 def changed(path: Path) -> None:
@@ -312,158 +233,153 @@ def emptied(path: Path) -> None:
     path.write_bytes(b"")
 
 
-@pytest.mark.parametrize(
-    ("kind", "how", "step"),
-    [
-        ("stage file", changed, "_keep"),
-        ("ask", changed, "_keep"),
-        ("ask", Path.unlink, "_keep"),
-        ("stage file", changed, "commit"),
-        ("ask", changed, "commit"),
-        ("stage file", Path.unlink, "commit"),
-        ("ask", emptied, "commit"),
-    ],
-)
-def test_a_shard_that_is_lost_is_said_and_found_again(
-    kind: str, how: Callable[[Path], None], step: str, staged: Solved, small: None,
-    watched: Watched, tmp_path: Path, halfway: Callable[[str], Path],
+@pytest.mark.parametrize("how", [changed, emptied])
+def test_a_stage_file_that_changed_is_refused_and_the_same_command_goes_on(
+    how: Callable[[Path], None], staged: Solved, small: None, watched: Watched, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    table = halfway(step)
-    watched.found.clear()
-    left = read_ledger(Folder(table), table)
-    there = [name for name, one in left.shards.items() if (table / one.place).exists()]
-    lost = min(there, key=lambda name: -left.shards[name].level)
-    how(table / (left.shards[lost].place if kind == "stage file" else left.shards[lost].ask_place))
-    solved = by(tmp_path / "half", workers=2)
-    assert [lost in said for said in solved.damaged] == [True]
-    assert lost in watched.found
-    assert watched.found == [lost] or step == "_keep"
+    up = StageSearch._up
+
+    def damaged(search: StageSearch) -> None:
+        up(search)
+        how(search.before.table / search.solves[12].place)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StageSearch, "_up", damaged)
+        with pytest.raises(CorruptTableError, match="is not as luckbase wrote it; run the command"):
+            by(tmp_path, workers=1)
+    solved = by(tmp_path, workers=1)
+    assert 0 < solved.kept < staged.states and len(set(watched.solved)) == len(watched.solved)
     assert files_of(solved.table) == files_of(staged.table)
-    assert not list(table.glob("shards/*"))
 
 
-def test_a_stage_file_that_is_solved_and_still_read_is_found_again_when_it_is_lost(
-    staged: Solved, watched: Watched, tmp_path: Path, halfway: Callable[[str], Path]
+def test_a_stage_file_that_is_missing_on_the_way_up_is_found_again(
+    staged: Solved, small: None, watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = halfway("commit")
-    left = read_ledger(Folder(table), table)
-    names = [name for name in left.shards if shard_file_name("search", name) in left.files]
-    (lost, *_) = [name for name in names if (table / left.shards[name].place).exists()]
-    (table / left.shards[lost].place).unlink()
-    watched.found.clear()
-    solved = by(tmp_path / "half", workers=2)
-    assert watched.found == [lost] and len(solved.damaged) == 1
+    """As if the machine that had it was lost: all states are found again, and no shard is solved
+    twice."""
+    up, lost = StageSearch._up, list[Path]()
+
+    def loses(search: StageSearch) -> None:
+        up(search)
+        if not lost:
+            lost.append(search.before.table / search.solves[12].place)
+            lost[0].unlink()
+
+    monkeypatch.setattr(StageSearch, "_up", loses)
+    notes: list[str] = []
+    solved = by(tmp_path, workers=2, on_note=notes.append)
+    assert ["is on no disk any more" in note for note in notes] == [True]
+    assert len(watched.found) == 2 * staged.shards
+    assert sorted(watched.solved) == sorted(staged.ledger.files)
     assert files_of(solved.table) == files_of(staged.table)
+    assert not list(solved.table.glob("shards/*"))
 
 
 @pytest.fixture(scope="module")
-def stopped(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The results of a search that was stopped once a step was done a few times; the file of the
-    last one is written and nothing says so."""
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results of a search that was stopped once it had committed ten files; the next one is
+    written, and the ledger does not name it."""
+    commit, done, folder = StageSearch.commit, list[int](), tmp_path_factory.mktemp("stopped")
 
-    @cache
-    def results(step: str) -> Path:
-        do, done, folder = getattr(StageSearch, step), [], tmp_path_factory.mktemp(step)
+    def stops(search: StageSearch, *how: Any) -> None:
+        if len(done) == 10:
+            raise KeyboardInterrupt
+        commit(search, *how)
+        done.append(0)
 
-        def stops(search: StageSearch, *how: object) -> None:
-            if len(done) == {"_keep": 7, "commit": 10}[step]:
-                raise KeyboardInterrupt
-            do(search, *how)
-            done.append(0)
-
-        with pytest.MonkeyPatch.context() as patch:
-            cut_small(patch)
-            patch.setattr(StageSearch, step, stops)
-            with pytest.raises(KeyboardInterrupt):
-                by(folder, workers=1)
-        return folder
-
-    return results
+    with pytest.MonkeyPatch.context() as patch:
+        cut_small(patch)
+        patch.setattr(StageSearch, "commit", stops)
+        with pytest.raises(KeyboardInterrupt):
+            by(folder, workers=1)
+    return folder
 
 
 @pytest.fixture
-def halfway(small: None, stopped: Callable[[str], Path], tmp_path: Path) -> Callable[[str], Path]:
+def halfway(small: None, stopped: Path, tmp_path: Path) -> Path:
     """The table of a search that was stopped, to be changed and solved."""
-
-    def table(step: str) -> Path:
-        results = shutil.copytree(stopped(step), tmp_path / "half", dirs_exist_ok=True)
-        (found,) = results.glob("*/*/*")
-        return found
-
+    (table,) = shutil.copytree(stopped, tmp_path / "half").glob("*/*/*")
     return table
 
 
-def test_every_shard_lost_is_a_search_from_its_beginning(
-    staged: Solved, watched: Watched, tmp_path: Path, halfway: Callable[[str], Path]
+def test_stage_files_that_a_stopped_search_left_are_not_needed(
+    staged: Solved, watched: Watched, tmp_path: Path, halfway: Path
 ) -> None:
-    """Files that were written stay."""
-    table = halfway("commit")
-    watched.solved.clear()
-    left = read_ledger(Folder(table), table)
-    shutil.rmtree(table / "shards")
+    """Written files stay."""
+    left = read_ledger(Folder(halfway), halfway)
+    shutil.rmtree(halfway / "shards")
     solved = by(tmp_path / "half", workers=2)
     assert files_of(solved.table) == files_of(staged.table)
     assert not set(watched.solved) & set(left.files)
 
 
-@pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Solved:
-    """What lies below OTHER and WIDE in one piece."""
-    roots = np.array([tiny().parse(words) for words in (OTHER, WIDE)])
-    return search(tmp_path_factory.mktemp("both"), roots)
+# --- several searches of one table ---
+
+
+def alone(tmp_path: Path, **how: Any) -> dict[str, bytes]:
+    """The files of searches below OTHER and below WIDE, each in a table of its own."""
+    files = dict[str, bytes]()
+    for i, words in enumerate((OTHER, WIDE)):
+        files |= files_of(by(tmp_path / f"alone-{i}", tiny().parse(words)[None], **how).table)
+    return files
 
 
 def test_a_stopped_search_goes_on_after_another_has_solved_part_of_it(
-    small: None, both: Solved, tmp_path: Path, halfway: Callable[[str], Path]
+    small: None, watched: Watched, tmp_path: Path, halfway: Path
 ) -> None:
-    """What that one solved is known now, so other states are left to find; no key stands twice."""
-    below = tiny().parse(OTHER)[None]
-    for step, one_piece in [("_keep", 0), ("commit", 0), ("commit", 10**6)]:
-        table = halfway(step)
-        notes: list[str] = []
-        search(tmp_path / "half", below, one_piece=one_piece, on_note=notes.append)
-        assert "makes that one start over" in notes[0]
-        solved = by(tmp_path / "half", on_note=notes.append)
-        assert len(notes) == 2 and "it starts over" in notes[1]
-        assert rows_of(table) == rows_of(both.table)
-        with cluster.open_table(table) as opened:
-            assert check_files(opened) == [] and check_residuals(opened, None).faults == 0
-        assert solved.ledger.complete and not list(table.glob("shards/*"))
-        shutil.rmtree(table)
+    """Each has its own files, whoever comes first."""
+    expected = alone(tmp_path)
+    left = read_ledger(Folder(halfway), halfway)
+    watched.solved.clear()
+    by(tmp_path / "half", tiny().parse(OTHER)[None])
+    solved = by(tmp_path / "half")
+    assert solved.ledger.complete and not list(halfway.glob("shards/*"))
+    assert files_of(solved.table) == expected
+    assert not set(watched.solved) & set(left.files)
 
 
-@pytest.mark.parametrize("pieces", [(0, 0, 0), (10**6, 10**6, 0), (0, 10**6, 10**6)])
-def test_what_is_solved_after_a_file_was_lost_leaves_no_hole_and_no_key_twice(
-    pieces: tuple[int, ...], small: None, both: Solved, tmp_path: Path
+@pytest.mark.parametrize("one_piece", [0, 10**6])
+def test_a_file_that_is_lost_is_solved_again_and_other_searches_stay_done(
+    one_piece: int, small: None, watched: Watched, tmp_path: Path
 ) -> None:
-    roots = np.array([tiny().parse(words) for words in (OTHER, WIDE)])
-    made = [
-        search(tmp_path / "grown", roots[i : i + 1], one_piece=one_piece)
-        for i, one_piece in enumerate(pieces[:2])
-    ]
-    lost = next(name for name in made[0].ledger.files if made[0].goal.ask[:12] in name)
+    expected, roots = alone(tmp_path, one_piece=one_piece), [tiny().parse(OTHER)[None],
+                                                              tiny().parse(WIDE)[None]]  # fmt: skip
+    made = [by(tmp_path / "grown", root, one_piece=one_piece) for root in roots]
+    lost = min(name for name, entry in made[0].ledger.files.items()
+               if entry.part == made[0].goal.part)  # fmt: skip
     (made[0].table / lost).unlink()
-    for i in (1, 0):
-        solved = search(tmp_path / "grown", roots[i : i + 1], one_piece=pieces[2])
-        with cluster.open_table(solved.table) as table:
-            assert table.holds(roots[i : i + 1]).all() and check_files(table) == []
-    assert solved.ledger.complete
-    assert rows_of(solved.table) == rows_of(both.table)
+    again = by(tmp_path / "grown", roots[1], one_piece=one_piece)
+    assert again.states == 0
+    again = by(tmp_path / "grown", roots[0], one_piece=one_piece)
+    assert again.ledger.complete and files_of(again.table) == expected
+    assert again.states == made[0].ledger.files[lost].rows
 
 
-def test_force_of_one_of_several_searches_leaves_no_hole_and_no_key_twice(
-    small: None, both: Solved, tmp_path: Path
+def test_force_of_one_of_several_searches_leaves_the_others_as_they_are(
+    small: None, watched: Watched, tmp_path: Path
 ) -> None:
-    """What is said to be there is there; the others' own files may have to be solved again."""
-    roots = np.array([tiny().parse(words) for words in (OTHER, WIDE)])
-    for i in range(2):
-        by(tmp_path / "grown", roots[i : i + 1])
-    for forced in range(2):
-        solved = by(tmp_path / "grown", roots[forced : forced + 1], force=True)
-        for i in range(2):
-            solved = by(tmp_path / "grown", roots[i : i + 1])
-        assert solved.ledger.complete
-        assert rows_of(solved.table) == rows_of(both.table)
+    expected = alone(tmp_path)
+    first, second = (by(tmp_path / "grown", tiny().parse(words)[None]) for words in (OTHER, WIDE))
+    watched.solved.clear()
+    solved = by(tmp_path / "grown", tiny().parse(OTHER)[None], force=True)
+    assert solved.ledger.complete and files_of(solved.table) == expected
+    assert {name.partition("/")[0] for name in watched.solved} == {first.goal.part}
+    assert first.goal.part != second.goal.part
+
+
+def test_states_that_two_searches_hold_have_one_answer(small: None, tmp_path: Path) -> None:
+    """They are rows of both, the same to the bit."""
+    roots = [tiny().parse(words)[None] for words in (OTHER, WIDE)]
+    made = [by(tmp_path / "grown", root) for root in roots]
+    with cluster.open_table(made[1].table) as table:
+        drawn = [np.concatenate(list(part.draw(part.rows, 0))) for part in table.parts]
+        first = {state.tobytes() for state in drawn[0]}
+        shared = np.array([state for state in drawn[1] if state.tobytes() in first])
+        assert 0 < len(shared) < min(map(len, drawn))
+        values = [part.lookup(shared)[0].tobytes() for part in table.parts]
+        assert values == [table.lookup(shared)[0].tobytes()] * 2
+        assert check_files(table) == [] and check_residuals(table, None).faults == 0
 
 
 def test_force_of_a_search_that_was_never_begun_leaves_others_as_they_are(
@@ -476,6 +392,9 @@ def test_force_of_a_search_that_was_never_begun_leaves_others_as_they_are(
         by(tmp_path, second, force=True, max_states=300)
     ledger = read_ledger(storage_at(solved.table), solved.table)
     assert ledger.done == solved.ledger.done and ledger.files == solved.ledger.files
+
+
+# --- what waits for what ---
 
 
 @pytest.fixture(scope="module")
@@ -500,8 +419,7 @@ def test_who_waits_for_a_shard_goes_on_while_that_writes_its_file(
     staged: Solved, small: None, jobs: list[Find], tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, stops: bool, level: bool,
 ) -> None:  # fmt: skip
-    """Shards of its level, and the next one. Also where it is stopped before that, and the ledger
-    has those that waited and not itself."""
+    """Shards of its level, and the next one. Also where it is stopped before that."""
     run, keep = Find.run, StageSearch._keep
     of = {(job.shard.stages[0] >> 32, job.shard.path): job for job in jobs}
     waits = next(job for job in jobs if len(job.shard.after) == 1)
@@ -529,7 +447,7 @@ def test_who_waits_for_a_shard_goes_on_while_that_writes_its_file(
 
     def kept(search: StageSearch, receipt: FindReceipt, askers: Any) -> None:
         keep(search, receipt, askers)
-        if receipt.entry.name == waits.name:
+        if name_of(receipt.found) == waits.name:
             found.set()
 
     with monkeypatch.context() as patch:
@@ -539,9 +457,6 @@ def test_who_waits_for_a_shard_goes_on_while_that_writes_its_file(
         with pytest.raises(Stopped) if stops else nullcontext():
             by(tmp_path / "search", workers=2)
     assert here == [True]
-    (table,) = (tmp_path / "search").glob("*/*/*")
-    shards = read_ledger(Folder(table), table).shards
-    assert (waits.name in shards, before.name in shards) == (stops, False)
     assert files_of(by(tmp_path / "search", workers=2).table) == files_of(staged.table)
 
 
@@ -605,27 +520,8 @@ def test_ray_workers_write_the_same_bytes_also_where_one_dies(
     assert not ray.is_initialized()
 
 
-def test_stage_files_are_needed_of_what_is_not_solved_or_is_read_by_what_is_not() -> None:
-    """Of what was left to others nobody needs any."""
-    shards = {
-        f"a-1-{name}": SimpleNamespace(name=f"a-1-{name}", ask="it", rows=rows, askers=askers)
-        for name, rows, askers in (
-            ("open", 1, {}), ("read", 1, {"1": ["open"]}), ("solved", 1, {"1": ["read"]}),
-            ("left", 0, {}),
-        )
-    }  # fmt: skip
-    files = {f"search/a.1.{name}.parquet": None for name in ("read", "solved")}
-    ledger: Any = SimpleNamespace(shards=shards, files=files)
-    assert [one.name for one in needed_shards(ledger, "it")] == ["a-1-open", "a-1-read"]
-    assert needed_shards(ledger, "another") == []
-
-
-@pytest.mark.parametrize("needed", ["kept", "running", "waiting", "uncommitted", ""])
+@pytest.mark.parametrize("needed", ["kept", "running", "waiting", ""])
 def test_a_stage_file_goes_when_nobody_needs_it(needed: str) -> None:
-    """Also of a shard that is there and is read back after a stop."""
     rows = {name: {1} if name == needed else set() for name in ("kept", "running", "waiting")}
-    search: Any = SimpleNamespace(
-        solves=["first", "second"], _file=str, schedule=SimpleNamespace(**rows),
-        ledger=SimpleNamespace(files=["first"] if needed == "uncommitted" else ["second"]),
-    )  # fmt: skip
+    search: Any = SimpleNamespace(schedule=SimpleNamespace(**rows))
     assert StageSearch._needed(search, 1) == bool(needed)

@@ -40,15 +40,9 @@ def made(kind: str, folder: Path) -> luckbase.Table:
 
 
 def _solved(board: Path, folder: Path, start: Any = None, **options: Any) -> luckbase.Table:
-    how = {"using": options.pop("using")} if "using" in options else {}
     read = luckbase.load_board(board, **options)
-    solved = luckbase.solve(read, start, results=folder, workers=1, **how)
+    solved = luckbase.solve(read, start, results=folder, workers=1)
     return luckbase.open(solved.table)
-
-
-def _using(folder: Path) -> luckbase.Table:
-    full = _solved(TINY, folder / "full", frontier=1)
-    return _solved(TINY, folder / "using", FAR, using=full.where, frontier=1)
 
 
 def _both(folder: Path) -> luckbase.Table:
@@ -63,7 +57,6 @@ _IN_FILES: dict[str, Callable[[Path], luckbase.Table]] = {
     "search of goofspiel": lambda folder: _solved(
         BOARDS / "goofspiel/points.toml", folder, CARDS, cards=4
     ),
-    "search that ends at a table": _using,
     "full table and search": _both,
 }
 

@@ -12,8 +12,6 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.run.progress import Solved
-from luckbase.cluster.table.diff import compare
-from luckbase.cluster.table.keyed import SOLVED
 from luckbase.solver.board.model import rules_identity
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import FLOAT64_ERROR
@@ -80,25 +78,3 @@ def test_what_it_has_is_read_back_and_not_solved_again(
     assert grown.kept == below.ledger.rows
     for name, entry in wide.ledger.files.items():
         assert grown.ledger.files[name].checks == entry.checks
-
-
-def test_above_it_every_decision_is_that_of_a_search_without_it(
-    wide: Solved, tmp_path: Path
-) -> None:
-    """Scores that are level, so that decisions are tied."""
-    board = solver.load_board(TINY, payoffs="float64", frontier=2)
-    root = solver.load_game(board).parse({"scores": "500,500,500", "earned": "2,1,1"})[None]
-    notes: list[str] = []
-    above = cluster.solve_below(
-        board, root, using=wide.table, results=tmp_path, workers=1, on_note=notes.append
-    )
-    alone = cluster.solve_below(board, root, results=tmp_path / "alone", workers=1)
-    assert above.ledger.error(above.goal.part) == FLOAT64_ERROR and not notes
-    found, right = map(rows_of, (above, alone))
-    right = right.loc[found.index]
-    assert 1000 < (found.status == SOLVED).sum() < len(found)
-    assert (found.best.fillna("") == right.best.fillna("")).all()
-    assert (found.to_act == right.to_act).all() and (found.to_act > 0).sum() > 1000
-    with cluster.open_table(above.table) as one, cluster.open_table(alone.table) as two:
-        assert not compare(one, two).differs
-    assert np.abs(found[PAYOFFS] - right[PAYOFFS]).to_numpy().max() < 1e-14

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,11 +22,8 @@ from luckbase.cluster.table.ledger import (
     Goal,
     Head,
     Ledger,
-    Roots,
-    ShardEntry,
     as_text,
     from_text,
-    seal,
 )
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver.board.model import identity_of
@@ -37,11 +34,6 @@ HEAD = Head(4, "pig", "tiny", "0" * 64, {}, 1)
 
 def file(name: str, part: str = "tiers") -> FileEntry:
     return FileEntry(name, part, 0, 1, 1, 0, 0, 9, 8, "AAAA", 0.0, {}, "1")
-
-
-def shard(name: str) -> ShardEntry:
-    sha256 = "0" * 64
-    return ShardEntry(name, "a", 1, 1, sha256, 0.0, "", 3, [3 << 32], sha256, 5)
 
 
 NAMES = st.one_of(
@@ -60,9 +52,6 @@ def test_a_name_that_is_read_is_of_a_file_in_the_table(name: str) -> None:
     for line, place in (
         (file(name), name),
         (file(f"tiers/{name}.parquet"), f"tiers/{name}.parquet"),
-        (shard(name), shard(name).place),
-        (shard(name), shard(name).ask_place),
-        (shard(f"a1-{name}"), shard(f"a1-{name}").place),
     ):
         try:
             read = from_text(HEAD, as_text(HEAD, line))
@@ -76,35 +65,15 @@ def test_a_name_that_is_read_is_of_a_file_in_the_table(name: str) -> None:
 
 
 def test_names_that_solves_give_are_read() -> None:
-    for line in (file("tiers/spins-1.002.parquet"), shard("0123456789ab-17-0")):
+    for line in (file("tiers/spins-1.002.parquet"), file("search-0a/4-1.7.parquet", "search-0a")):
         assert from_text(HEAD, as_text(HEAD, line)) == line
 
 
-def test_shards_that_others_left_and_those_of_earlier_versions_are_read() -> None:
-    deep = shard("a-1-2" + ".7" * 8)
-    assert from_text(HEAD, as_text(HEAD, deep)) == deep
-    said = {"kind": "shard", "asked": {"1": 2}, "boxes": [1], "spans": []} | {
-        name: value for name, value in asdict(shard("a-1-2")).items()
-        if name not in ("box", "rest", "askers")
-    }  # fmt: skip
-    assert from_text(HEAD, seal(HEAD.identity, said)) == shard("a-1-2")
-
-
-@pytest.mark.parametrize("line", [
-    file("search/a.parquet"), shard("../a"), shard("a-1"), shard("a-1-2./3"), shard("a-1-2..3"),
-])  # fmt: skip
-def test_others_are_refused(line: FileEntry | ShardEntry) -> None:
+@pytest.mark.parametrize("name", ["search-0a/a.parquet", "shards/a.parquet", "tiers/a.arrow"])
+def test_others_are_refused(name: str) -> None:
+    """The first is of another part."""
     with pytest.raises(ValueError, match="names a file outside the table"):
-        from_text(HEAD, as_text(HEAD, line))
-
-
-def test_a_goal_of_a_search_that_was_cut_at_a_depth_is_refused() -> None:
-    roots = {"start": [{}], "max_depth": 3, "using": None}
-    goal = {**asdict(Goal("search", {}, None, 1, "", {})), "kind": "goal", "roots": roots}
-    with pytest.raises(ValueError, match=r"roots\.max_depth is not what format 4 has there"):
-        from_text(HEAD, seal(HEAD.identity, goal))
-    roots["max_depth"] = None
-    assert from_text(HEAD, seal(HEAD.identity, goal)) == Goal("search", {}, Roots([{}]), 1, "", {})
+        from_text(HEAD, as_text(HEAD, file(name)))
 
 
 def test_goals_are_kept_by_their_numbers_in_whatever_order_they_are_read() -> None:
@@ -133,6 +102,6 @@ def test_many_lines_wait_until_their_patience_is_over() -> None:
     at_once, patient = Commits(Ledger(HEAD)), Commits(Ledger(HEAD), patience=3600.0)
     for n in range(MAX_WAITING):
         assert not at_once.full
-        at_once.add(shard(f"a-1-{n}"))
-        patient.add(shard(f"a-1-{n}"))
+        at_once.add(file(f"tiers/{n}.parquet"))
+        patient.add(file(f"tiers/{n}.parquet"))
     assert at_once.full and not patient.full

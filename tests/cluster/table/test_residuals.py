@@ -58,7 +58,7 @@ class Given(Held):
     def residuals(self, states: Ints) -> Floats:
         return np.concatenate(self.pieces)[states[:, 0]]
 
-    def resolved_errors(self, states: Ints) -> Floats:
+    def errors_of(self, states: Ints) -> Floats:
         return np.full(len(states), MOST / 2)
 
 
@@ -124,7 +124,7 @@ def promised(table: Lookup, entry: FileEntry) -> float:
     by rounds cuts off, by its rules too, and no better than a step's sums in float64."""
     game = table.game
     largest = max(map(abs, game.payoff_range))
-    return max(entry.resolved_error - game.cut_error, (game.max_edges + 2) * 2.0**-53 * largest)
+    return max(entry.error - game.cut_error, (game.max_edges + 2) * 2.0**-53 * largest)
 
 
 Shares = Callable[[int], Floats]
@@ -193,21 +193,19 @@ def test_a_table_of_which_one_row_is_off_by_ten_errors_is_refused(
 
 
 def test_each_row_is_held_to_the_error_of_its_own_file(tmp_path: Path) -> None:
-    """The layers of Goofspiel have errors of their own, and so have searches that add to others."""
+    """The layers of Goofspiel have errors of their own, and so have the files of a search."""
     board = solver.load_board(BOARDS / "goofspiel/points.toml", cards=4)
     dense = cluster.solve(board, results=tmp_path / "dense", workers=1)
-    small = solver.load_game(board).parse({"mine": "1,2", "theirs": "1,2", "deck": "1,2"})
-    searched = cluster.solve_below(board, small[None], results=tmp_path / "below", workers=1)
-    cluster.solve_below(board, results=tmp_path / "below", workers=1)
+    searched = cluster.solve_below(board, results=tmp_path / "below", workers=1, one_piece=0)
     ledger = read_ledger(Folder(searched.table), searched.table)
-    second = max(ledger.files.values(), key=lambda entry: entry.rows)
-    ledger.files[second.name] = replace(second, error=1e-9)
+    largest = max(ledger.files.values(), key=lambda entry: entry.rows)
+    ledger.files[largest.name] = replace(largest, error=1e-9)
     rewrite(searched.table, ledger)
     for path, least, most in ((dense.table, 0.0, 3e-11), (searched.table, 1e-12, 1e-9)):
         with cluster.open_table(path) as table:
             (part,) = table.parts
             for states in part.all_states():
-                found = most_residual(table.game, part.resolved_errors(states))
+                found = most_residual(table.game, part.errors_of(states))
                 assert found.min() >= 2 * least and found.max() <= 2 * most
             errors = sorted(entry.error for entry in part.entries)
             assert (errors[0], errors[-1]) == (least, most)

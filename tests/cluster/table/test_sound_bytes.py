@@ -223,16 +223,6 @@ def ways(tmp_path: Path) -> dict[str, Callable[[Path], Any]]:
         "diff": lambda table: ["diff", str(table), str(table)],
         "verify": lambda table: ["verify", str(table)],
         "agent": lambda table: ["evaluate", str(TINY), *state, "--agents", str(table)],
-        "using": lambda table: [
-            "solve",
-            str(TINY),
-            "--from",
-            *state,
-            "--using",
-            str(table),
-            "--results",
-            str(tmp_path / "other"),
-        ],
     }
 
 

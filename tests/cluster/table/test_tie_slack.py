@@ -45,15 +45,15 @@ def game_of() -> Game:
 class Held(Lookup):
     """A table that holds what actions a and b lead to, to within ERROR; b is better by `apart`."""
 
-    precision: Any = ERROR
+    error: Any = ERROR
     tolerance: Any = TOLERANCE + 2 * ERROR
 
     @property
     def rounded(self) -> bool:
-        return bool(self.precision > TOLERANCE)
+        return bool(self.error > TOLERANCE)
 
     def errors(self, states: Ints) -> Floats:
-        return np.full(len(states), self.precision)
+        return np.full(len(states), self.error)
 
     def __init__(self, apart: float) -> None:
         super().__init__(game_of(), (), Path("memory"))
@@ -118,7 +118,7 @@ def test_but_for_what_hangs_on_a_decision_that_the_table_does_not_tell(state: in
 def test_a_table_whose_error_is_below_the_slack_of_ties_tells_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Held, "precision", TOLERANCE)
+    monkeypatch.setattr(Held, "error", TOLERANCE)
     monkeypatch.setattr(Held, "tolerance", 3 * TOLERANCE)
     assert answer_by_search(Held(2 * TOLERANCE), np.array([0]), 100).error == TOLERANCE
 

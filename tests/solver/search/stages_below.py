@@ -10,23 +10,20 @@ from luckbase import solver
 from luckbase.solver.game.capabilities import SearchHints
 from luckbase.solver.search.find_stages import CACHED, BoxSearch
 from luckbase.solver.search.keys import NO_KEYS, Keys, pack_all
-from luckbase.solver.search.stages import WHOLE, EndTable, KeyedPayoffs, Stage, Stages
+from luckbase.solver.search.stages import WHOLE, Stage, Stages
 from tests.places import BOARDS
 
 
 def find_boxes(
-    stages: Stages, level: int, requested: Sequence[Keys], *,
-    known: KeyedPayoffs | EndTable | None = None, most: int = CACHED,
-) -> list[Stage]:  # fmt: skip
+    stages: Stages, level: int, requested: Sequence[Keys], *, most: int = CACHED
+) -> list[Stage]:
     """What of a level lies below requested keys, in boxes, as shards are found: one with more than
     `most` states is cut, and its parts are found."""
     runs, boxes, todo = [stages.runs_of(keys) for keys in requested], list[Stage](), [WHOLE]
     while todo:
         box = todo.pop(0)
         inside = [some.only(stages.within(some, box)) for some in runs]
-        search = BoxSearch(
-            stages, level, [some for some in inside if len(some.keys)], box, known=known
-        )
+        search = BoxSearch(stages, level, [some for some in inside if len(some.keys)], box)
         if parts := search.run(max_states=most):
             todo = [*parts, *todo]
             continue

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from luckbase.solver.errors import GameError, OptionError, StateError
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.fields import Field, Fields, set_field
 from luckbase.solver.game.game import Game, Stopped
@@ -22,16 +21,12 @@ from luckbase.solver.game.rules import DECISION, TERMINAL
 from luckbase.solver.search import find_stages
 from luckbase.solver.search import stage_kernels as kernels
 from luckbase.solver.search import sweep as sweeping_module
-from luckbase.solver.search.bellman import KNOWN
 from luckbase.solver.search.find_stages import RisingError, find_stage
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.keys import Keys, pack_all
 from luckbase.solver.search.runs import merged_runs
 from luckbase.solver.search.stages import (
     Box,
-    EndTable,
-    KeyedPayoffs,
-    KnownPayoffs,
     Stage,
     Stages,
     cut,
@@ -55,7 +50,6 @@ def found_from(
     roots: Keys,
     *,
     alone: bool = True,
-    known: KeyedPayoffs | EndTable | None = None,
     most: int = find_stages.CACHED,
 ) -> list[list[Stage]]:
     """All boxes of all that lies below roots, highest first, a list for each call; alone: every
@@ -70,7 +64,7 @@ def found_from(
         here = sorted(number for number in wanted if number >> 32 == level)
         for together in [[number] for number in here] if alone else [here]:
             lists = [keys for number in together for keys in wanted.pop(number)]
-            boxes = find_boxes(stages, level, lists, known=known, most=most)
+            boxes = find_boxes(stages, level, lists, most=most)
             found.append(boxes)
             for box in boxes:
                 for number, runs, _ in box.requests:
@@ -138,85 +132,6 @@ def test_any_true_level_and_any_boxes_give_the_states_and_bits_of_the_search(
     found = found_from(stages, keys, alone=alone, most=most)
     same_as(graph, solved_from(game, found))
     assert edges_of(found) == graph.edges
-
-
-@settings(max_examples=30)
-@given(shapes(), TINIEST, st.data())
-def test_known_states_are_not_expanded_and_their_payoffs_are_taken(
-    shape: Shape, most: int, data: st.DataObject
-) -> None:
-    """Payoffs that no rules would give, so that it shows who takes them."""
-    laid = Laid(shape)
-    game, count = laid.game, len(laid.spots)
-    chosen = data.draw(st.sets(st.integers(0, count - 1), max_size=count // 2), label="known")
-    keys = laid.keys([laid.spots[i] for i in sorted(chosen)])
-    values = np.random.default_rng(shape.seed).standard_normal((len(keys), game.players))
-    if game.players == 2:
-        values[:, 1] = -values[:, 0]
-    graph = Graph(game)
-    graph.know(keys, values)
-    graph.solve(laid.roots(6))
-    found = found_from(
-        Stages(game, shape.true_level), np.unique(keys_of(game, laid.roots(6))),
-        known=(keys, values), most=most,
-    )  # fmt: skip
-    solved = solved_from(game, found)
-    met = np.concatenate([keys_in(one) for one in solved])
-    assert len(np.unique(met)) == len(met)
-    assert edges_of(found) == graph.edges
-    for one in solved:
-        at = graph.look_up(keys_in(one))
-        assert one.values[:, 1:].tobytes() == graph.values[at].tobytes()
-        given_ones = np.isin(keys_in(one), keys)
-        assert (one.best[given_ones] == KNOWN).all() and (one.best[~given_ones] != KNOWN).all()
-        assert one.best.tolist() == graph.best[at].tolist()
-
-
-class Asked:
-    """Ends of a search: some states are known, and more of them than their payoffs."""
-
-    def __init__(self, keys: Keys, payoffs: Floats) -> None:
-        self.keys, self.payoffs, self.asked = keys, payoffs, list[Keys]()
-
-    def holds(self, keys: Keys) -> NDArray[np.bool_]:
-        self.asked.append(keys)
-        return np.isin(keys, self.keys)
-
-    def known_payoffs(self, keys: Keys) -> KnownPayoffs:
-        at = np.searchsorted(self.keys, keys)
-        assert (self.keys[at] == keys).all()
-        return KnownPayoffs(self.payoffs[at], 1000 + at, at / 8, (at % 3).astype(np.int8))
-
-
-@settings(max_examples=30)
-@given(shapes(), TINIEST, st.integers(1, 4))
-def test_what_is_asked_for_as_it_is_met_is_as_what_was_known_before(
-    shape: Shape, most: int, every: int
-) -> None:
-    laid = Laid(shape)
-    game, stages = laid.game, Stages(laid.game, shape.true_level)
-    keys = laid.keys(laid.spots[::every])
-    payoffs = np.random.default_rng(shape.seed).standard_normal((len(keys), game.players))
-    if game.players == 2:
-        payoffs[:, 1] = -payoffs[:, 0]
-    roots, asked = np.unique(keys_of(game, laid.roots(6))), Asked(keys, payoffs)
-    before, found = (found_from(stages, roots, known=known, most=most)
-                     for known in ((keys, payoffs), asked))  # fmt: skip
-    assert edges_of(found) == edges_of(before), "nothing is expanded below what is known"
-    rows = [solved_from(game, one) for one in (before, found)]
-    met = np.concatenate([keys_in(one) for one in rows[1]])
-    assert len(met) and np.isin(met, np.concatenate(asked.asked)).all()
-    values, others = (np.concatenate([one.values for one in some]) for some in rows)
-    order = [np.argsort(some[:, 0].view(np.uint64)) for some in (values, others)]
-    assert values[order[0]].tobytes() == others[order[1]].tobytes()
-    for one in rows[1]:
-        mine = keys_in(one)
-        assert one.on_boundary.tolist() == np.isin(mine, keys).tolist()
-        at = np.searchsorted(keys, mine[one.on_boundary])
-        assert one.best[one.on_boundary].tolist() == (1000 + at).tolist()
-        assert one.margins[one.on_boundary].tolist() == (at / 8).tolist()
-        assert one.actors[one.on_boundary].tolist() == (at % 3).tolist()
-    assert not any(one.on_boundary.any() for one in rows[0])
 
 
 def edges_of(found: list[list[Stage]]) -> int:
@@ -485,7 +400,9 @@ def test_a_run_of_requested_states_is_entered_whole_and_never_beyond_the_room() 
     search.requested = [search.stages.runs_of(keys)]
     search._enter()
     assert room < len(keys) == search.at[kernels.OWN] <= len(search.nodes.own)
-    assert np.sort(search._own_keys()).tolist() == np.sort(keys).tolist()
+    own = search.nodes.own[: search.at[kernels.OWN]]
+    entered = kernels.keys_of(search.place, search.nodes.runs, own)
+    assert np.sort(entered).tolist() == np.sort(keys).tolist()
 
 
 FIELDS = [Field("a", bits=4), Field("b", 2, bits=3), Field("c", bits=2)]

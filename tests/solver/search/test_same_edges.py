@@ -29,14 +29,12 @@ from luckbase.game import (
 from luckbase.solver.compiled import njit
 from luckbase.solver.errors import GameError
 from luckbase.solver.search import find_stages
-from luckbase.solver.search.bellman import KNOWN
 from luckbase.solver.search.find_stages import BoxSearch, RisingError
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.stage_kernels import Records
 from luckbase.solver.search.stages import Stages
 from tests.solver.search.test_find_stages import (
     found_from,
-    keys_in,
     keys_of,
     same_as,
     solved_from,
@@ -279,21 +277,3 @@ def test_what_two_states_in_turn_do_not_bear_out_is_not_believed(rules: Any) -> 
     graph.solve(every)
     found = found_from(Stages(game, PLAIN.level), np.unique(keys_of(game, every)))
     same_as(graph, solved_from(game, found))
-
-
-def test_known_states_of_a_run_are_not_expanded_with_the_others() -> None:
-    game = PLAIN.game()
-    known = np.array([(left, lane, x) for left in (1, 2) for lane in range(LANES)
-                      for x in range(lane % 5, 201, 11)])  # fmt: skip
-    keys = np.unique(keys_of(game, known))
-    values = np.random.default_rng(1).random((len(keys), 1))
-    graph = Graph(game)
-    graph.know(keys, values)
-    graph.solve(roots(game))
-    stages, wanted = Stages(game, PLAIN.level), np.unique(keys_of(game, roots(game)))
-    solved = solved_from(game, found_from(stages, wanted, known=(keys, values)))
-    for one in solved:
-        at = graph.look_up(keys_in(one))
-        assert one.values[:, 1:].tobytes() == graph.values[at].tobytes()
-        assert ((one.best == KNOWN) == np.isin(keys_in(one), keys)).all()
-    assert sum(map(len, (one.best for one in solved))) > 3000

@@ -153,27 +153,21 @@ def test_a_margin_between_bounds_is_what_an_action_is_sure_to_be_ahead() -> None
     assert called > 0
 
 
-def test_what_is_given_is_kept_and_what_is_solved_stays() -> None:
+def test_known_payoffs_are_taken_and_solved_ones_stay() -> None:
     game = load("press-your-luck/tiny")
     root = game.parse({"scores": "1000,0,500", "earned": "1,1,0"})[None]
     whole = Graph(game)
     whole.solve(root)
     some = np.arange(1, whole.count, 3)
-    keys = whole.keys_at(some)
-    given_, bare = Graph(game), Graph(game)
-    given_.know(keys, whole.values[some], whole.best[some], whole.margins[some], whole.actors[some])
-    bare.know(keys, whole.values[some])
-    for graph in (given_, bare):
-        top = graph.solve(root)[0]
-        assert graph.margins[top] == whole.margins[0] and graph.actors[top] == whole.actors[0]
-    at = given_.look_up(keys)
-    np.testing.assert_array_equal(given_.margins[at], whole.margins[some])
-    assert (given_.actors[at] == whole.actors[some]).all()
-    assert np.isnan(bare.margins[bare.look_up(keys)]).all()
-    assert not bare.actors[bare.look_up(keys)].any()
-    before = whole.margins.copy()
-    whole.know(keys, whole.values[some], None, np.zeros(len(some)), np.zeros(len(some), np.int8))
-    np.testing.assert_array_equal(whole.margins, before)
+    keys, known = whole.keys_at(some), Graph(game)
+    known.know(keys, whole.values[some])
+    top = known.solve(root)[0]
+    assert known.margins[top] == whole.margins[0] and known.actors[top] == whole.actors[0]
+    assert np.isnan(known.margins[known.look_up(keys)]).all()
+    assert not known.actors[known.look_up(keys)].any()
+    before = whole.values.copy()
+    whole.know(keys, np.zeros_like(whole.values[some]))
+    np.testing.assert_array_equal(whole.values, before)
 
 
 def test_what_an_agent_has_fixed_nobody_decides() -> None:

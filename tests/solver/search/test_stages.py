@@ -13,7 +13,7 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.search import stages as module
 from luckbase.solver.search.find_stages import find_stage
 from luckbase.solver.search.keys import NO_KEYS, Keys
-from luckbase.solver.search.stages import StageCells, StageEstimator, Stages, among, grid
+from luckbase.solver.search.stages import StageCells, StageEstimator, Stages, grid
 from tests.solver.search.laid_out import Laid, Shape, shapes
 from tests.solver.search.stages_below import found_of, tiny
 
@@ -202,18 +202,6 @@ def test_what_lies_further_on_is_met_from_a_few_states_of_each_new_cell() -> Non
         if len(mine) > 20:
             at = np.searchsorted(mine, drawn) / (len(mine) - 1)
             assert at == pytest.approx(np.linspace(0, 1, module.FEW_OF_CELL), abs=0.1)
-
-
-def test_below_what_is_known_nothing_is_looked_at() -> None:
-    stages, root, stage, asked = looked_at()
-    widths = StageEstimator(stages, root).widths(asked)
-    whole = _estimate(StageEstimator(stages, root), stage, asked, 1, widths)
-    known = _estimate(StageEstimator(stages, root, among(np.sort(asked))), stage, asked, 1, widths)
-    assert len(known.states) < len(whole.states)
-    assert known.total == pytest.approx(len(asked), rel=0.01)
-    by_table = StageEstimator(stages, root, lambda keys: np.isin(keys, asked))
-    at_ends = _estimate(by_table, stage, asked, 1, widths)
-    assert at_ends.total == known.total
 
 
 def test_a_value_of_the_roots_is_a_cell_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
