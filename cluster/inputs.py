@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from luckbase.cluster.run.progress import Solved
     from luckbase.cluster.run.tiers import Planned
     from luckbase.cluster.search.plan import PlannedSearch
+    from luckbase.cluster.table.lookup import Lookup
     from luckbase.cluster.table.table import StoredTable, Table
     from luckbase.solver.policy.evaluate import Starts
 
@@ -60,6 +61,8 @@ MAX_DRAWN = 2_000_000
 """
 ROUGHLY = 4
 """How many times too high a game may guess the states of a search beforehand."""
+MAX_OPTIMAL = 4_000_000
+"""Rows of all tiers that are solved in memory for the agent `optimal`: seconds."""
 A_WHILE = 2.0
 """Predicted seconds of a solve in memory from which on a person gets a note."""
 
@@ -300,9 +303,22 @@ def playing(
     are agents. Raises OptionError for an agent that there is not, then as `start_of`.
     """
     from luckbase.cluster.play.agents import check
+    from luckbase.cluster.table.table import tiers_in_memory
+    from luckbase.solver.policy.agents import OPTIMAL
 
     game = game_of(board)
-    with tables_by_name(game.board, place_of(results)) as opener:
+    with tables_by_name(game.board, place_of(results)) as by_name, ExitStack() as tables:
+
+        @cache
+        def opener(name: str) -> Lookup | None:
+            if name != OPTIMAL:
+                return by_name(name)
+            layout = plain(game).get(Layout)  # its kernel is ten times as fast as a search
+            if layout is None or not layout.best_names or layout.payoff_type is not np.float64:
+                return None
+            few = sum(map(layout.rows, layout.tiers())) <= MAX_OPTIMAL
+            return tables.enter_context(tiers_in_memory(layout)) if few else None
+
         check(game, agents, opener)
         yield game, starts_of(game, start), opener
 

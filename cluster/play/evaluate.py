@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -25,8 +25,9 @@ from luckbase.solver import sentences
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Agents, Fact, states_to_copy
-from luckbase.solver.game.game import Game
+from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.policy.agents import BEST_RESPONSE, OPTIMAL, Policy
+from luckbase.solver.policy.chain import MAX_STATES
 from luckbase.solver.policy.evaluate import (
     Count,
     Starts,
@@ -39,8 +40,6 @@ from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
 from luckbase.solver.search.explore import far_more_than
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.sentences import option
-
-MAX_STATES = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -109,11 +108,7 @@ def evaluate_agents(
         return _simulated(game, root, seats, options.games, options, opener)
     if len(root.states) > 1:
         _refuse_far_too_many(game, root, options.max_states)
-    optimal = None
-    if OPTIMAL in seats and _from_start(game, root, seats) is None:
-        optimal = Graph(game, max_states=options.max_states)
-        optimal.solve(root.states)
-    exact = partial(_exact, game, root, opener, options.max_states, optimal)
+    exact = partial(_exact, game, root, opener, _Optimal(game, root, options.max_states))
     result, gains = exact(seats), list[float]()
     for player in range(game.players) if options.gain else ():
         best = exact([*seats[:player], BEST_RESPONSE, *seats[player + 1 :]])
@@ -121,40 +116,51 @@ def evaluate_agents(
         gains.append(gain_of(best.value[player], result.value[player], error))
     return Evaluated(
         origin_of(game), tuple(map(name_of, seats)), result.value, result.states,
-        tuple(gains) if options.gain else None, result.facts or None,
+        tuple(gains) if options.gain else None,
+        tuple(game.own(Agents).facts(game, seats)) or None if result.states is None else None,
     )  # fmt: skip
 
 
 class _Exact(NamedTuple):
-    """The exact payoffs of a profile, a bound on their error, the number of states that it can come
-    to, if they were followed, and facts."""
+    """The exact payoffs of a profile, a bound on their error, and the number of states that it can
+    come to, if they were followed."""
 
     value: tuple[float, ...]
     error: float
     states: int | None
-    facts: tuple[Fact, ...] = ()
+
+
+@dataclass
+class _Optimal:
+    """The game below some roots, solved once, when an agent plays `optimal`."""
+
+    game: Game
+    root: Starts
+    max_states: int
+
+    @cached_property
+    def graph(self) -> Graph:
+        graph = Graph(self.game, max_states=self.max_states)
+        graph.solve(self.root.states)
+        return graph
+
+    def for_profile(self, profile: Sequence[str | Agent | Policy]) -> Graph | None:
+        return self.graph if OPTIMAL in profile else None
 
 
 def _exact(
-    game: Game, root: Starts, opener: Opener, max_states: int, optimal: Graph | None,
-    seats: list[AgentLike],
-) -> _Exact:  # fmt: skip
+    game: Game, root: Starts, opener: Opener, optimal: _Optimal, seats: list[AgentLike]
+) -> _Exact:
     """Return the payoffs by the game's own way from its start, or by following every state."""
-    known = _from_start(game, root, seats)
-    if known is not None:
-        return _Exact(known[0], 0.0, None, tuple(known[1]))
+    if _is_start(game, root) and all(isinstance(seat, str) for seat in seats):
+        known = game.own(Agents).from_start(game, seats)
+        if known is not None:
+            return _Exact(known, 0.0, None)
     profile = players_of(game, seats, opener)
-    found = evaluate_profile(game, root, profile, max_states=max_states, optimal=optimal)
+    found = evaluate_profile(
+        game, root, profile, max_states=optimal.max_states, optimal=optimal.for_profile(profile)
+    )
     return _Exact(tuple(found.value.tolist()), found.error, len(found.chain.keys))
-
-
-def _from_start(
-    game: Game, root: Starts, seats: list[AgentLike]
-) -> tuple[tuple[float, ...], list[Fact]] | None:
-    """Return the payoffs from the start and facts, if the game knows them of these agents."""
-    if not _is_start(game, root) or not all(isinstance(seat, str) for seat in seats):
-        return None
-    return game.own(Agents).from_start(game, seats)
 
 
 def _is_start(game: Game, root: Starts) -> bool:
@@ -206,10 +212,8 @@ def matrix_of(
         why = f"for games of two, and {game.board.game} has {game.players}"
         raise OptionError(f"{option('matrix')}: {why}")
     root, rivals = starts_at(root), split(agents)
-    values = [
-        [_exact(game, root, opener, MAX_STATES, None, [one, two]).value[0] for two in rivals]
-        for one in rivals
-    ]
+    exact = partial(_exact, game, root, opener, _Optimal(game, root, MAX_STATES))
+    values = [[exact([one, two]).value[0] for two in rivals] for one in rivals]
     return Matrix(origin_of(game), tuple(map(name_of, rivals)), tuple(map(tuple, values)))
 
 

@@ -350,8 +350,9 @@ class Agents(Capability):
     check: raises OptionError, without solving anything, if this board cannot have the agent of a
         name.
     seconds: about how long an agent works before its first move.
-    from_start: the exact payoffs of a profile of agents, by name, from the game's start, with facts
-        about them, if the game has a faster way than to follow every state; else None.
+    from_start: the exact payoffs of a profile of agents, by name, from the game's start, if the
+        game has a faster way than to follow every state; else None.
+    facts: what else that way finds about these agents.
     """
 
     missing: ClassVar[str] = "has no agents of its own"
@@ -360,9 +361,8 @@ class Agents(Capability):
     choices: Callable[[Ints, list[int]], list[int]] = lambda state, actions: actions
     check: Callable[[Game, str], None] = lambda game, name: None
     seconds: Callable[[Game, str], float] = lambda game, name: 0.0
-    from_start: Callable[[Game, Sequence[str]], tuple[tuple[float, ...], list[Fact]] | None] = (
-        lambda game, names: None
-    )
+    from_start: Callable[[Game, Sequence[str]], tuple[float, ...] | None] = lambda game, names: None
+    facts: Callable[[Game, Sequence[str]], list[Fact]] = lambda game, names: []
 
 
 @dataclass(frozen=True)

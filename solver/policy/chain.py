@@ -8,7 +8,7 @@ by backward induction, states that come back to each other by `solver.search.cyc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 
@@ -242,12 +242,16 @@ def _fix_jointly(
     return np.full(len(states), free[0] if free else -1)
 
 
-def walk_profile(
+def explore_profile(
     game: Game, roots: Ints, deciders: Sequence[Decider | None], max_states: int = MAX_STATES,
     known: Known | None = None,
-) -> Iterator[Chain]:  # fmt: skip
-    """`explore_profile` a piece at a time: some new states, and where they lead."""
-    numbering, done = Numbering(), 0
+) -> Chain:  # fmt: skip
+    """Return the chain of a profile from one root (fields,) or several (k, fields), which are its
+    first states; the decider of a player who maximises is None. known: as of `expand_profile`.
+
+    Raises SearchLimitError, OptionError as `asking`.
+    """
+    numbering, done, pieces = Numbering(), 0, list[Chain]()
     roots = np.ascontiguousarray(roots).reshape(-1, game.field_count)
     numbering.enter(pack_all(game.strides, roots))
     while done < numbering.count:
@@ -258,19 +262,7 @@ def walk_profile(
             )
         keys = numbering.keys_at(np.arange(done, min(done + PIECE, numbering.count)))
         done += len(keys)
-        yield expand_profile(game, keys, deciders, numbering, known)
-
-
-def explore_profile(
-    game: Game, roots: Ints, deciders: Sequence[Decider | None], max_states: int = MAX_STATES,
-    known: Known | None = None,
-) -> Chain:  # fmt: skip
-    """What a profile can come to from one root (fields,) or several (k, fields), which are the
-    first states of the chain; None for a player who maximises. known: as of `expand_profile`.
-
-    Raises SearchLimitError, OptionError as `asking`.
-    """
-    pieces = list(walk_profile(game, roots, deciders, max_states, known))
+        pieces.append(expand_profile(game, keys, deciders, numbering, known))
     columns = {
         field.name: np.concatenate([getattr(piece, field.name) for piece in pieces])
         for field in fields(Chain)[1:]

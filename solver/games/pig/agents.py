@@ -160,28 +160,34 @@ def rounds_agents(game: Game) -> Agents:
     """The agents of a board."""
     board = game.board
     assert isinstance(board, PigRoundsBoard)
-    return Agents(TurnAgents(100, board.rules.sides), from_start=from_start)
+    return Agents(TurnAgents(100, board.rules.sides), from_start=from_start, facts=facts)
 
 
-def from_start(game: Game, names: Sequence[str]) -> tuple[tuple[float, float], list[Fact]] | None:
-    """The payoffs of two agents from the start, and what is known of their turns; None unless both
-    are known here."""
-    game = plain(game)
+def from_start(game: Game, names: Sequence[str]) -> tuple[float, float] | None:
+    """Return the payoffs of two agents from the start; None unless both are known here."""
     named, (one, two) = agents_of(game), names
     if not all(name in (OPTIMAL, BEST_RESPONSE) or name in named for name in names):
         return None
+    return payoffs(plain(game), one, two)
+
+
+def facts(game: Game, names: Sequence[str]) -> list[Fact]:
+    """Return how often player 1 wins, draws and loses, the points of a turn of each agent, and what
+    the last turn costs player 2."""
+    game = plain(game)
+    named, (one, two) = agents_of(game), names
     three = chances(game, one, two).tolist()
-    facts = [
+    found = [
         (one, f"{does} as player 1", number)
         for does, number in zip(("wins", "draws", "loses"), three, strict=True)
     ]
     for name in dict.fromkeys(names):
         if name in named:
             points = points_of_turns(game, name)
-            facts.append((name, "points a turn", float(points @ np.arange(len(points)))))
-            facts.append((name, "chance of a turn worth nothing", float(points[0])))
+            found.append((name, "points a turn", float(points @ np.arange(len(points)))))
+            found.append((name, "chance of a turn worth nothing", float(points[0])))
     if two in named:
         behind, best = last_turn_cost(game, one, two)
-        facts.append((two, "loses by sticking while behind in the last turn", behind))
-        facts.append((two, "loses against the best last turn", best))
-    return payoffs(game, one, two), facts
+        found.append((two, "loses by sticking while behind in the last turn", behind))
+        found.append((two, "loses against the best last turn", best))
+    return found
