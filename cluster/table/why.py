@@ -243,8 +243,7 @@ Claim = Luck | Sure | Turn | Mix
 
 def why(table: Lookup, at: Moves) -> tuple[Claim, ...]:
     """Why the best action at a state is it: claims on it and on the next, and where it turns."""
-    (line,) = _lines(table, [at])
-    return tuple(_claims(table, at, line))
+    return tuple(_claims(table, at, _line(table, at)))
 
 
 def explain(
@@ -306,7 +305,7 @@ def reason(table: Lookup, at: Moves) -> str:
     """
     game = table.game
     if at.answer.decision_only:  # no payoffs: where the decision turns
-        turn = _turn(table, at, *_lines(table, [at]))
+        turn = _turn(table, at, _line(table, at))
         return "" if turn is None else str(turn).rstrip(".")
     if at.answer.to_act is None or len(at.moves) < 2:
         return ""
@@ -425,18 +424,6 @@ Line = tuple[Ints, list[str]]
 choice, without a gap; and what is best there."""
 
 
-def _lines(table: Lookup, states: Sequence[Moves]) -> list[Line | None]:
-    """Of each state the line of the field that the game says, if it says one and there is a
-    choice."""
-    field, lines = _turning_field(table.game), list[Line | None]([None] * len(states))
-    if field is not None:
-        chosen = [i for i, state in enumerate(states) if _has_choice(state)]
-        chosen_lines = _along(table, [states[i] for i in chosen], field)
-        for i, line in zip(chosen, chosen_lines, strict=True):
-            lines[i] = line
-    return lines
-
-
 def _turning_field(game: Game) -> Field | None:
     """The field along which decisions turn, where the game says one."""
     groups = game.get(Groups)
@@ -460,41 +447,27 @@ def _line_through(game: Game, state: Ints, column: int) -> Ints:
     return states
 
 
-def _along(table: Lookup, states: Sequence[Moves], field: Field) -> list[Line]:
-    """The lines of a field through states at which somebody decides."""
-    if not states:
-        return []
-    game = table.game
-    actors = [(state.answer.to_act or 0) - 1 for state in states]
-    columns = [_column(game, field, actor) for actor in actors]
-    lines = [
-        _line_through(game, state.numbers, column)
-        for state, column in zip(states, columns, strict=True)
-    ]
-    which = np.repeat(np.arange(len(lines)), [*map(len, lines)])
-    numbers = np.concatenate(lines)
+def _line(table: Lookup, at: Moves) -> Line | None:
+    """Return the states around this one that differ from it only in the field along which decisions
+    turn, without a gap, and their best actions. Return None if no such field or no choice exists.
+    """
+    game, field = table.game, _turning_field(table.game)
+    if field is None or not _has_choice(at):
+        return None
+    actor = (at.answer.to_act or 0) - 1
+    column = _column(game, field, actor)
+    numbers = _line_through(game, at.numbers, column)
     reached, sound = game.known_states(game.fields.values(numbers))
-    which, rows = which[sound], np.arange(len(reached))
-    along = np.array(columns)[which]
     names = table.stored_best(np.ascontiguousarray(reached))
-    # What the table does not hold, somebody's own game need not know.
+    # A user's game need not accept states that the table does not hold.
     stored = np.array([name is not None for name in names], bool)
-    stored &= reached[rows, along] == numbers[sound][rows, along]
-    kinds, up = who_acts(game, reached[stored])
-    decides = (kinds == DECISION) & (up == np.array(actors)[which[stored]])
-    kept = np.flatnonzero(stored)[decides]
-    at, which = reached[kept, along[kept]], which[kept]
-    apart = np.flatnonzero((np.diff(at) > 1) | (np.diff(which) > 0)) + 1  # a gap, or another state
-    ends = np.array([0, *apart.tolist(), len(kept)])
-    now = np.array([state.numbers[column] for state, column in zip(states, columns, strict=True)])
-    here = np.flatnonzero(at == now[which])
-    runs = np.searchsorted(ends, here, side="right")
-    spans = zip(ends[runs - 1].tolist(), ends[runs].tolist(), strict=True)
-    rows_of = {i: kept[a:b] for i, (a, b) in zip(which[here].tolist(), spans, strict=True)}
-    return [
-        (reached[rows], [str(names[k]) for k in rows.tolist()])
-        for rows in (rows_of.get(i, kept[:0]) for i in range(len(states)))
-    ]
+    stored &= reached[:, column] == numbers[sound][:, column]
+    kinds, actors = who_acts(game, reached[stored])
+    kept = np.flatnonzero(stored)[(kinds == DECISION) & (actors == actor)]
+    runs = np.split(kept, np.flatnonzero(np.diff(reached[kept, column]) > 1) + 1)
+    now = at.numbers[column]
+    run = next((run for run in runs if (reached[run, column] == now).any()), kept[:0])
+    return reached[run], [str(names[k]) for k in run.tolist()]
 
 
 def _turn(table: Lookup, at: Moves, line: Line | None) -> Turn | None:
