@@ -164,13 +164,6 @@ def _fill_heatmap(figure: Figure, axes: Axes, picture: Heatmap) -> None:
         interpolation="none", aspect="auto",
     )  # fmt: skip
     axes.set_facecolor(BLANK)
-    if picture.levels:
-        contours = axes.contour(
-            picture.xs, picture.ys, picture.values.T, picture.levels, colors="white",
-            linewidths=0.7, alpha=0.8,
-        )  # fmt: skip
-        for label in axes.clabel(contours, fontsize=8, fmt="%g"):
-            label.set_gid("level")
     for line in picture.lines:
         outlined = [withStroke(linewidth=4.5, foreground="white")]
         axes.plot(line.xs, line.ys, color=LINE, lw=2.4, label=line.label,
@@ -259,8 +252,8 @@ PAGE_COLOURS = {
     GRID: "var(--edge)", GROUND: "var(--ground)",
 } | {stroke[0]: f"var(--stroke-{i})" for i, stroke in enumerate(STROKES)}  # fmt: skip
 """What a page calls our colours; what lies on the colours of a heat map, white, stays as it is."""
-CLASSES = ("said", "level")
-"""Of groups of letters, for the page's style: words on the picture, numbers of its levels."""
+CLASSES = ("said",)
+"""Of groups of letters, for the page's style: words on the picture."""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ DRAWN_BY: dict[str, str] = {}
 PNG of a picture, "html" an element of a page of a scene, "file" writes a chart to a file. Imported
 when something is shown."""
 
-FULL, START, STATES = "full", "start", "states"
+FULL, START = "full", "start"
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,9 @@ class ChartField(Result):
 @dataclass(frozen=True)
 class Kind(Result):
     """One of a game's charts. shows: what, for people; picture: a `Heatmap` or `Curves`, else a
-    `Listing`. needs: `FULL`, a full table; `START`, or what lies below the game's start; `STATES`,
-    any table that holds states it looks at: what is not held is a gap, which it names. reading: how
-    to read it, in a sentence. takes: what may be chosen, None where nobody says. decisions: whether
-    decisions without payoffs will do."""
+    `Listing`. needs: `FULL`, a full table; `START`, or what lies below the game's
+    start. reading: how to read it, in a sentence. takes: what may be chosen, None where nobody
+    says. decisions: whether decisions without payoffs will do."""
 
     name: str
     shows: str
@@ -144,15 +143,11 @@ class Listing(_Chart):
         return html_table(self.columns, self.cells(SHOWN_ROWS), [self.note]) + left
 
 
-def aligned(rows: Sequence[Sequence[str]], words: int | None = None) -> tuple[str, ...]:
-    """Lines of cells in columns two spaces apart, to the right; from column `words` on, which hold
-    words, to the left."""
+def aligned(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Return lines of cells in columns two spaces apart, aligned to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return tuple(
-        "  ".join(
-            cell.rjust(width) if words is None or i < words else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     )
 
@@ -193,8 +188,7 @@ class Heatmap(_Picture):
     values on the axes, evenly spaced. values: float64 (len(xs), len(ys)); NaN where there is none.
     blank: bool, the same shape: where a number gets no colour. title: what the picture says, one
     message; about: of what. limits: the numbers at the ends of the colours, the least and the
-    greatest if not given; what is beyond has the end's colour. levels: contours of the numbers,
-    labelled.
+    greatest if not given; what is beyond has the end's colour.
     """
 
     title: str
@@ -208,14 +202,13 @@ class Heatmap(_Picture):
     colour_label: str
     blank: Flags2[NDArray[np.bool_] | None] = None
     limits: tuple[float, float] | None = None
-    levels: tuple[float, ...] = ()
     lines: tuple[Line, ...] = ()
     words: tuple[Words, ...] = ()
     rest: Mapping[str, str] | None = None
 
     json_order: ClassVar = (
         "title", "about", "names", "rest", "xs", "ys", "values", "x_label", "y_label",
-        "colour_label", "limits", "levels", "blank", "lines", "words",
+        "colour_label", "limits", "blank", "lines", "words",
     )  # fmt: skip
 
     @property

@@ -443,7 +443,8 @@ def test_a_game_without_charts_says_so() -> None:
 
 
 def test_a_chart_of_the_lead_to_pass_takes_numbers_as_fields(table: luckbase.Table) -> None:
-    assert table.chart("lead", {"spins": 1, "rival": (500, 1000)}).rows[1][:4] == (2, 1, 3, 1000)
+    made = table.chart("leads", {"spins": (1, 2), "third": 500})
+    assert made.columns == ("rival_score", "spins_1", "spins_2")
 
 
 def test_evaluate_and_matrix_are_the_commands(said: Said) -> None:

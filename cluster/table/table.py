@@ -228,12 +228,10 @@ class Table(Lookup):
     def check_chart(self, kind: Kind) -> None:
         """Raises OptionError where there is no full table in it, nor all that a chart needs;
         MissingTableError for one that is not complete."""
-        from luckbase.solver.charts import FULL, STATES
+        from luckbase.solver.charts import FULL
 
         if not kind.decisions:
             self.need_payoffs(f"the chart '{kind.name}'")
-        if kind.needs == STATES:
-            return
         again, goal = "", None if self.ledger is None else self.ledger.furthest
         if self.ledger is not None:
             origin = self.ledger.origin or Goal(TIERS, {}, None, 0, "", {})

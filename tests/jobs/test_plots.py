@@ -137,7 +137,7 @@ def full() -> Heatmap:
     values = np.add.outer(xs, 10.0 * ys)
     line = Line("a line & more", np.array([0.0, 5.0]), np.array([0.0, 5.0]))
     return Heatmap("a <title>", "about", ("x", "y", "v"), xs, ys, values, "my x", "my y", "<v>",
-                   blank=values > 50, levels=(25.0,), lines=(line,),
+                   blank=values > 50, lines=(line,),
                    words=(Words("<script>", 2.0, 3.0),))  # fmt: skip
 
 

@@ -34,7 +34,6 @@ COMMANDS = {
     "games": ["evaluate", RACE, "--agents", "hold-at-5,hold-at-3", "--games", "1000"],
     "plan": ["solve", "--dry-run", str(BOARDS / "press-your-luck/1985-02.toml"), "--memory", "8"],
     "chart of bids": ["chart", GOOFSPIEL, "--set", "cards=9"],
-    "chart of parity": ["chart", GOOFSPIEL, "--what", "parity", "--set", "cards=9"],
     "play": ["play", GOOFSPIEL, "--set", "cards=9", "--seed", "1", "--hints"],
 }  # fmt: skip
 

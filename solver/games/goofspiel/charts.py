@@ -1,9 +1,8 @@
 """The charts of Goofspiel, and a state as the game looks.
 
-``bids`` is the table of the paper, an optimal lottery over the bids for each upcard; ``parity``
-what it saw in them; ``upcard`` the picture. They are of the first move, or of any position before a
-card is turned up, in the fields of a state (`FirstBids`). Where the game is to finish ahead,
-``lead`` is the chance of it over the lead.
+``bids`` is the table of the paper, an optimal lottery over the bids for each upcard; ``upcard`` the
+picture. They are of the first move, or of any position before a card is turned up, in the fields of
+a state (`FirstBids`).
 
 Source: docs/sources.md#rhoads-and-bartholdi-2012, section 4.
 """
@@ -22,8 +21,6 @@ from luckbase.solver.charts import (
     Chart,
     ChartField,
     ChartRequest,
-    Curve,
-    Curves,
     Heatmap,
     Kind,
     Listing,
@@ -38,7 +35,6 @@ from luckbase.solver.game.fields import members
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.goofspiel.game import (
     DECK,
-    HANDS,
     LEAD,
     MINE,
     UPCARD,
@@ -64,59 +60,42 @@ KINDS = (
         "1.",
     ),
     Kind(
-        "parity", "the first move: how often the bid has the upcard's parity, and never bid cards",
-        takes=POSITION,
-        reading="A line for each upcard: how often the bid is odd where it is odd, even where it "
-        "is even, and the cards that are never bid.",
-    ),
-    Kind(
         "upcard", "the first move: the chance of each bid by upcard", picture=True,
         takes=POSITION,
         reading="A column for each upcard; the brighter a cell, the likelier the bid; no colour: "
         "never.",
     ),
 )  # fmt: skip
-OVER_LEAD = Kind(
-    "lead", "the chance to finish ahead over the lead", picture=True,
-    takes=POSITION,
-        reading="A curve for each number of cards left: with fewer cards left a lead is safer.",
-)  # fmt: skip
-"""Only where the lead counts."""
 SEEN = 1e-6
 """The chance above which a card is bid."""
 UNIQUE = 1e-4
 """A card whose weight can change by more leaves room for another optimal strategy."""
-NEVER = 1e-5
-"""`matrix_game.ranges` is good to 1e-6: a card that can have no more than this is never bid."""
 
 
 class MoveCharts(Charts):
     """The charts of a board (module docstring)."""
 
+    kinds = KINDS
+
     def __init__(self, game: Game) -> None:
         self.game, self.options = game, options_of(game)
         self.win = self.options.objective == "win"
-        self.kinds = (*KINDS, OVER_LEAD) if self.win else KINDS
         search = Search("ahead by more than three points to come", "payoff_1>3")
         if self.win:
             search = Search("behind, and likely to finish ahead", "lead<0 payoff_1>0.5")
         self.searches = search, Search("four cards left, none turned up", "cards=4 upcard=0")
 
     def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:
-        if name == "lead":
-            return self._lead(lookup, request.fields)
         first = first_bids(self.game, lookup, request.fields)
         if name == "upcard":
             return self._picture(first, request.fields)
-        return parity_of(first) if name == "parity" else bids_of(first)
+        return bids_of(first)
 
-    def _about(self, fields: Mapping[str, str], more: str = "") -> str:
+    def _about(self, fields: Mapping[str, str]) -> str:
         if fields:
             return "Goofspiel: " + "  ".join(f"{name}={value}" for name, value in fields.items())
         goal = "to finish ahead" if self.win else "for points"
-        return (
-            f"Goofspiel with {self.options.cards} cards a hand, {goal}, both play optimally{more}"
-        )
+        return f"Goofspiel with {self.options.cards} cards a hand, {goal}, both play optimally"
 
     def _picture(self, first: FirstBids, fields: Mapping[str, str]) -> Heatmap:
         """The chance of each bid as colour, by upcard; blank where a card is not there."""
@@ -139,45 +118,6 @@ class MoveCharts(Charts):
             limits=(0.0, float(first.chances.max())),
         )
 
-    def _lead(self, lookup: Lookup, fields: Mapping[str, str]) -> Curves:
-        """The chance to finish ahead over the lead, of a position or of three stages."""
-        for name in ("lead", "upcard"):
-            if name in fields:
-                raise StateError(f"{name}: the picture is before a card is turned, over every lead")
-        words = [fields] if fields else self._stages()
-        self.game.parse(words[0])  # or its sentence
-        stages = [self.game.fields.read(written) for written in words]
-        gone = [self.options.points - sum(members(int(stage[DECK]))) for stage in stages]
-        leads = np.arange(-max(gone), max(gone) + 1)
-        curves = []
-        for stage, limit in zip(stages, gone, strict=True):
-            possible = np.abs(leads) <= limit
-            values = np.tile(stage, (possible.sum(), 1))
-            values[:, LEAD] = leads[possible]
-            chances = np.full(len(leads), np.nan)
-            chances[possible] = lookup(self.game.canonical_states(values))[:, 0]
-            cards = members(int(stage[DECK]))
-            label = f"{many(len(cards), 'card')} left: {','.join(map(str, cards))}"
-            curves.append(Curve(label, f"cards_{len(cards)}", chances))
-        middle = curves[len(curves) // 2]
-        safe, title = leads[middle.values >= 0.75], "No lead is safe yet"
-        if len(safe):
-            cards_left = middle.label.split(":")[0]
-            title = f"A lead of {safe[0]} wins three of four games with {cards_left}"
-        return Curves(
-            title, self._about(fields, ", equal hands"), "lead", leads, tuple(curves),
-            "my lead (points)", "my chance to finish ahead (a draw is a half)", limits=(0.0, 1.0),
-        )  # fmt: skip
-
-    def _stages(self) -> list[Mapping[str, str]]:
-        """Equal hands and an evenly spread deck: early, midway, and late in the game."""
-        cards = self.options.cards
-        stages: list[Mapping[str, str]] = []
-        for left in sorted({max(1, cards - 2), max(1, (cards + 1) // 2), min(2, cards)})[::-1]:
-            deck = sorted({round(x) for x in np.linspace(cards / left / 2 + 0.5, cards, left)})
-            stages.append(dict.fromkeys(HANDS, ",".join(map(str, deck))))
-        return stages
-
 
 @dataclass(frozen=True, eq=False)
 class FirstBids:
@@ -196,20 +136,6 @@ class FirstBids:
     values: Floats  # (upcards,): player one's payoff
     gaps: Floats  # (upcards,): between the bounds that the two players' lotteries prove
     unique: NDArray[np.bool_]  # (upcards,): whether no other lottery is optimal
-
-    @property
-    def supports(self) -> list[str]:
-        """By upcard: the cards that are bid with a chance above `SEEN`, as ``1 2 5``."""
-        return self._cards(self.chances > SEEN)
-
-    @property
-    def never(self) -> list[str]:
-        """By upcard: the cards that no optimal lottery bids, as ``3 4``."""
-        return self._cards(self.most <= NEVER)
-
-    def _cards(self, chosen: NDArray[np.bool_]) -> list[str]:
-        """The cards of each column of (bids, upcards)."""
-        return [" ".join(map(str, np.array(self.hand)[column])) for column in chosen.T]
 
     @property
     def same_parity(self) -> Floats:
@@ -264,21 +190,6 @@ def bids_of(first: FirstBids) -> Listing:
     note = f"bids in rows, upcards in columns; every game's gap is at most {gap}."
     note += " A star: other lotteries are optimal too." if any(stars) else ""
     return Listing(aligned(lines), ("upcard", "bid", "chance", "least", "most"), rows, note)
-
-
-def parity_of(first: FirstBids) -> Listing:
-    """What the paper saw, by upcard: one should in general bid a card of its parity; on the highest
-    card N never N - 1 nor N - 2, and with even N never the 1."""
-    rows = tuple(
-        (upcard, round(float(same), DECIMALS), bids, never)
-        for upcard, same, bids, never in zip(
-            first.deck, first.same_parity, first.supports, first.never, strict=True
-        )
-    )
-    lines = [["upcard", "same parity", "bids", "never"]]
-    lines += [[f"{k}", f"{same:.4f}", bids or "-", never or "-"] for k, same, bids, never in rows]
-    note = "by upcard: the chance that the bid has its parity, the bids, the cards never bid"
-    return Listing(aligned(lines, words=2), ("upcard", "same_parity", "bids", "never"), rows, note)
 
 
 CARD, HIGH, GAP, HEAD, ROW = 42.0, 60.0, 8.0, 34.0, 116.0

@@ -1,8 +1,7 @@
 """The charts of Jackpot and Shut the Box, as `solver.charts` has them.
 
 ``flip`` says for every roll at a position what to flip, what that is worth and what the next best
-would cost: all tiles open, or ``open=1,2,3,9``. ``left`` is what positions are worth by how many
-tiles are open: of those that a play can come to, the best, the middle and the worst one.
+would cost: all tiles open, or ``open=1,2,3,9``.
 
 They need what lies below the game's start, and no more.
 """
@@ -19,14 +18,12 @@ from luckbase.solver.charts import (
     Chart,
     ChartField,
     ChartRequest,
-    Curve,
-    Curves,
     Kind,
     Listing,
     Lookup,
     aligned,
 )
-from luckbase.solver.errors import OptionError, StateError
+from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints, set_text
 from luckbase.solver.game.capabilities import Charts, Drawing
 from luckbase.solver.game.fields import members
@@ -36,7 +33,6 @@ from luckbase.solver.games.jackpot.game import (
     OPEN,
     ROLL,
     Options,
-    before_roll,
     options_of,
     outcome_names,
     positions,
@@ -44,8 +40,6 @@ from luckbase.solver.games.jackpot.game import (
 from luckbase.solver.scene import CHANCE, GONE, Box, Die, Scene, Shape, Words, listed
 from luckbase.solver.search.bellman import evaluate
 from luckbase.solver.search.expand import expand
-from luckbase.solver.search.explore import explore
-from luckbase.solver.search.keys import unpack_all
 from luckbase.solver.sentences import capital, nearest
 
 WHAT_TO_FLIP = "for every roll what to flip, what that is worth and what the next best costs"
@@ -56,12 +50,6 @@ KINDS = (
         takes=(OPEN_TILES,),
         reading="A line for each roll: its chance, what to flip, what that is worth, the next best "
         "flip and what it costs.",
-    ),
-    Kind(
-        "left", "what a position is worth by how many tiles are open", picture=True, needs=START,
-        takes=(),
-        reading="Three curves over how many tiles are open: the best such position, the middle "
-        "one, the worst.",
     ),
 )  # fmt: skip
 COLUMNS = ("open", "dice", "chance", "best", "value", "next_best", "cost")
@@ -79,12 +67,9 @@ class TileCharts(Charts):
 
     def __init__(self, game: Game) -> None:
         self.game, self.options = game, options_of(game)
-        self.shuts = self.options.objective != "sum"
 
     def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:
-        return self._flip(lookup, request) if name == "flip" else self._left(lookup, request)
-
-    # --- what to flip ------------------------------------------------------------------------
+        return self._flip(lookup, request)
 
     def _flip(self, lookup: Lookup, request: ChartRequest) -> Listing:
         for name in request.fields:
@@ -121,41 +106,6 @@ class TileCharts(Charts):
             return ",".join(map(str, sorted(faces)))
         fewer = action < self.options.dice * ROLL
         return f"{sum(faces)}{' with 1 die' * fewer}"
-
-    # --- by tiles left -----------------------------------------------------------------------
-
-    def _left(self, lookup: Lookup, request: ChartRequest) -> Curves:
-        if request.fields:
-            raise OptionError("FIELD=VALUE: the picture is of all positions; leave it out")
-        tiles = self._positions()
-        values = lookup(before_roll(self.game, tiles))[:, 0]
-        count = np.array([len(members(x)) for x in tiles])
-        sizes = np.unique(count)
-        sorted_by = [np.sort(values[count == size]) for size in sizes]
-        best, middle, worst = (
-            np.array([row[round(share * (len(row) - 1))] for row in sorted_by])
-            for share in (1.0, 0.5, 0.0)
-        )
-        what = "chance to shut all" if self.shuts else "minus the tiles left in the end"
-        top, start = int(sizes[-1]), float(best[-1])
-        return Curves(
-            f"All {top} open: {start:.1%} are shut" if self.shuts
-            else f"All {top} open: {-start:.2f} left in the end",
-            f"{self.game.board.title or self.game.board.name}; best play",
-            "open", sizes, (
-                Curve("the best position", "best", best),
-                Curve("the middle one", "middle", middle),
-                Curve("the worst", "worst", worst),
-            ),
-            "tiles open, before the roll", what,
-        )  # fmt: skip
-
-    def _positions(self) -> list[int]:
-        """The sets of tiles, as bits, that some play comes to before a roll, whatever is flipped;
-        none of them empty."""
-        found = explore(self.game, self.game.needed_starts())
-        states = unpack_all(self.game.strides, found.keys)
-        return sorted({*states[:, OPEN].tolist()} - {0})
 
 
 def _best(named: list[str], values: Floats, tolerance: float) -> Row:

@@ -1,8 +1,7 @@
 """The charts of Press Your Luck, as `solver.charts` has them.
 
-``lead`` says at what lead to pass, by spins left; ``leads`` the same over the rival's score.
-``decide`` is play or pass over both scores, ``by-lead`` and ``by-spins`` are both chances over the
-lead and over the spins left. What is fixed in each may be chosen (`setting`).
+``leads`` says at what lead to pass, over the rival's score, by spins left; ``decide`` is play or
+pass over both scores. You can choose what is fixed in each (`setting`).
 
 A score at the cap counts as no more than the cap, so near it a lead is worth less than on the show.
 """
@@ -10,17 +9,14 @@ A score at the cap counts as no more than the cap, so near it a lead is worth le
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.charts import (
-    DECIMALS,
-    STATES,
     Band,
     Chart,
     ChartField,
@@ -29,34 +25,28 @@ from luckbase.solver.charts import (
     Curves,
     Heatmap,
     Kind,
-    Listing,
     Lookup,
     Search,
-    aligned,
     outline,
     words_in,
 )
-from luckbase.solver.errors import MissingTableError, OptionError
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
 from luckbase.solver.games.press_your_luck.game import spoken
 from luckbase.solver.games.press_your_luck.setting import (
     RIVAL_SHARE,
-    Choice,
     Choose,
-    Lead,
     Setting,
-    SettingDefaults,
     choices,
     leads_of,
     settings,
     share_of_cap,
     stored_choices,
 )
-from luckbase.solver.scene import listed
-from luckbase.solver.sentences import NUMBERS, many
+from luckbase.solver.sentences import NUMBERS
 
 SPINS = ChartField("spins", "Spins left in all, as 1 or 1,2 or 1-3.")
 SPIN = ChartField("spins", "Spins left in all. One if you do not say.")
@@ -78,34 +68,16 @@ def kinds_of(players: int) -> tuple[Kind, ...]:
     common = (*others, whammies)
     return (
         Kind(
-            "lead", "at what lead to pass, by spins left", decisions=True,
-            takes=(up, SPINS, RIVAL, *common),
-            reading="A lead is one's own score less the rival's: pass from +3,000 means, pass when "
-            "$3,000 or more ahead.",
-        ),
-        Kind(
             "leads", "at what lead to pass, over the rival's score", picture=True, decisions=True,
             takes=(up, SPINS, *common),
-            reading="One curve for each number of spins left: pass on the curve and above it, play "
-            "below.",
+            reading="A lead is one's own score less the rival's. There is a curve for each number "
+            "of spins left: pass on the curve and above it, play below.",
         ),
         Kind(
             "decide", "play or pass over both scores, and the chance to win", picture=True,
             decisions=True, takes=(up, SPIN, *common),
             reading="The colour is the chance to win; on one side of the line one plays, on the "
             "other one passes.",
-        ),
-        Kind(
-            "by-lead", "the chance to win by playing and by passing, over the lead", picture=True,
-            takes=(up, SPIN, RIVAL, *common),
-            reading="The higher curve is the better choice; where the curves cross the decision "
-            "turns.",
-        ),
-        Kind(
-            "by-spins", "the same over the spins left", picture=True, needs=STATES,
-            takes=(up, OWN, RIVAL, *common),
-            reading="The higher curve is the better choice with so many spins, at the scores that "
-            "the chart names.",
         ),
     )  # fmt: skip
 
@@ -128,14 +100,6 @@ def searches_of(players: int) -> tuple[Search, ...]:
     )
 
 
-LEAD_COLUMNS = (
-    "up", "spins", "rival", "rival_score", "third_score", "whammies",
-    "pass_from", "play_from", "passes", "play_there", "pass_there", "unsure",
-)  # fmt: skip
-EXPERIMENT = 12
-"""Spins of ``by-spins``, as far as the table holds them."""
-WIDEST = 0.25
-"""Of the cap: the leads of ``by-lead``, 5000 of 20000 dollars either way."""
 PROBABILITY, MONEY = "my chance to win (probability)", "my expected dollars"
 
 
@@ -161,32 +125,13 @@ class LuckCharts(Charts):
         """Below the cap."""
 
     def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:
-        how: dict[str, Callable[[Choose, ChartRequest], Chart]]
-        how = {"lead": self._lead, "leads": self._leads, "decide": self._decide,
-               "by-lead": self._by_lead, "by-spins": self._by_spins}  # fmt: skip
         choose: Choose = partial(choices, self.game, lookup, request.error)
         if request.best is not None:
             choose = partial(stored_choices, self.game, request.best)
-        return how[name](choose, request)
-
-    def _settings(self, request: ChartRequest, *varies: str, **defaults: Any) -> list[Setting]:
-        chosen = SettingDefaults(frozenset(varies), **defaults)
-        return settings(self.game, request.fields, chosen)
-
-    def _lead(self, choose: Choose, request: ChartRequest) -> Listing:
-        chosen = self._settings(request, "own", spins=self.every, several="all")
-        leads = leads_of(self.game, choose, chosen)
-        unsure = sum(int(lead.choice.unsure.sum()) for lead in leads)
-        note = "a lead is one's own score less the rival's, who gets the spins; in between, play"
-        if unsure:
-            note += f"; too close to call, so that play is said: {many(unsure, 'lead')}"
-        columns = tuple(
-            name for name in LEAD_COLUMNS if self.game.players == 3 or name != "third_score"
-        )
-        return Listing(lead_lines(leads), columns, tuple(map(_lead_row, leads)), note)
+        return (self._leads if name == "leads" else self._decide)(choose, request)
 
     def _leads(self, choose: Choose, request: ChartRequest) -> Curves:
-        chosen = self._settings(request, "own", "rival", spins=self.every, several="all")
+        chosen = settings(self.game, request.fields, self.every)
         scores = self.scores
         by_score = [setting.over_rival(scores) for setting in chosen]
         leads = leads_of(self.game, choose, [x for line in by_score for x in line])
@@ -208,7 +153,7 @@ class LuckCharts(Charts):
                 titled.append((setting.spins, float(line[at])))
         return Curves(
             pass_from_title(titled, f"Here {who_has_less(chosen)} everywhere"),
-            f"{self.board}; {setting_words(chosen[0], rival=False)}; scores count up to "
+            f"{self.board}; {setting_words(chosen[0])}; scores count up to "
             f"{self.solve.score_cap:,}" + why_blank(chosen, outdone),
             "rival_score", scores, curves, "score of the rival, who gets the spins (dollars)",
             "pass from this lead on (dollars)", self._outdone_band(outdone),
@@ -224,7 +169,7 @@ class LuckCharts(Charts):
         return (Band(0.0, last, "the third has\nmore, and gets\nthe spins"),)
 
     def _decide(self, choose: Choose, request: ChartRequest) -> Heatmap:
-        (where,) = self._settings(request, "own", "rival")
+        (where,) = settings(self.game, request.fields)
         xs, ys = self.scores, np.append(self.scores, self.solve.score_cap)
         if len(xs) < 2:
             raise OptionError(
@@ -252,7 +197,7 @@ class LuckCharts(Charts):
         regions = {"play": ~passing, "pass ahead": passing & ahead, "pass behind": passing & ~ahead}
         return Heatmap(
             decide_title(where, leads),
-            f"{self.board}; {setting_words(where, rival=False)}"
+            f"{self.board}; {setting_words(where)}"
             + why_blank([where], outdone[None]),
             (f"scores_{where.up + 1}", f"scores_{where.last + 1}", "value"), xs, ys, best,
             f"my score: player {where.up + 1} (dollars)",
@@ -263,80 +208,11 @@ class LuckCharts(Charts):
             rest=where.in_words(),
         )  # fmt: skip
 
-    def _by_lead(self, choose: Choose, request: ChartRequest) -> Curves:
-        (where,) = self._settings(request, "own")
-        (lead,) = leads_of(self.game, choose, [where])
-        near = np.abs(lead.leads) <= share_of_cap(self.game, WIDEST)
-        leads, half = lead.leads[near], self.solve.score_unit / 2
-        first, last = float(leads[0]), float(leads[-1])
-        return Curves(
-            f"{spin_count(where.spins).capitalize()}: {by_lead_title(lead)}",
-            f"{self.board}; {setting_words(where)}",
-            "lead", leads, both(lead.choice.play[near], lead.choice.passed[near]),
-            f"my lead over player {where.rival + 1} (dollars)", self.payoff,
-            tuple(
-                Band(max(a - half, first), min(b + half, last), "pass")
-                for a, b in lead.passes
-                if a - half < last and b + half > first
-            ),
-        )  # fmt: skip
-
-    def _by_spins(self, choose: Choose, request: ChartRequest) -> Curves:
-        all_spins = tuple(range(1, EXPERIMENT + 1))
-        chosen = self._settings(
-            request, spins=all_spins, several="spins", own=0.4, rival=0.15, beyond=True
-        )
-        choice, in_table = self._choices_there(choose, chosen)
-        spins = np.array([setting.spins for setting in chosen])
-        last = int(np.flatnonzero(in_table)[-1]) + 1
-        known, where = spins[in_table], chosen[0]
-        gaps = "" if in_table.all() else f"; {runs(spins[~in_table])} spins: not in this table"
-        free = ~np.isnan(choice.play) & ~np.isnan(choice.passed)
-        return Curves(
-            by_spins_title(known, choice.passing[in_table], bool(free.any())),
-            f"{self.board}; {setting_words(where)}, I have {where.scores[where.up]:,}{gaps}",
-            "spins", spins[:last], both(choice.play[:last], choice.passed[:last]),
-            "spins left, all of them mine", self.payoff, self._beyond(known, spins[last:]),
-        )  # fmt: skip
-
-    def _choices_there(
-        self, choose: Choose, cases: list[Setting]
-    ) -> tuple[Choice, NDArray[np.bool_]]:
-        """The choice in each setting, and of which the table holds what it takes: the others are
-        NaN. Raises MissingTableError where it holds none."""
-        results: list[Choice] = []
-        missing: list[MissingTableError] = []
-        in_table = np.ones(len(cases), bool)
-        for i, setting in enumerate(cases):
-            alone = setting.with_scores(setting.up, np.array([setting.scores[setting.up]]))
-            try:
-                results.append(choose(alone))
-            except MissingTableError as why:
-                missing.append(why)
-                in_table[i] = False
-                results.append(Choice(*np.full((2, 1), np.nan), *np.zeros((2, 1), bool)))
-        if not in_table.any():
-            raise missing[0]
-        return Choice(*map(np.concatenate, zip(*results, strict=True))), in_table
-
-    def _beyond(self, known: Ints, left: Ints) -> tuple[Band, ...]:
-        """The first number of spins that a full table does not reach, and how it would."""
-        frontier = self.solve.frontier
-        if frontier + 1 not in left or known[-1] != frontier:
-            return ()
-        text = f"beyond this\ntable: set\nfrontier={frontier + 1}"
-        return (Band(frontier + 0.5, frontier + 1.5, text),)
-
 
 def _from_zero(numbers: Floats) -> tuple[float, float] | None:
     """Limits of an axis with 0 on it and room above; None where there is no number."""
     known = numbers[~np.isnan(numbers)]
     return (min(0.0, known.min()), 1.05 * known.max()) if len(known) and known.max() > 0 else None
-
-
-def both(play: Floats, passed: Floats) -> tuple[Curve, ...]:
-    """The curves of playing and passing."""
-    return Curve("play", "play", play), Curve("pass", "pass", passed)
 
 
 # --- words ---------------------------------------------------------------------------------------
@@ -346,18 +222,6 @@ def spin_count(count: int) -> str:
     """``one spin``, ``7 spins``."""
     number = NUMBERS[count] if count < 7 else str(count)
     return f"{number} spin{'s' * (count != 1)}"
-
-
-def runs(numbers: Ints) -> str:
-    """``1, 3 to 5`` of ascending numbers."""
-    parts = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
-    return listed([
-        f"{part[0]}" if len(part) == 1 else f"{part[0]} to {part[-1]}" for part in parts
-    ])  # fmt: skip
-
-
-def _runs_of_spins(counts: Ints) -> str:
-    return f"{runs(counts)} spin{'s' * (counts.tolist() != [1])}"
 
 
 # --- titles --------------------------------------------------------------------------------------
@@ -387,40 +251,16 @@ def decide_title(where: Setting, leads: Sequence[int | None]) -> str:
     return f"{left}: pass from ${least_lead:,}{to} ahead"
 
 
-def by_lead_title(lead: Lead) -> str:
-    """From where to where to play, in words."""
-    if lead.pass_from is None:
-        return "play"
-    if lead.play_from is None:
-        return "pass"
-    last = lead.pass_from - int(lead.leads[1] - lead.leads[0])
-    if any(end < lead.play_from for _, end in lead.passes):
-        side = "behind" if lead.play_from < 0 else "ahead"
-        return f"play from ${abs(lead.play_from):,} {side} to ${last:,} ahead"
-    return f"play up to ${last:,} ahead"
-
-
-def by_spins_title(counts: Ints, passing: NDArray[np.bool_], free: bool) -> str:
-    """With how many spins to pass and to play; free: whether a player may do either with any, as
-    they may not at the cap or in third place."""
-    both_ways = passing.any() and not passing.all()
-    if free and both_ways:
-        return f"Pass {runs(counts[passing])}, play {_runs_of_spins(counts[~passing])}"
-    only = "do as they do" if both_ways else "pass" if passing.any() else "play"
-    said = only.capitalize() if free else f"No choice: they must {only}"
-    return f"{said}, with {_runs_of_spins(counts)}"
-
-
 # --- settings ------------------------------------------------------------------------------------
 
 
-def setting_words(where: Setting, *, rival: bool = True) -> str:
-    """Who is up and what the others have; rival: the last opponent's score too."""
+def setting_words(where: Setting) -> str:
+    """Who is up, and what the opponents have beside the score of the last one."""
     said = [f"player {where.up + 1} up"]
     for player in (where.last, *where.beside):
         if not where.is_in(player):
             said.append(f"player {player + 1} is out")
-        elif rival or player != where.last:
+        elif player != where.last:
             said.append(f"player {player + 1} has {where.scores[player]:,}")
         count = where.earned[player] + where.passed[player]
         if count:
@@ -467,44 +307,3 @@ def difference(where: Setting, cases: Sequence[Setting], column: bool = False) -
     parts, all_parts = _parts(where), [_parts(case) for case in cases]
     apart = [name for name in parts if len({case[name] for case in all_parts}) > 1] or ["spins"]
     return ("_" if column else ", ").join(parts[name][column] for name in apart)
-
-
-# --- the list ------------------------------------------------------------------------------------
-
-
-def _lead_row(lead: Lead) -> tuple[int | float | str, ...]:
-    where, choice = lead.setting, lead.choice
-    ends = ("" if end is None else end for end in (lead.pass_from, lead.play_from))
-    at = lead.leads == lead.pass_from
-    known = at & ~np.isnan(choice.play)
-    chances = [round(float(x[known][0]), DECIMALS) if known.any() else "" for x in choice[:2]]
-    return (
-        where.up + 1, where.spins, where.rival + 1, where.scores[where.rival],
-        *(where.scores[i] for i in where.behind), ",".join(map(str, where.whammies)), *ends,
-        " ".join(f"{a}..{b}" for a, b in lead.passes), *chances, int(choice.unsure.sum()),
-    )  # fmt: skip
-
-
-def lead_lines(leads: Sequence[Lead]) -> tuple[str, ...]:
-    """A head and a line for each setting, in columns."""
-    whammies = any(any(lead.setting.whammies) for lead in leads)
-    third = ["third has"] if leads and leads[0].setting.behind else []
-    heads = ["up", "spins left", "rival has", *third,
-             "pass from a lead of", "play from", "pass below, from .. to"]  # fmt: skip
-    rows = [heads + ["whammies"] * whammies]
-    for lead in leads:
-        where, end = lead.setting, lead.pass_from
-        below = [(a, b) for a, b in lead.passes if end is None or b < end]
-        behind = [f"{where.scores[i]:,}" if where.is_in(i) else "out" for i in where.behind]
-        cells = [
-            f"player {where.up + 1}", str(where.spins),
-            f"{where.scores[where.rival]:,} (player {where.rival + 1})", *behind,
-            _signed(end), _signed(lead.play_from),
-            ", ".join(f"{a:+,} .. {b:+,}" for a, b in below) or "-",
-        ]  # fmt: skip
-        rows.append(cells + [",".join(map(str, where.whammies))] * whammies)
-    return aligned(rows)
-
-
-def _signed(lead: int | None) -> str:
-    return "never" if lead is None else f"{lead:+,}"

@@ -1,14 +1,14 @@
 """The setting of a chart of Press Your Luck: who is up, what the others have; play or pass there.
 
-The player up holds earned spins and nobody before them holds any; their score, or how many spins
-they have, is what a chart varies. The rest may be chosen, in the words of a table's columns::
+The player up holds earned spins and nobody before them holds any. A chart is over their score and
+that of the rival. The rest may be chosen, in the words of a table's columns::
 
-    up=2 spins=1 rival=6000 third=0 whammies_3=3 earned_3=1
+    up=2 spins=1 third=0 whammies_3=3 earned_3=1
 
 ``up`` is who is up (2 unless chosen), ``spins`` how many spins are left in all: those that the
-others do not hold are theirs. ``rival`` and ``third`` are the dollars of the last and of the other
-opponent; ``own`` are those of the player up; ``scores_3=6000`` does as well, or a whole field,
-``whammies=0,0,3``. One who is out has as many whammies as put a player out, ``whammies_1=4``.
+others do not hold are theirs. ``third`` is the dollars of the opponent beside the last one;
+``scores_1=6000`` does as well, or a whole field, ``whammies=0,0,3``. One who is out has as many
+whammies as put a player out, ``whammies_1=4``.
 
 The **rival** is the opponent who has more: they get the spins. A **lead** is the score of the
 player up less the rival's.
@@ -22,7 +22,7 @@ the rival spin and whammy.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
@@ -43,7 +43,7 @@ from luckbase.solver.sentences import many, nearest, setting
 MAX_SETTINGS = 500
 """Settings of one chart; more than a person reads."""
 RIVAL_SHARE = 0.3
-"""Of the cap, that the rival has unless it is chosen: 6000 of 20000 dollars."""
+"""Of the cap: the score of the rival in titles, 6000 of 20000 dollars."""
 WORDS = ("up", "spins", "own", "rival", "third")
 
 
@@ -74,11 +74,6 @@ class Setting:
     def rival(self) -> int:
         """The opponent who gets the spins: they are in and have more, or else come next."""
         return max(self.others, key=lambda i: (self.is_in(i), self.scores[i]))
-
-    @property
-    def behind(self) -> tuple[int, ...]:
-        """The opponents but for the rival."""
-        return tuple(i for i in self.others if i != self.rival)
 
     @property
     def beside(self) -> tuple[int, ...]:
@@ -121,8 +116,6 @@ class Choice(NamedTuple):
     """(n,): the same after passing."""
     passing: NDArray[np.bool_]
     """(n,): whether passing is best."""
-    unsure: NDArray[np.bool_]
-    """(n,): whether that hangs on less than the tolerance."""
 
 
 Choose = Callable[[Ints], Choice]
@@ -138,7 +131,7 @@ def stored_choices(game: Game, best: Best, values: Ints) -> Choice:
     """As `choices`, from the best actions of a table of decisions: the chances are NaN."""
     passing = np.array([str(name).startswith("pass") for name in best(_states(game, values))])
     none = np.full(len(values), np.nan)
-    return Choice(none, none, passing, np.zeros(len(values), bool))
+    return Choice(none, none, passing)
 
 
 def choices(game: Game, lookup: Lookup, error: float, values: Ints) -> Choice:
@@ -156,50 +149,38 @@ def choices(game: Game, lookup: Lookup, error: float, values: Ints) -> Choice:
     play[q.states[plays]] = of_actor[plays]
     np.fmax.at(passed, q.states[~plays], of_actor[~plays])
     tolerance = max(game.tie_tolerance, 2 * error)
-    gain = passed - play
-    return Choice(play, passed, (gain > tolerance) | np.isnan(play), np.abs(gain) <= tolerance)
+    return Choice(play, passed, (passed - play > tolerance) | np.isnan(play))
 
 
 # --- what is chosen ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class SettingDefaults:
-    """What a chart varies, and what it takes where nothing is chosen."""
+def settings(
+    game: Game, fields: Mapping[str, str], spins: Sequence[int] | None = None
+) -> list[Setting]:
+    """The settings that fields ask for, the first field slowest. Raises StateError.
 
-    varies: frozenset[str] = frozenset()
-    """What is not a person's to choose: ``own``, ``rival``, the scores."""
-    spins: tuple[int, ...] = (1,)
-    several: str = ""
-    """Of which column the chart takes several values, as in ``spins=1,2``; ``all``, or of none."""
-    own: float = 0.0
-    """The share of the cap that the player up has; those beside the rival have nothing."""
-    rival: float = RIVAL_SHARE
-    beyond: bool = False
-    """Whether there may be more spins than a full table covers."""
-
-
-def settings(game: Game, fields: Mapping[str, str], defaults: SettingDefaults) -> list[Setting]:
-    """The settings that fields ask for, the first field slowest. Raises StateError."""
+    spins: the numbers of spins of a chart that takes several of each field; None for a chart of
+    one setting.
+    """
     columns = _columns(game, fields)
     up = columns.pop("up", [2])
     if not set(up) <= {*range(1, game.players + 1)}:
         raise StateError(f"up: {max(up)} is not a player; {spoken(game.players, 'or')}")
-    spins = columns.pop("spins", list(defaults.spins))
-    for name, listed in {"up": up, "spins": spins, **columns}.items():
-        chosen = name in fields or name in columns
-        if len(listed) > 1 and defaults.several not in (name, "all") and chosen:
+    counts = columns.pop("spins", list(spins or [1]))
+    for name, listed in {"up": up, "spins": counts, **columns}.items():
+        if len(listed) > 1 and spins is None:
             raise StateError(f"{name}: this chart is of one value; write {name}={listed[0]}")
-    if "spins" not in fields and defaults.several:  # as many as the others leave them one of
+    if "spins" not in fields and spins is not None:  # as many as the others leave them one of
         of_others = sum(
             min(listed) for name, listed in columns.items() if name.startswith(("earned", "passed"))
         )
-        spins = [left for left in spins if left > of_others] or spins[-1:]
-    cases = list(product(up, spins, *columns.values()))
+        counts = [left for left in counts if left > of_others] or counts[-1:]
+    cases = list(product(up, counts, *columns.values()))
     if len(cases) > MAX_SETTINGS:
         raise StateError(f"{len(cases)} settings in one chart; expected at most {MAX_SETTINGS}")
     return [
-        _setting(game, who - 1, left, dict(zip(columns, values, strict=True)), defaults)
+        _setting(game, who - 1, left, dict(zip(columns, values, strict=True)))
         for who, left, *values in cases
     ]
 
@@ -241,9 +222,7 @@ def _numbers(name: str, text: str) -> list[int]:
     return numbers
 
 
-def _setting(
-    game: Game, up: int, spins: int, columns: Mapping[str, int], defaults: SettingDefaults
-) -> Setting:
+def _setting(game: Game, up: int, spins: int, columns: Mapping[str, int]) -> Setting:
     """Raises StateError for what is no state in which the player up has a choice."""
     assert isinstance(game.board, PressYourLuckBoard)
     limit, frontier = game.board.rules.max_whammies, game.board.solve.frontier
@@ -252,7 +231,7 @@ def _setting(
     words = {"own": f"scores_{up + 1}", "rival": f"scores_{last + 1}"}
     if inside:
         words["third"] = f"scores_{inside[0] + 1}"
-    state = _state(game, words, columns, defaults)
+    state = _state(game, words, columns)
     of_others = sum(n for name, n in state.items() if name.startswith(("earned", "passed")))
     if of_others >= spins:
         raise StateError(
@@ -269,7 +248,7 @@ def _setting(
     first = int(player_up(game.canonical_states(values)[0]))
     if first != up:
         raise StateError(f"up: player {first + 1} holds a spin and is up before player {up + 1}")
-    if spins > frontier and not defaults.beyond:
+    if spins > frontier:
         raise StateError(
             f"spins: {spins} in all, and the table covers {frontier}; solve with "
             f"{setting('frontier', spins)}"
@@ -277,9 +256,7 @@ def _setting(
     return parsed
 
 
-def _state(
-    game: Game, words: Mapping[str, str], columns: Mapping[str, int], defaults: SettingDefaults
-) -> dict[str, int]:
+def _state(game: Game, words: Mapping[str, str], columns: Mapping[str, int]) -> dict[str, int]:
     """The columns of a state, all but the spins of the player up: chosen, or as the chart has them.
 
     words: the columns of the scores. Raises StateError for a column that is not a person's to
@@ -290,15 +267,13 @@ def _state(
         f"earned_{player}": f"player {player} is up, and has what the others leave of spins=",
         f"passed_{player}": f"player {player} is up, and who must spin has no choice",
     }
-    if "own" in defaults.varies:
-        over = f"player {player} is up, and this chart is over their score"
-        why |= dict.fromkeys(("own", words["own"]), over)
-    if "rival" in defaults.varies:
-        over = "this chart is over the rival's score"
-        why |= dict.fromkeys(("rival", words["rival"]), over)
+    for word, over in (
+        ("own", f"player {player} is up, and this chart is over their score"),
+        ("rival", "this chart is over the rival's score"),
+    ):
+        why |= dict.fromkeys((word, words[word]), over)
     state = dict.fromkeys(game.columns, 0)
-    state[words["own"]] = share_of_cap(game, defaults.own)
-    state[words["rival"]] = share_of_cap(game, defaults.rival)
+    state[words["rival"]] = share_of_cap(game, RIVAL_SHARE)
     for name, number in columns.items():
         if name in why:
             raise StateError(f"{name}: {why[name]}; leave it out")
@@ -332,21 +307,6 @@ class Lead:
         """The least lead from which on passing is always best; None where there is none."""
         at = _last_run(self.choice.passing)
         return None if at == len(self.leads) else int(self.leads[at])
-
-    @property
-    def play_from(self) -> int | None:
-        """The least lead from which on, up to `pass_from`, playing is always best; None where that
-        is nowhere."""
-        end = _last_run(self.choice.passing)
-        at = _last_run(~self.choice.passing[:end])
-        return None if at == end else int(self.leads[at])
-
-    @property
-    def passes(self) -> list[tuple[int, int]]:
-        """All leads at which passing is best, as (first, last)."""
-        edges = np.flatnonzero(np.diff(np.pad(self.choice.passing.astype(np.int8), 1)))
-        firsts, lasts = self.leads[edges[::2]].tolist(), self.leads[edges[1::2] - 1].tolist()
-        return list(zip(firsts, lasts, strict=True))
 
 
 def _last_run(yes: NDArray[np.bool_]) -> int:

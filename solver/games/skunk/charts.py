@@ -12,8 +12,7 @@ third, and so on. At goal - mine the turn has won; the list ends there if the la
 A turn is **uncertain** if rolling and holding differ by less than the table's error can account
 for: it is marked, and the chart says hold there.
 
-Sources: docs/sources.md#gottahack-1998; ``turn`` is the picture of
-docs/sources.md#neller-and-presser-2004.
+Source: docs/sources.md#gottahack-1998.
 """
 
 from __future__ import annotations
@@ -46,7 +45,6 @@ EACH = (
     ChartField("mine", "My scores, one or several, as 0,21. All if you do not say."),
     ChartField("yours", "The opponent's scores, one or several. All if you do not say."),
 )
-OTHER = ChartField("yours", "The opponent's score. Three tenths of the goal if you do not say.")
 KINDS = (
     Kind(
         "chart", "for each pair of scores the chance to win and where to roll and to hold",
@@ -60,29 +58,9 @@ KINDS = (
         reading="The colour is the points of the turn from which to hold; beyond the line one "
         "rolls on until the turn is won or lost.",
     ),
-    Kind(
-        "win", "the chance to win at the start of a turn", picture=True,
-        takes=(),
-        reading="The colour is the chance to win; along a line it is the same.",
-    ),
-    Kind(
-        "card", "hold points for scores in steps of a tenth, to take along",
-        takes=EACH,
-        reading="My score by line, theirs by column; hold from so many points of the turn on; "
-        "'all' means never hold.",
-    ),
-    Kind(
-        "turn", "roll or hold over my score and the turn, at one score of the other", picture=True,
-        takes=(OTHER,),
-        reading="The colour is the chance to win; roll on one side of the line, hold on the other.",
-    ),
 )  # fmt: skip
 SCORES = ("mine", "yours")
 MINE, YOURS = "my score, at the start of my turn", "opponent's score"
-CHANCE = "my chance to win (probability)"
-LEVELS = (0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9)
-STEPS = 10
-"""Scores of either on the card, unless they are chosen."""
 NOTE = (
     "(mine,yours) chance to win - roll below the first number, hold below the second, roll below "
     "the third, …"
@@ -104,44 +82,30 @@ class RaceCharts(Charts):
 
     def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Listing | Heatmap:
         fields = request.fields
-        takes = {"chart": SCORES, "card": SCORES, "turn": ("yours",)}.get(name, ())
-        if fields and not takes:
+        if fields and name == "hold":
             raise OptionError(
-                f"FIELD=VALUE: the picture '{name}' shows all scores as they are; leave it out"
+                "FIELD=VALUE: the picture 'hold' shows all scores as they are; leave it out"
             )
         race = race_of(self.game)
-        chosen = _chosen(race, fields, takes)
+        chosen = _chosen(race, fields)
         first = np.arange(race.rows(0) // 2)  # player 1's rows say all
         payoffs = np.ascontiguousarray(lookup(race.states_at(0, first))[:, 0])
         # Two payoffs may each be off by the error; below that no choice is called.
         strategy = Strategy(race, payoffs, max(race.game.tie_tolerance, 2 * request.error))
-        about = f"{self.game.board.game.capitalize()} to {race.goal}, both play optimally"
-        if name in ("chart", "card"):
-            steps = range(0, race.goal, max(1, race.goal // STEPS) if name == "card" else 1)
-            mine, yours = (chosen.get(field, steps) for field in SCORES)
-            if name == "card":
-                return card(strategy, mine, yours)
+        if name == "chart":
+            mine, yours = (chosen.get(field, range(race.goal)) for field in SCORES)
             return _listing(strategy.entries(mine, yours), strategy.tolerance)
-        if name == "turn":
-            scores = chosen.get("yours", [3 * race.goal // 10])
-            if len(scores) > 1:
-                raise StateError(f"yours: the picture is of one score; write yours={scores[0]}")
-            return turn_picture(strategy, scores[0], about)
-        points, values = hold_points(strategy)
-        return _hold(points, about) if name == "hold" else _win(values, about)
+        about = f"{self.game.board.game.capitalize()} to {race.goal}, both play optimally"
+        return _hold(hold_points(strategy), about)
 
 
-def _chosen(
-    race: Race, fields: Mapping[str, str], takes: Sequence[str]
-) -> dict[str, Sequence[int]]:
-    """The scores that a person wants to see, ascending, by field; `takes`: which may be chosen."""
+def _chosen(race: Race, fields: Mapping[str, str]) -> dict[str, Sequence[int]]:
+    """Return the scores that a person wants to see, ascending, by field."""
     for name in fields:
         if name in race.game.columns and name not in SCORES:
             raise StateError(f"{name}: a line is for the start of a turn, by mine and yours only")
         if name not in SCORES:
             raise StateError(f"unknown field '{name}'; {nearest(name, SCORES)}")
-        if name not in takes:
-            raise StateError(f"{name}: this picture is over it; leave it out")
     chosen: dict[str, Sequence[int]] = {}
     for name, text in fields.items():
         if not re.fullmatch(r"[0-9]{1,9}(,[0-9]{1,9})*", text):
@@ -210,16 +174,15 @@ class Strategy:
         return Entry(mine, yours, value, tuple(toggles), tuple(np.flatnonzero(uncertain).tolist()))
 
 
-def hold_points(strategy: Strategy) -> tuple[Floats, Floats]:
-    """For pictures, (goal, goal) by mine and yours: the hold point (goal - mine where they roll to
-    the end; NaN where it is uncertain), and the chance to win."""
+def hold_points(strategy: Strategy) -> Floats:
+    """For the picture, (goal, goal) by mine and yours: the hold point; goal - mine if they roll to
+    the end; NaN if it is uncertain."""
     goal = strategy.race.goal
-    points, values = np.empty((2, goal, goal))
+    points = np.empty((goal, goal))
     for line in strategy.entries(range(goal), range(goal)):
         certain = line.hold not in line.uncertain
         points[line.mine, line.yours] = line.hold if certain else np.nan
-        values[line.mine, line.yours] = line.value
-    return points, values
+    return points
 
 
 # --- lists ---------------------------------------------------------------------------------------
@@ -242,23 +205,7 @@ def _listing(entries: Sequence[Entry], tolerance: float) -> Listing:
     return Listing(tuple(map(str, entries)), columns, rows, note)
 
 
-def card(strategy: Strategy, mine: Sequence[int], yours: Sequence[int]) -> Listing:
-    """The hold points for my scores (lines) and the other's (columns)."""
-    goal, entries = strategy.race.goal, strategy.entries(mine, yours)
-    said = ["all" if entry.hold >= goal - entry.mine else str(entry.hold) for entry in entries]
-    rows = [["mine", *map(str, yours)]]
-    rows += [[str(m), *said[i * len(yours) : (i + 1) * len(yours)]] for i, m in enumerate(mine)]
-    width = max(len(cell) for row in rows for cell in row) + 1
-    lines = tuple("".join(cell.rjust(width) for cell in row) for row in rows)
-    table = tuple((entry.mine, entry.yours, entry.hold) for entry in entries)
-    note = (
-        "hold at so many points in the turn: my score by line, the opponent's by column; all: roll "
-        f"to {goal}"
-    )
-    return Listing(lines, (*SCORES, "hold_point"), table, note)
-
-
-# --- pictures ------------------------------------------------------------------------------------
+# --- the picture ---------------------------------------------------------------------------------
 
 
 def all_or_nothing_from(points: Floats) -> list[int]:
@@ -306,51 +253,3 @@ def _steps(jump: list[int], goal: int) -> tuple[charts.Line, ...]:
     xs = np.append(np.column_stack([mine - 0.5, mine + 0.5]).ravel(), mine[-1] + 0.5)
     ys = np.append(np.repeat(edge, 2), -0.5 if jump[-1] == 0 else edge[-1])
     return (charts.Line("the hold point jumps to all or nothing", xs, ys),)
-
-
-def _win(values: Floats, about: str) -> Heatmap:
-    """The line of even chances is where the chance, straight between two scores of yours, is a
-    half."""
-    goal, level = len(values), []
-    for mine, row in enumerate(values):
-        below = np.flatnonzero(row < 0.5)
-        if len(below) and below[0] > 0:
-            y = int(below[0])
-            level.append((mine, y - 1 + (row[y - 1] - 0.5) / (row[y - 1] - row[y])))
-    title = "Who has the dice is the favourite"
-    lines: tuple[charts.Line, ...] = ()
-    if level:
-        mine, yours = np.array(level).T
-        behind = yours[0] - mine[0]
-        title = "The dice in hand are worth less than a point"
-        if behind >= 1:
-            title = f"The dice in hand are worth a lead of about {many(round(behind), 'point')}"
-        lines = (charts.Line("even chances", mine, yours),)
-    return Heatmap(
-        title, about, (*SCORES, "value"), np.arange(goal), np.arange(goal), values,
-        MINE, YOURS, CHANCE, None, (0.0, 1.0), LEVELS, lines, rest={},
-    )  # fmt: skip
-
-
-def turn_picture(strategy: Strategy, yours: int, about: str) -> Heatmap:
-    """Roll or hold over my score and the turn's points, at one score of the other."""
-    goal = strategy.race.goal
-    chances = np.full((goal, goal), np.nan)
-    rolling = np.zeros((goal, goal), bool)
-    for mine in range(goal):
-        hold, roll = action_values(strategy.race.ints, strategy.payoffs, mine, yours)
-        chances[mine, : goal - mine] = np.maximum(roll, hold)
-        rolling[mine, : goal - mine] = roll > hold + strategy.tolerance
-    known = ~np.isnan(chances)
-    scores = np.arange(goal)
-    line = charts.outline("roll or hold", rolling, scores, scores, known)
-    first = strategy.entry(0, yours).hold
-    return Heatmap(
-        f"Against {many(yours, 'point')}: "
-        + (f"hold at {first} from 0" if first < goal else "never hold"),
-        about, ("mine", "turn", "value"), scores, scores, chances,
-        MINE, "points in the turn", CHANCE,
-        None, (0.0, 1.0), lines=() if line is None else (line,),
-        words=charts.words_in({"roll": rolling, "hold": known & ~rolling}, scores, scores),
-        rest={"yours": str(yours)},
-    )  # fmt: skip

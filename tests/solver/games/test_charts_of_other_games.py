@@ -1,9 +1,8 @@
-"""Cards of hold points, the turn, bids midway, leads, tiles: held to answers and to references."""
+"""Hold points, bids midway, tiles: tested against answers and reference solvers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 
 import luckbase
 from luckbase.cluster.table.table import Table
-from luckbase.solver.charts import Curves, Heatmap, Listing
+from luckbase.solver.charts import Heatmap, Listing
 from luckbase.solver.errors import LuckbaseError
 from tests.reference import goofspiel
 from tests.reference.jackpot import Reference as Tiles
@@ -48,54 +47,33 @@ def refused(table: Table, name: str, fields: str) -> str:
 # --- Pig and Skunk -------------------------------------------------------------------------------
 
 
-def test_the_card_has_the_hold_points_of_the_whole_list(pig: Table) -> None:
-    card, whole = pig.chart("card"), pig.chart("chart")
-    assert isinstance(card, Listing) and isinstance(whole, Listing)
-    first = {(row[0], row[1]): int(str(row[3]).split()[0]) for row in whole.rows}
-    assert len(card.rows) == 144
-    assert all(first[row[0], row[1]] == row[2] for row in card.rows)
-    assert len(card.lines) == 13 and card.lines[0].split()[:3] == ["mine", "0", "1"]
-    chosen = pig.chart("card", {"mine": "3", "yours": "4,9"})
-    assert [row[:2] for row in chosen.rows] == [(3, 4), (3, 9)]
-
-
-def test_the_turn_is_rolled_and_held_where_the_answers_and_the_reference_say(pig: Table) -> None:
+def test_hold_points_are_those_of_the_list_and_the_reference(pig: Table) -> None:
     exact = Race(12, dice=1, sides=2, all_ones="turn")
-    made = pig.chart("turn", {"yours": "7"})
-    assert isinstance(made, Heatmap)
-    rolling = np.zeros((12, 12), bool)
-    for mine in range(12):
-        assert np.isnan(made.values[mine, 12 - mine :]).all()
-        for turn in range(12 - mine):
-            found = exact.roll((mine, 7, turn))
-            rolling[mine, turn] = turn == 0 or found > exact.hold((mine, 7, turn))
-            best = found if turn == 0 else max(found, exact.hold((mine, 7, turn)))
-            assert made.values[mine, turn] == pytest.approx(float(best), abs=1e-9)
-            if turn:
-                answer = pig.ask({"mine": mine, "yours": 7, "turn": turn})
-                assert (answer.best == "roll") == rolling[mine, turn]
-    (line,) = made.lines
-    known = ~np.isnan(made.values)
-    turned = np.argwhere((rolling[1:] != rolling[:-1]) & known[1:] & known[:-1]) + [0.5, 0]
-    pieces = np.column_stack([line.xs, line.ys]).reshape(-1, 3, 2)[:, :2].mean(axis=1)
-    assert set(map(tuple, turned.tolist())) <= set(map(tuple, pieces.tolist()))
+    made, whole = pig.chart("hold"), pig.chart("chart")
+    assert isinstance(made, Heatmap) and isinstance(whole, Listing)
+    for mine, yours, _, toggles, _ in whole.rows:
+        hold = int(str(toggles).split()[0])
+        assert made.values[int(mine), int(yours)] == hold
+        for turn in range(1, hold):
+            state = int(mine), int(yours), turn
+            assert exact.roll(state) > exact.hold(state)
+        if hold < 12 - int(mine):
+            state = int(mine), int(yours), hold
+            assert exact.roll(state) <= exact.hold(state)
 
 
 def test_how_to_read_a_picture_is_true_of_it(pig: Table, points: Table) -> None:
-    """More is brighter (`tests.jobs.test_plots`); where the table has no colour, the sentence says
-    so."""
-    for table, name, coloured in ((pig, "turn", True), (points, "upcard", False)):
+    """Blank cells: the sentence says what they mean."""
+    for table, name, word in ((pig, "hold", "beyond the line"), (points, "upcard", "no colour")):
         made, (kind,) = table.chart(name), [each for each in table.charts if each.name == name]
-        assert isinstance(made, Heatmap) and (made.blank is None) == coloured
-        assert ("no colour" not in kind.reading) == ("line" in kind.reading) == coloured
-        assert "darker" not in kind.reading
+        assert isinstance(made, Heatmap) and made.blank is not None
+        assert word in kind.reading and "darker" not in kind.reading
 
 
-def test_the_card_and_the_turn_refuse_what_they_do_not_show(pig: Table) -> None:
-    assert "yours: the picture is of one score; write yours=3" in refused(pig, "turn", "yours=3,4")
-    assert "mine: this picture is over it; leave it out" in refused(pig, "turn", "mine=3")
-    assert "turn: a line is for the start of a turn" in refused(pig, "card", "turn=3")
-    assert "12 is not a score of the chart" in refused(pig, "turn", "yours=12")
+def test_the_charts_of_a_race_refuse_what_they_do_not_show(pig: Table) -> None:
+    assert "the picture 'hold' shows all scores" in refused(pig, "hold", "mine=3")
+    assert "turn: a line is for the start of a turn" in refused(pig, "chart", "turn=3")
+    assert "12 is not a score of the chart" in refused(pig, "chart", "yours=12")
 
 
 # --- Goofspiel -----------------------------------------------------------------------------------
@@ -135,34 +113,12 @@ def test_a_picture_midway_has_numbers_where_there_are_cards_and_nowhere_else(poi
     assert "first" not in made.title and "deck=1,3,4" in made.about
 
 
-def test_what_a_lead_is_worth_is_what_the_reference_says(win: Table) -> None:
-    made = win.chart("lead", MIDWAY)
-    assert isinstance(made, Curves)
-    hands = [cards(MIDWAY[name]) for name in ("mine", "theirs", "deck")]
-    assert [row[0] for row in made.rows] == [-2, -1, 0, 1, 2]
-    for lead, chance in made.rows:
-        exact = goofspiel.value(*hands, True, int(lead))
-        assert chance == pytest.approx(float(exact), abs=1e-9)
-        assert win.ask(MIDWAY | {"lead": lead}).value[0] == pytest.approx(chance, abs=1e-9)
-
-
-def test_leads_of_three_stages_are_even_at_none(win: Table) -> None:
-    made = win.chart("lead")
-    assert isinstance(made, Curves) and made.columns == (
-        "lead",
-        "cards_2",
-    )
-    (even,) = [row for row in made.rows if row[0] == 0]
-    assert even[1:] == (0.5,)
-
-
 def test_goofspiel_refuses_what_is_no_position(win: Table, points: Table) -> None:
     assert "theirs" in refused(points, "bids", "mine=1,2")
     assert "upcard: a chart is of every card" in refused(
         points, "bids", "mine=1 theirs=2 deck=3 upcard=3"
     )
-    assert "lead: the picture is before" in refused(win, "lead", "lead=2")
-    assert "'lead' is not a chart of goofspiel" in refused(points, "lead", "")
+    assert "'lead' is not a chart of goofspiel" in refused(win, "lead", "")
 
 
 # --- Jackpot and Shut the Box --------------------------------------------------------------------
@@ -221,28 +177,7 @@ def a_roll(said: str, reference: Tiles) -> tuple[int, ...]:
     return next(roll for roll in reference.rolls(dice) if sum(roll) == total)
 
 
-def test_positions_by_tiles_open_are_those_that_plays_come_to(tiles: tuple[Table, Tiles]) -> None:
-    table, reference = tiles
-    made = table.chart("left")
-    start = frozenset(range(1, reference.tiles + 1))
-    found, left = {start}, [start]
-    while left:
-        here = left.pop()
-        for dice in reference.dice_rolled(here):
-            for roll in reference.rolls(dice):
-                for flipped in reference.choices(here, roll):
-                    if here - flipped not in found:
-                        found.add(here - flipped)
-                        left.append(here - flipped)
-    for size, best, middle, worst in made.rows:
-        held: list[Fraction] = sorted(reference.value[x] for x in found if len(x) == size)
-        assert (best, worst) == pytest.approx((float(held[-1]), float(held[0])), abs=1e-9)
-        assert any(middle == pytest.approx(float(x), abs=1e-9) for x in held)
-    assert [row[0] for row in made.rows] == sorted({len(x) for x in found if x})
-
-
 def test_tiles_refuse_what_is_not_asked(tiles: tuple[Table, Tiles]) -> None:
     table, _ = tiles
     assert "dice: the list is of every roll; only open=" in refused(table, "flip", "dice=1,2")
-    assert "of all positions" in refused(table, "left", "open=1")
     assert "open: no tile is open" in refused(table, "flip", "open=")
