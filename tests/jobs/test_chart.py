@@ -152,14 +152,14 @@ def test_pictures_are_written_the_same_to_the_byte(
 
 
 def test_a_picture_is_printed_as_text_and_written_as_text(command: Command, tmp_path: Path) -> None:
-    code, out, _ = command("chart", TINY, "--what", "hold")
+    code, out, _ = command("chart", SEED, "--what", "hold")
     assert code == 0 and out.isascii() and "\x1b" not in out
-    assert out.splitlines()[0].startswith("Hold at ")
+    assert out.splitlines()[0].startswith("Hold at 7 to 36 points; past the line")
     path = tmp_path / "hold.txt"
-    assert command("chart", TINY, "--what", "hold", "--out", str(path))[0] == 0
+    assert command("chart", SEED, "--what", "hold", "--out", str(path))[0] == 0
     assert path.read_text() == out
     rows = [line.partition("|")[2].rstrip() for line in out.splitlines() if "|" in line]
-    assert len(rows) == 20 and rows[-1].split()[0].isdigit() and "##" in out
+    assert len(rows) >= 50 and rows[-1][0].isdigit() and "##" in out
 
 
 def test_a_pictures_numbers_are_csv(command: Command) -> None:

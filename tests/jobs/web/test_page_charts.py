@@ -143,7 +143,7 @@ def test_colours_of_actions_and_a_chart_of_the_game(
     expect(page.locator(".legend.names")).to_contain_text("roll")
     page.get_by_role("link", name="Charts", exact=True).click()
     chart_of(page, "hold")
-    expect(page.locator(".mapped h2")).to_contain_text("Hold at")
+    expect(page.locator(".mapped h2")).to_contain_text("Roll to 20")
     point_at(page, 0.5, 0.5)
     expect(page.locator(".readout a")).to_have_attribute("href", re.compile("mine=10&yours=10"))
     page.get_by_role("link", name="Grid", exact=True).click()
