@@ -1,7 +1,7 @@
-"""Results as JSON: the fields of a class are its JSON, and give its schema.
+"""Results as JSON: the fields of a class are the names in its JSON.
 
-A result is a frozen dataclass; the type of a field says how it stands in JSON where that is not as
-in Python. `Result.as_json` makes JSON values of it, and pydantic their schema (`jobs.web.server`).
+A result is a frozen dataclass, and `Result.as_json` returns its JSON values. If a value differs
+from the one in Python, the type of its field names the conversion.
 """
 
 from __future__ import annotations
@@ -24,31 +24,16 @@ from typing import (
 )
 
 import numpy as np
-from pydantic import (
-    ConfigDict,
-    Field,
-    GetCoreSchemaHandler,
-    PlainSerializer,
-)
+from pydantic import Field, PlainSerializer
 from pydantic.fields import ComputedFieldInfo, FieldInfo
-from pydantic_core import CoreSchema, core_schema, to_jsonable_python
+from pydantic_core import to_jsonable_python
 
 T = TypeVar("T")
-
-
-class _AnyType:
-    """pydantic need not know the type."""
-
-    def __get_pydantic_core_schema__(self, kind: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.any_schema()
-
-
-ANY_TYPE = _AnyType()
 
 _FLAT, _IF_ANY = "x-flat", "x-if-any"
 _IN_PLACE = Field(json_schema_extra={_FLAT: True})
 
-PythonOnly = Annotated[T, ANY_TYPE, Field(exclude=True)]
+PythonOnly = Annotated[T, Field(exclude=True)]
 """A field that is not in the JSON."""
 IfAny = Annotated[
     T | None, Field(exclude_if=lambda value: value is None, json_schema_extra={_IF_ANY: True})
@@ -56,7 +41,7 @@ IfAny = Annotated[
 """A field that is left out of the JSON where it is None."""
 OrNull = Annotated[T, PlainSerializer(lambda value: value or None, return_type=T | None)]
 """A field that is null in the JSON where it is empty or 0."""
-AsText = Annotated[T, ANY_TYPE, PlainSerializer(str, return_type=str, when_used="unless-none")]
+AsText = Annotated[T, PlainSerializer(str, return_type=str)]
 """A field that is its text in the JSON."""
 Flat = Annotated[T, _IN_PLACE]
 """A field whose own fields stand in the JSON in its place."""
@@ -77,13 +62,13 @@ def _lists(values: Any) -> Any:
     return None if values is None else values.tolist()
 
 
-Array = Annotated[T, ANY_TYPE, PlainSerializer(_numbers, return_type=list[float | None])]
+Array = Annotated[T, PlainSerializer(_numbers, return_type=list[float | None])]
 """An array of numbers, null where there is none."""
-Array2 = Annotated[T, ANY_TYPE, PlainSerializer(_numbers, return_type=list[list[float | None]])]
+Array2 = Annotated[T, PlainSerializer(_numbers, return_type=list[list[float | None]])]
 """The same of two dimensions."""
-WholeNumbers = Annotated[T, ANY_TYPE, PlainSerializer(_lists, return_type=list[int])]
-WholeNumbers2 = Annotated[T, ANY_TYPE, PlainSerializer(_lists, return_type=list[list[int]])]
-Flags2 = Annotated[T, ANY_TYPE, PlainSerializer(_lists, return_type=list[list[bool]] | None)]
+WholeNumbers = Annotated[T, PlainSerializer(_lists, return_type=list[int])]
+WholeNumbers2 = Annotated[T, PlainSerializer(_lists, return_type=list[list[int]])]
+Flags2 = Annotated[T, PlainSerializer(_lists, return_type=list[list[bool]] | None)]
 
 
 class Result:
@@ -92,10 +77,6 @@ class Result:
 
     __slots__ = ()
     json_order: ClassVar[tuple[str, ...]] = ()
-
-    __pydantic_config__ = ConfigDict(
-        extra="forbid", serialize_by_alias=True, json_schema_serialization_defaults_required=True
-    )
 
     def as_json(self) -> dict[str, Any]:
         """The result as JSON values."""

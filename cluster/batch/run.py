@@ -63,7 +63,7 @@ from luckbase.solver.errors import (
     TableError,
 )
 from luckbase.solver.game.game import Game, load_game
-from luckbase.solver.result import ANY_TYPE, AsText, Flat, IfAny, PythonOnly, Result, Rounded
+from luckbase.solver.result import AsText, Flat, IfAny, PythonOnly, Result, Rounded
 from luckbase.solver.sentences import option
 
 
@@ -72,7 +72,7 @@ def _request_json(request: BoardRequest) -> dict[str, Any]:
     return {"file": request.file, "options": request.settings, "board": board}
 
 
-_Plan = Annotated[Result, ANY_TYPE, PlainSerializer(lambda plan: plan.as_json())]
+_Plan = Annotated[Result, PlainSerializer(lambda plan: plan.as_json())]
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Due(Result):
     """What is due of one board."""
 
     event: Literal["planned"] = field(init=False, default="planned")
-    request: Flat[Annotated[BoardRequest, ANY_TYPE, PlainSerializer(_request_json)]]
+    request: Flat[Annotated[BoardRequest, PlainSerializer(_request_json)]]
     state: str
     """missing (no table yet), stale (there is one of the board as it was), partial, damaged, again
     (all of it, as --force has it), complete, or refused: then `error` says why."""

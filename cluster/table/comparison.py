@@ -19,7 +19,7 @@ from luckbase.solver import sentences
 from luckbase.solver.charts import Heatmap
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.groups import Axis, Threshold
-from luckbase.solver.result import ANY_TYPE, Number, Result
+from luckbase.solver.result import Number, Result
 from luckbase.solver.sentences import html_facts, html_table, many
 
 MAX_CASES, MAX_MOVES = 6, 3
@@ -117,9 +117,7 @@ class Moved:
         ]  # fmt: skip
 
 
-Cells = Annotated[
-    Moved, ANY_TYPE, PlainSerializer(Moved.cells, return_type=list[dict[str, Number]])
-]
+Cells = Annotated[Moved, PlainSerializer(Moved.cells, return_type=list[dict[str, Number]])]
 
 
 NEVER = np.iinfo(np.int64).max
