@@ -552,7 +552,7 @@ class Lookup:
         return self.stored_best(states)
 
     def agent(self) -> Policy:
-        """The table's best actions as an agent, for `evaluate`, `simulate` and `play`; it must hold
+        """The table's best actions as an agent, for `evaluate` and `play`; it must hold
         the states that it is asked about, less the fields that only agents look at
         (`solver.game.capabilities.plain`), or all of their children. In states in which both choose
         at once it plays an optimal strategy."""
