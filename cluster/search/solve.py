@@ -141,7 +141,7 @@ class _Search(Work[SolvedSearch]):
         self._note_goal()
         lines: list[Done | FileEntry] = [Done(self.goal.ask, 1, len(solved))]
         if len(solved):
-            error = self.game.float64_error + self.game.cut_error + float(solved.gap.sum()) / 2
+            error = max(self.game.float64_error, graph.error) + self.game.cut_error
             error = min(error, float(np.ptp(self.game.payoff_range)))
             name = f"{self.part}/all.parquet"
             file = write_states(self.storage, name, self.game, solved, error)

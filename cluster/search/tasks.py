@@ -263,11 +263,11 @@ class Sweep(_StageJob):
         done = sweeping.solve(game.tie_tolerance, stop)
         rows[1:], rows[0] = done.values, 0.0
         error = max([self.error, *(float(table[0, 0]) for table in tables)])
-        rows[0, 0] = min(error + done.gap.sum() / 2, np.ptp(game.payoff_range))
+        rows[0, 0] = min(error + done.error, np.ptp(game.payoff_range))
         solves = done.best != OVER
         kept = slice(None) if solves.all() else np.flatnonzero(solves)
         return PayoffTable(  # others may write to `rows` before the file is written
-            stage.keys[kept], done.values[:, 1:][kept], done.best[kept], done.gap[kept],
+            stage.keys[kept], done.values[:, 1:][kept], done.best[kept],
             done.margins[kept], done.actors[kept],
         )  # fmt: skip
 

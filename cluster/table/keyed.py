@@ -34,7 +34,7 @@ from luckbase.cluster.table.storage import Storage
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import level_from
 from luckbase.solver.game.game import Game
-from luckbase.solver.search.bellman import MIXED, UNDECIDED
+from luckbase.solver.search.bellman import MIXED
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import Keys, fits, pack_all, unpack_all, unpack_columns
 
@@ -196,16 +196,13 @@ class PayoffTable:
     """What a search has solved: n states with payoffs in c columns.
 
     keys: uint64 (n,). values: float64 (n, c). best: int64 (n,), an action or a code of
-    `solver.search.bellman`. gap: float64 (n,), of a cycle that was solved between bounds, at its
-    state of the lowest key, else 0. margin: float64 (n,), what the second best would cost the one
-    who decides; NaN where there is no choice. actor: int8 (n,), who acts, from 1; 0 where nobody
-    does, or both.
+    `solver.search.bellman`. margin: float64 (n,), what the second best would cost the one who
+    decides; NaN if there is no choice. actor: int8 (n,), who acts, from 1; 0 for nobody, or both.
     """
 
     keys: Keys
     values: Floats
     best: Ints
-    gap: Floats
     margin: Floats
     actor: NDArray[np.int8]
 
@@ -220,12 +217,9 @@ class PayoffTable:
 def solved_rows(graph: Graph) -> PayoffTable:
     """The states that a graph has solved and that are not over, by ascending key."""
     best = graph.best
-    at = np.flatnonzero((best >= 0) | (best == UNDECIDED) | (best == MIXED))
-    gap = np.zeros(len(at))
-    gapped = np.array(sorted(graph.gaps), np.int64)
-    gap[np.searchsorted(at, gapped)] = [graph.gaps[int(number)] for number in gapped]
+    at = np.flatnonzero((best >= 0) | (best == MIXED))
     rows = PayoffTable(
-        graph.keys_at(at), graph.values[at], best[at], gap, graph.margins[at], graph.actors[at]
+        graph.keys_at(at), graph.values[at], best[at], graph.margins[at], graph.actors[at]
     )
     return rows.only(np.argsort(rows.keys))
 

@@ -422,22 +422,9 @@ class Lookup:
         game = self.game
         keys, payoffs = known_below(self, root, max_states, on_level)
         graph = Graph(game, tolerance=self.tolerance, max_states=max_states)
-        graph.know(keys, payoffs)
+        graph.know(keys, payoffs, self.errors(unpack_all(game.strides, keys)))
         at = graph.solve(children)
-        values: Floats = graph.values[at]
-        errors = self.errors(unpack_all(game.strides, keys))
-        close = graph.margins[: graph.count] <= self.tolerance
-        if not (self.rounded and close.any()):
-            return values, np.full(len(values), errors.max(initial=self.error))
-        # All decisions that the known payoffs do not tell, for their errors, may fall as they like.
-        graph, off = Graph(game, bounds=True, max_states=max_states), errors[:, None]
-        graph.know(keys, np.concatenate([payoffs - off, payoffs + off], axis=1))
-        try:
-            at = graph.solve(children)
-        except StateError:  # a cycle with such a decision
-            return values, np.full(len(values), np.ptp(game.payoff_range))
-        lower, upper = graph.values[at, : game.players], graph.values[at, game.players :]
-        return values, np.maximum(values - lower, upper - values).max(axis=1)
+        return graph.values[at], graph.errors[at].astype(np.float64)
 
     def every_action(
         self, states: Ints, inputs: Ints | None = None, edges: Expanded | None = None,

@@ -346,7 +346,7 @@ def search_in_memory(game: Game, roots: Ints, max_states: int = MAX_STATES) -> T
     graph = Graph(game, max_states=max_states)
     graph.solve(np.ascontiguousarray(roots).reshape(-1, game.field_count))
     rows = solved_rows(graph)
-    error = game.float64_error + game.cut_error + float(rows.gap.sum()) / 2
+    error = max(game.float64_error, graph.error) + game.cut_error
 
     def write(storage: Memory) -> Iterator[Written]:
         yield write_states(storage, f"{SEARCH}/all.parquet", game, rows, error)

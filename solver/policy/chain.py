@@ -15,28 +15,21 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import njit, tuple_type, types
+from luckbase.solver.compiled import types
 from luckbase.solver.errors import SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS
 from luckbase.solver.policy.agents import Decider
-from luckbase.solver.search import cycles
 from luckbase.solver.search.bellman import (
     JOINTLY,
-    MATRIX_GAME,
     MIXED,
-    OVER,
-    SCRATCH_TYPE,
-    Lotteries,
     action_starts,
-    back_up,
-    matrix_game_solver,
-    scratch_of,
 )
-from luckbase.solver.search.expand import Expanded, expand, refuse_beyond
+from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import Keys, Numbering, pack_all, unpack_all
-from luckbase.solver.search.stage_kernels import Walk, order_states
+from luckbase.solver.search.stage_kernels import LEAF, Order, Patterns, Walk, order_states
+from luckbase.solver.search.sweep import Sweep, solve_in_order
 
 PIECE = 20_000
 """States expanded at a time."""
@@ -92,44 +85,27 @@ class Chain:
     def solve(self) -> SolvedChain:
         """The payoffs of every state; raises StateError for a cycle that is not covered
         (`solver.search.cycles`), GameError for a payoff that is out of the game's range."""
-        game, n, error = self.game, len(self.keys), 0.0
-        rows, best = np.zeros((n, 1 + game.players)), np.full(n, OVER)
-        rows[:, 1:] = self.payoffs
+        game, n = self.game, len(self.keys)
         rewards = self.rewards if game.pays else np.empty((0, game.players))
-        edges = Lotteries(self.children, self.chances, self.choices, rewards)
-        scratch = scratch_of(int(np.diff(self.first).max()), game.players)
+        patterns = Patterns(
+            np.empty(0, np.int32), np.empty(0, np.uint64), self.first,
+            np.where(self.over, LEAF, self.takers), self.chances, self.choices, rewards,
+            self.payoffs,
+        )  # fmt: skip
         order, loops = ordered(self.first, self.children)
-        place = 0
-        for start, size in [*loops, (n, 0)]:
-            _back_up_all(
-                matrix_game_solver(game), self.first, edges, self.takers, order[place:start], rows,
-                best, game.tie_tolerance, scratch,
-            )  # fmt: skip
-            place = start + size
-            if size:
-                members = order[start:place]
-                members = members[np.argsort(self.keys[members])]
-                first, at = _edges_of(self.first, members)
-                takers = self.takers[members]
-                part = Expanded(
-                    np.where(takers == JOINTLY, SIMULTANEOUS, DECISION), takers, first,
-                    self.children[at].astype(np.int64), self.chances[at], self.choices[at],
-                    self.rewards[at],
-                )  # fmt: skip
-                solved = cycles.solve(
-                    game, members, self.states(members), part, rows[:, 1:], game.tie_tolerance
-                )
-                rows[members, 1:], best[members] = solved.values, solved.best
-                error += solved.gap / 2
-        refuse_beyond(game, self.keys, rows[:, 1:])
-        return SolvedChain(self, rows[:, 1:], best, error)
+        states = Order(order, self.first, np.arange(n, dtype=np.int32), self.children)
+        out = Sweep(
+            np.zeros((n, 1 + game.players)), np.empty(n, np.int64), np.empty(n),
+            np.empty(n, np.int8), np.zeros(n, np.float32),
+        )  # fmt: skip
+        solve_in_order(game, self.keys, patterns, states, loops, out, game.tie_tolerance)
+        return SolvedChain(self, out.values[:, 1:], out.best, float(out.errors.max(initial=0.0)))
 
 
 @dataclass(frozen=True)
 class SolvedChain:
     """A chain with its states' payoffs. values: float64 (n, players). best: int64 (n,), what is
-    chosen (`Chain.choices`), MIXED where a lottery is. error: a bound on what the gaps of cycles
-    change of any payoff."""
+    chosen (`Chain.choices`), MIXED for a lottery. error: a bound on the error of every payoff."""
 
     chain: Chain
     values: Floats
@@ -143,23 +119,6 @@ class SolvedChain:
     @cached_property
     def _by_key(self) -> Ints:
         return np.argsort(self.chain.keys)
-
-
-_EDGES = tuple_type(Lotteries, _i4, _f1, _i1, _f2)
-
-
-@njit(types.void(MATRIX_GAME, _i1, _EDGES, _i1, _i4, _f2, _i1, types.float64, SCRATCH_TYPE))
-def _back_up_all(  # noqa: PLR0913  # arrays
-    solve_game, first, edges, takers, order, rows, best, tolerance, scratch
-):
-    """Write payoffs, behind the first column of rows (n, 1 + players), and what is chosen of the
-    states in `order`, those that they lead to being solved."""
-    for x in order:
-        span = first[x], first[x + 1]
-        if span[0] < span[1]:
-            best[x], _ = back_up(solve_game, edges, span, takers[x], rows, tolerance, scratch)
-            for p in range(scratch.out.size):
-                rows[x, 1 + p] = scratch.out[p]
 
 
 Known = Callable[[Ints], tuple[Floats, NDArray[np.bool_]]]
@@ -272,14 +231,14 @@ def explore_profile(
     return Chain(game, **columns)
 
 
-def ordered(first: Ints, children: NDArray[np.int32]) -> tuple[NDArray[np.int32], list[list[int]]]:
+def ordered(first: Ints, children: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
     """The states of a chain in an order, children first (n,), and its components with a cycle, in
-    the same order: where in it each begins, and how many states it has."""
+    the same order, (k, 2): where in it each begins, and how many states it has."""
     n = len(first) - 1
     order, starts = np.empty(n, np.int32), np.empty(2 * n, np.int32)
     walk = Walk(*(np.empty(n, np.int32) for _ in range(5)))
     loops = order_states(first, children, order, starts, walk)
-    return order, starts[: 2 * loops].reshape(-1, 2).tolist()
+    return order, starts[: 2 * loops].reshape(-1, 2).astype(np.int64)
 
 
 def _edges_of(first: Ints, members: NDArray[np.integer]) -> tuple[Ints, Ints]:

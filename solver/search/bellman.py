@@ -9,12 +9,11 @@ Every engine puts these together, and whoever asks what every action is worth (`
 taken in the order of the edges everywhere, so a payoff has the same bits whoever works it out.
 Functions without a signature become part of the function that calls them.
 
-**Bounds.** Where V has two columns a player, a lower and an upper payoff: the acting player's value
-lies between the greatest lower and the greatest upper payoff of their actions; what the others get
-lies between the least and the most over the actions that they may still take, those whose upper
-payoff reaches their greatest lower one. The best action is called when one such is left.
+**Errors.** Every step also bounds the error of what it computes: that of the worst child, the
+rounding of the sums (Higham, 3.1), and what hangs on a decision that the errors leave open.
 
-Source: Puterman, Markov Decision Processes, 4.3 (the equations).
+Sources: Puterman, Markov Decision Processes, 4.3 (the equations); Higham, Accuracy and stability of
+numerical algorithms (rounding of sums).
 """
 
 from __future__ import annotations
@@ -36,14 +35,19 @@ from luckbase.solver.search.expand import Expanded, expand, inlined
 if TYPE_CHECKING:
     from luckbase.solver.matrix_game.simplex import Solutions
 
-OVER, UNDECIDED, MIXED, KNOWN, NEW = -1, -2, -3, -4, -5
-"""Instead of a best action: the game is over; the bounds do not separate; a mixed strategy; given
-without one; met and not solved."""
+OVER, MIXED, KNOWN, NEW, UNEVEN = -1, -3, -4, -5, -6
+"""Instead of a best action: the game is over; a mixed strategy; given without one; met and not
+solved; both choose at once and the payoffs do not have one sum."""
+TIE, LOW, HIGH, EVEN = range(4)
+"""Where the limits of a step are: the tie tolerance, the least and the greatest payoff, and the
+largest difference between sums of two players' payoffs that counts as none."""
+U = 2.0**-53
+"""The relative error of one operation in float64."""
 JOINTLY = -2
 """Instead of who acts: both choose at once."""
 MATRIX_GAME = types.FunctionType(SOLVE_GAME)
 _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[::1]
-_f2 = types.float64[:, ::1]
+_f2, errors_type = types.float64[:, ::1], types.float32[::1]
 
 
 class Lotteries(NamedTuple):
@@ -64,20 +68,29 @@ LOTTERIES = tuple_type(Lotteries, _i1, _f1, _i1, _f2)
 
 
 class Scratch(NamedTuple):
-    """Where a step writes: q float64 (most edges, columns), the first edge of each action int64
-    (most edges,), the payoffs float64 (columns,). A column a player, or two: lower, then upper."""
+    """Scratch of a step. q: float64 (most edges, players). starts: int64 (most edges,), the first
+    edge of each action. out: float64 (players,), the payoffs. limits: float64 (4,), TIE and so on.
+    """
 
     q: Any
     starts: Any
     out: Any
+    limits: Any
 
 
-SCRATCH_TYPE = tuple_type(Scratch, _f2, _i1, _f1)
+SCRATCH_TYPE = tuple_type(Scratch, _f2, _i1, _f1, _f1)
 
 
-def scratch_of(edges: int, columns: int) -> Scratch:
-    """Scratch for a step at states of so many edges at most."""
-    return Scratch(np.empty((edges, columns)), np.empty(edges, np.int64), np.empty(columns))
+def limits_of(game: Game, tolerance: float) -> Floats:
+    """Return the limits of a step, with this tolerance for ties."""
+    low, high = game.payoff_range
+    return np.array([tolerance, low, high, 1e-9 * (high - low)])
+
+
+def scratch_of(game: Game, edges: int, tolerance: float) -> Scratch:
+    """Return scratch for states of at most so many edges, with this tolerance for ties."""
+    q, starts = np.empty((edges, game.players)), np.empty(edges, np.int64)
+    return Scratch(q, starts, np.empty(game.players), limits_of(game, tolerance))
 
 
 @inlined
@@ -88,7 +101,7 @@ def action_value(edges, k, stop, values, skip, q, g):
     values: float64 (states, skip + columns), `skip` columns in front not being values.
     """
     children, weights, actions, rewards = edges
-    action, columns, players = actions[k], q.shape[1], rewards.shape[1]
+    action, columns = actions[k], q.shape[1]
     pays = rewards.shape[0] > 0
     if columns == 3 and not pays:  # a row of three is one cache line, and read once
         q0 = q1 = q2 = 0.0
@@ -106,7 +119,7 @@ def action_value(edges, k, stop, values, skip, q, g):
     for c in range(columns):
         total = 0.0
         for e in range(k, end):
-            paid = rewards[e, c if c < players else c - players] if pays else 0.0
+            paid = rewards[e, c] if pays else 0.0
             total += weights[e] * (paid + values[children[e], skip + c])
         q[g, c] = total
     return end
@@ -134,61 +147,73 @@ def best_of(q, groups, actor, tolerance):
     return best
 
 
-@njit(_i(_i, _i, _i, _f, _f2, _f1))
-def choose_by_bounds(groups, sure, actor, tolerance, q, out):
-    """The bounds of a state from those of its actions, q (groups, 2 players), into `out`; `sure` is
-    the action of the greatest lower bound. Returns the only action left, or -1."""
-    players = out.size // 2
-    floor, left, last = q[sure, actor], 0, 0
-    for p in range(players):
-        out[p], out[players + p] = np.inf, -np.inf
-    highest = -np.inf
-    for g in range(groups):
-        highest = max(highest, q[g, actor])
-        # An earlier action is taken if level, a later one only if better by more.
-        need = floor + (tolerance if g > sure else -tolerance)
-        if g == sure or q[g, players + actor] > need:
-            left, last = left + 1, g
-            for p in range(players):
-                out[p] = min(out[p], q[g, p])
-                out[players + p] = max(out[players + p], q[g, players + p])
-    if left == 1:
-        return last
-    out[actor] = highest
-    return -1
-
-
-@njit(_f(_i, _i, _i, _i, _f2))
-def margin_of(groups, best, lower, upper, q):
-    """What the second best action would cost the one who acts, at least 0: q (groups, columns) of
-    the best in column `lower`, less the greatest of the others in column `upper`."""
+@njit(_f(_i, _i, _i, _f2))
+def margin_of(groups, best, actor, q):
+    """Return what the second best action would cost the one who acts, at least 0."""
     second = -np.inf
     for g in range(groups):
-        if g != best and q[g, upper] > second:
-            second = q[g, upper]
-    return max(q[best, lower] - second, 0.0)
+        if g != best and q[g, actor] > second:
+            second = q[g, actor]
+    return max(q[best, actor] - second, 0.0)
 
 
 @inlined
-def decide(groups, actor, players, tolerance, scratch):
-    """The payoffs of a state from its actions' (`action_values`), into scratch.out; returns (which
-    action is taken, or -1 where the bounds do not say; its margin).
-
-    The margin is NaN where there is nothing to choose or nothing is called; with bounds it is the
-    best one's lower payoff less the greatest upper one of the others.
-    """
-    q, out = scratch.q, scratch.out
-    chooses, bounded = groups > 1 and actor >= 0, out.size > players
-    taken = best_of(q, groups, actor, tolerance) if chooses else 0
-    if chooses and bounded:
-        taken = choose_by_bounds(groups, taken, actor, tolerance, q, out)
-    else:
-        for c in range(out.size):
-            out[c] = q[taken, c]
-    margin = np.nan
-    if chooses and taken >= 0:
-        margin = margin_of(groups, taken, actor, actor + (players if bounded else 0), q)
+def decide(groups, actor, scratch):
+    """Write the payoffs of the action that is taken to scratch.out; return its row in scratch.q and
+    its margin, NaN if there is nothing to choose."""
+    q, out, margin = scratch.q, scratch.out, np.nan
+    chooses = groups > 1 and actor >= 0
+    taken = best_of(q, groups, actor, scratch.limits[TIE]) if chooses else 0
+    for c in range(out.size):
+        out[c] = q[taken, c]
+    if chooses:
+        margin = margin_of(groups, taken, actor, q)
     return taken, margin
+
+
+@inlined
+def step_error(edges, span, groups, values, errors, scratch):
+    """Return a bound on the error of every action's payoffs: the largest of the children, and the
+    rounding of a sum: for each term one operation on its chance, reward, product and sum."""
+    children, _, _, rewards = edges
+    limits = scratch.limits
+    size, worst, longest = max(abs(limits[LOW]), abs(limits[HIGH])), np.float32(0.0), np.int64(0)
+    for k in range(span[0], span[1]):
+        worst = max(worst, errors[children[k]])
+    for g in range(groups):
+        end = scratch.starts[g + 1] if g + 1 < groups else span[1]
+        longest = max(longest, end - scratch.starts[g])
+    if rewards.shape[0] > 0:
+        for k in range(span[0], span[1]):
+            for c in range(rewards.shape[1]):
+                paid = rewards[k, c]
+                size = max(size, abs(paid) + abs(paid + values[children[k], 1 + c]))
+    return worst + (longest + 4) * U * size
+
+
+@njit(_f(_i, _i, _i, _f, _f, _f2))
+def undecided_error(groups, taken, actor, error, tolerance, q):
+    """Return how much more the payoffs of the action taken may be off than those of all actions, by
+    `error`: what the actor gives up by a tie, and, if the errors leave open which action is the
+    best, how far the payoffs of these are apart."""
+    more = 0.0
+    for g in range(groups):
+        more = max(more, q[g, actor] - q[taken, actor])
+    if error > tolerance:  # what is closer is tied, by the rules
+        for g in range(groups):
+            if q[g, actor] + 2 * error >= q[taken, actor] - tolerance:
+                for c in range(q.shape[1]):
+                    more = max(more, abs(q[g, c] - q[taken, c]))
+    return more
+
+
+@njit(_f(_i, _f2))
+def sums_apart(groups, q):
+    """Return how far the sums of two players' payoffs are apart."""
+    low = high = q[0, 0] + q[0, 1]
+    for g in range(1, groups):
+        low, high = min(low, q[g, 0] + q[g, 1]), max(high, q[g, 0] + q[g, 1])
+    return high - low
 
 
 @njit(SOLVE_GAME)
@@ -207,10 +232,10 @@ def matrix_game_solver(game: Game) -> Any:
     return solve_game
 
 
-@njit(types.void(MATRIX_GAME, _i, _i, _i1, _f2, _f1), returns=types.none)
+@njit(_f(MATRIX_GAME, _i, _i, _i1, _f2, _f1), returns=types.float64)
 def joint_value(solve_game, groups, base, actions, q, out):
-    """The payoffs of a state in which both choose at once: the value of the matrix game of its
-    joint actions, q (groups, 2), rows slowest; or both bounds of it, q (groups, 4)."""
+    """Write the payoffs of a state in which both choose at once: the value of the matrix game of
+    its pairs of actions, q (groups, 2), rows slowest. Return the gap of the game."""
     k, columns = base, 0  # pairs of the first row
     while columns < groups and actions[k] // JOINT == actions[base] // JOINT:
         action = actions[k]
@@ -222,31 +247,64 @@ def joint_value(solve_game, groups, base, actions, q, out):
     rows = groups // columns
     game = np.empty((rows, columns))
     x, y, work = np.zeros(rows), np.zeros(columns), np.zeros(WORK)
-    for side in range(out.size // 2):
-        for r in range(rows):
-            for c in range(columns):
-                game[r, c] = q[r * columns + c, 2 * side]
-        out[2 * side] = solve_game(game, rows, columns, True, x, y, work)[0]
-    total = q[0, 0] + q[0, out.size - 1]
-    for side in range(out.size // 2):  # the lower of one is the upper of the other
-        out[out.size - 1 - 2 * side] = total - out[2 * side]
+    for r in range(rows):
+        for c in range(columns):
+            game[r, c] = q[r * columns + c, 0]
+    value, gap = solve_game(game, rows, columns, True, x, y, work)
+    out[0], out[1] = value, q[0, 0] + q[0, 1] - value
+    return gap
 
 
 @inlined
-def back_up(solve_game, edges, span, actor, values, tolerance, scratch):
-    """The step for a state whose edges are span[0] .. span[1] - 1: its payoffs into scratch.out;
-    returns (its best action or UNDECIDED or MIXED, the margin as `decide` gives it).
+def back_up(solve_game, edges, span, actor, values, errors, scratch):
+    """Take the step for a state with edges span[0] .. span[1] - 1 and write its payoffs to
+    scratch.out. Return its best action, or MIXED or UNEVEN; its margin as `decide` does; and a
+    bound on the error of the payoffs.
 
-    actor: from 0; -1 for nobody, JOINTLY for both. values: the first column is none.
+    actor: from 0; -1 for nobody, JOINTLY for both. values: float64 (any, 1 + players), the first
+    column is none. errors: float32 (any,), bounds on those of the values.
     """
     groups = action_values(edges, span[0], span[1], values, 1, scratch)
-    best, margin = MIXED, np.nan
+    error = step_error(edges, span, groups, values, errors, scratch)
+    best, margin, limits = MIXED, np.nan, scratch.limits
     if actor == JOINTLY:
-        joint_value(solve_game, groups, span[0], edges.actions, scratch.q, scratch.out)
+        apart = sums_apart(groups, scratch.q)
+        if apart > max(limits[EVEN], 4 * error):
+            best = UNEVEN
+        else:
+            gap = joint_value(solve_game, groups, span[0], edges.actions, scratch.q, scratch.out)
+            error += apart + gap
     else:
-        taken, margin = decide(groups, actor, edges.rewards.shape[1], tolerance, scratch)
-        best = edges.actions[scratch.starts[taken]] if taken >= 0 else UNDECIDED
-    return best, margin
+        taken, margin = decide(groups, actor, scratch)
+        best = edges.actions[scratch.starts[taken]]
+        if groups > 1 and actor >= 0:
+            error += undecided_error(groups, taken, actor, error, limits[TIE], scratch.q)
+    return best, margin, error
+
+
+@inlined
+def rounded_up(error):
+    """Return an error as a float32 that is no smaller."""
+    return np.float32(error * (1 + 2.0**-23))
+
+
+def refuse_uneven(game: Game, state: Ints, payoffs: Floats) -> None:
+    """Raise GameError for a state (fields,) in which both choose at once and whose pairs of actions
+    do not have one sum. payoffs: (m, 2), of its children in the order of the edges."""
+    from luckbase.solver.game.faults import broken
+
+    edges = expand(game, state.reshape(1, -1))
+    q = evaluate(edges, payoffs)
+    sums = q.values.sum(axis=1)
+    pairs = [
+        " and ".join(game.action_name(int(part)) for part in divmod(int(q.actions[at]), JOINT))
+        for at in (sums.argmin(), sums.argmax())
+    ]
+    raise broken(
+        game, state,
+        f"both choose at once, and the payoffs of the two players add up to {sums.min():.12g} for "
+        f"{pairs[0]} but to {sums.max():.12g} for {pairs[1]}; expected one sum for all pairs",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -1,530 +1,438 @@
-"""Cycles: strongly connected components of several states, solved as one piece, children known.
+"""Cycles: strongly connected components of states, solved as one piece once their children are.
 
-Small ones in which nothing is chosen are **linear**: V = r + P V, with P the chances between the
-members, r what the edges pay plus what the children outside are worth. All others become
-**equations**, whose values lie between two proved bounds. A component is then a set S of states
-0 .. n - 1; player 0 maximises, player 1 (of two of constant sum) minimises player 0's payoff::
+`solve_component` solves one component for all its players; the searches call it from compiled code,
+one component after the other, without returning to Python:
 
-    (T v)(x) = best over a of q(x, a),    q(x, a) = sum over the edges of a  p (r + v(y))
+* **Nothing is chosen**: a linear system for each player.
+* **One player, or two of constant sum**: policy iteration (`solver.search.policies`). The payoffs
+  of the second player are the sum less those of the first.
+* **Three players or more**: each player takes their own best action, sweep by sweep, once from the
+  least payoffs and once from the greatest. Nothing guarantees that this settles, or on a single
+  equilibrium, so it is checked: both ways must come to actions with the same payoffs, within 1e-12
+  of the range, or the component is refused.
+* **Both choose at once** (`solve_jointly`, from Python): if every play ends, whatever is chosen
+  (Shapley), the matrix games of all states give strategies for both players, and with either
+  strategy fixed the component is one for a single player. Their values are proved bounds below and
+  above; the strategies are improved until these meet (Hoffman and Karp).
 
-**Covered**: components without a choice, any number of players; one player; two players of constant
-sum; other players where their best replies settle, below. Where some policy (of all players
-together) never ends, T may have more than one fixed point, and the rules do not say what a play
-without an end pays. That is refused, but for two players each of whom has actions, those of step 3,
-with which every play ends whatever the other does: step 3 holds then too, so the payoffs are proved
-whatever a play without an end pays (both may pass for ever, and it pays neither).
+Every payoff comes with a proved bound on its error. Children may be off themselves: every play that
+counts ends, so the payoffs are off by no more than the child that is off the most.
 
-**Best replies** of several players: each takes what is best for themselves, sweep by sweep, once
-from the least payoffs and once from the greatest. Nothing says that this settles, or on one
-equilibrium: it is checked. Where nothing moves any more, the actions taken make a component without
-a choice, whose payoffs are bounded as above; both ways must come to the same ones, within the gap
-and 1e-12 of the range, else the component is refused. Known payoffs must be exact.
-
-1. **Every policy ends?** From S take away, again and again, each state of which every action has an
-   edge that leaves what is left. If nothing is left, then from each state under any policy there is
-   a chance of at least min(p) ** n to be out of S within n steps: T has one fixed point V, and
-   T^k z -> V from every z. What is left otherwise is a trap (an end component).
-2. **Iterate** two vectors, L from the least payoff and U from the largest, by Gauss-Seidel sweeps
-   in alternating directions. T is monotone, so L <= V <= U whatever the order of the updates.
-3. **Certify**, whatever led to L and U. Let pi be player 0's best actions at L, and w a table with
-   w >= 1 + max over the other player's actions of sum p w  (w bounds the steps to the end). If
-   T L >= L - eps at every state, then z = L - eps w has T_pi z >= z, hence V >= V_pi >= z. U goes
-   the same way with player 1's actions fixed. eps is the residual as computed plus a bound on the
-   rounding of its d terms, (d + 4) u times the sum of their sizes, u = 2 ** -53 (weights rounded
-   once included). w comes from value iteration and is itself checked: if the slack
-   w - max sum p w is at least s > 0, then w / s will do.
-
-**Guarantee**: lower <= V <= upper at each state, wherever the iteration stopped; upper - lower is
-at most the tolerance and what the known payoffs differ by themselves, or StateError is raised. All
-sums are in the order of the edges and of the members' keys: the same bits whoever comes first.
-
-Sources: Haddad and Monmege, Interval iteration algorithm for MDPs (2018); Bertsekas and Tsitsiklis,
-An analysis of stochastic shortest path problems (1991); Condon, The complexity of stochastic games
-(1992); Higham, Accuracy and stability of numerical algorithms, 3.1 (rounding of sums).
+Sources: as in `solver.search.policies`; Shapley, Stochastic games (1953).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from luckbase.solver.compiled import njit, tuple_type, types
+from luckbase.solver.compiled import jitable, njit, tuple_type, types
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.rules import SIMULTANEOUS
+from luckbase.solver.game.rules import JOINT
 from luckbase.solver.search.bellman import (
-    LOTTERIES,
-    SCRATCH_TYPE,
-    UNDECIDED,
-    Lotteries,
-    action_value,
-    action_values,
-    decide,
-    scratch_of,
+    EVEN,
+    HIGH,
+    JOINTLY,
+    LOW,
+    MIXED,
+    TIE,
+    U,
+    best_of,
+    margin_of,
 )
-from luckbase.solver.search.expand import Expanded, inlined
+from luckbase.solver.search.elimination import SOLVED, View, fill, part
+from luckbase.solver.search.policies import FREE, NO_EXIT, PAYS, SLOW, endless, solve_view
 
-MAX_SWEEPS = 1_000_000
+LATER, AT_ONCE, NO_SUM, UNSETTLED = -1, 10, 11, 12
+"""More reasons why a component is not solved: the engine is not compiled yet; both choose at once;
+the payoffs of two players have no constant sum; best replies do not settle."""
 MAX_REPLIES = 20_000
-_U = 2.0**-53
-_ROUND_UP = 1 + 1e-6  # covers the rounding of products of bounds
-_i, _f, _b = types.int64, types.float64, types.boolean
-_i1, _f1, _f2 = types.int64[::1], types.float64[::1], types.float64[:, ::1]
+MAX_ROUNDS, MEET = 100, 1e-9
+"""Strategies that are tried where both choose at once; how close, by the size of the payoffs, their
+bounds have to come."""
+_i, _f, _i1, _f1, _f2 = (
+    types.int64, types.float64, types.int64[::1], types.float64[::1], types.float64[:, ::1],
+)  # fmt: skip
 
 
-class GapError(StateError):
-    """Bounds that do not come as close as they should; a wider tolerance may do."""
+class Component(NamedTuple):
+    """n states that can come back to each other, k actions, m outcomes of p players.
 
-
-class Equations(NamedTuple):
-    """n states that can come back, m edges, k known payoffs of p players.
-
-    first: int64 (n + 1,), state x has edges first[x] .. first[x + 1] - 1; edges of one action stand
-    together. children: int64 (m,), a state below n, or n + j for known payoff j. weights: float64
-    (m,), above 0. actions: int64 (m,). rewards: float64 (m, p). actors: int64 (n,), the player from
-    0, anything where nothing is chosen. known_lower, known_upper: float64 (k, p), bounds on the
-    payoffs.
-
-    What is compiled sees it with one player's rewards and payoffs (`seen_by`): whose `actors` are
-    0 maximises, whose are 1 minimises.
+    action_first, first, weights: as in `elimination.View`. children: int64 (m,), a state from 0, or
+    -1 - row for a child outside, whose payoffs are known. rewards: float64 (m, p), or (0, p) if
+    nothing is paid. names: int64 (k,), what the game calls the actions. actors: int64 (n,), from 0,
+    -1 for nobody, JOINTLY for both. off: the largest error of a child outside.
     """
 
+    action_first: Ints
     first: Ints
-    children: Ints
     weights: Floats
-    actions: Ints
+    children: Ints
     rewards: Floats
+    names: Ints
     actors: Ints
-    known_lower: Floats
-    known_upper: Floats
-
-    @property
-    def size(self) -> int:
-        return len(self.actors)
-
-    def seen_by(self, player: int) -> Equations:
-        """The same with the rewards and payoffs of one player."""
-        column = slice(player, player + 1)
-        return self._replace(
-            rewards=self.rewards[:, column].copy(),
-            known_lower=self.known_lower[:, column].copy(),
-            known_upper=self.known_upper[:, column].copy(),
-        )
+    off: float
 
 
-_EQUATIONS = tuple_type(Equations, _i1, _i1, _f1, _i1, _f2, _i1, _f2, _f2)
-
-
-@dataclass(frozen=True)
-class FixedPoint:
-    """lower, upper: float64 (n, players), bounds on each payoff."""
-
-    lower: Floats
-    upper: Floats
-
-    @property
-    def gap(self) -> float:
-        """The largest difference of the bounds."""
-        return float((self.upper - self.lower).max(initial=0.0))
-
-
-@njit(_i(_EQUATIONS, _i1))
-def _peel(c, kept):
-    """Take away from `kept` (n,) what leaves it whatever is chosen; returns how many stay."""
-    n = kept.size
-    left, changed = n, True
-    while changed and left:
-        changed = False
-        for x in range(n - 1, -1, -1):
-            k, stays = c.first[x], kept[x] == 0
-            while k < c.first[x + 1] and not stays:
-                action, stays = c.actions[k], True
-                while k < c.first[x + 1] and c.actions[k] == action:
-                    y = c.children[k]
-                    stays = stays and y < n and kept[min(y, n - 1)] == 1
-                    k += 1
-            if not stays:
-                kept[x], changed = 0, True
-                left -= 1
-    return left
-
-
-@inlined
-def _back_up(edges, span, actor, values, q):
-    """(T v)(x) of the state with edges span[0] .. span[1] - 1, and where the action chosen begins;
-    without a tolerance for ties. values: (n + k, 1); q: scratch (1, 1)."""
-    best, chosen, k = 0.0, -1, span[0]
-    while k < span[1]:
-        start = k
-        k = action_value(edges, k, span[1], values, 0, q, 0)
-        if chosen < 0 or (q[0, 0] < best if actor == 1 else q[0, 0] > best):
-            best, chosen = q[0, 0], start
-    return best, chosen
-
-
-@njit(_f(_EQUATIONS, _f2, _b))
-def _sweep(c, values, backwards):
-    """One Gauss-Seidel sweep over the first n of `values` (n + k, 1), in place; returns the largest
-    change."""
-    n, change = c.actors.size, 0.0
-    edges, q = Lotteries(c.children, c.weights, c.actions, c.rewards), np.empty((1, 1))
-    for i in range(n):
-        x = n - 1 - i if backwards else i
-        v, _ = _back_up(edges, (c.first[x], c.first[x + 1]), c.actors[x], values, q)
-        change = max(change, abs(v - values[x, 0]))
-        values[x, 0] = v
-    return change
-
-
-@njit(_f(_EQUATIONS, _f2, _f, _i1))
-def _residual(c, values, sign, chosen):
-    """The largest sign (v - T v), at least 0, with a bound on the rounding of any action's q;
-    writes the chosen actions."""
-    worst = 0.0
-    edges, q = Lotteries(c.children, c.weights, c.actions, c.rewards), np.empty((1, 1))
-    for x in range(c.actors.size):
-        k, stop, margin = c.first[x], c.first[x + 1], 0.0
-        v, chosen[x] = _back_up(edges, (k, stop), c.actors[x], values, q)
-        while k < stop:
-            start, size = k, 0.0
-            while k < stop and c.actions[k] == c.actions[start]:
-                magnitude = abs(c.rewards[k, 0]) + abs(values[c.children[k], 0])
-                size += c.weights[k] * magnitude
-                k += 1
-            margin = max(margin, (k - start + 4) * _U * size)
-        worst = max(worst, sign * (values[x, 0] - v) + margin)
-    return worst
-
-
-@njit(_f(_EQUATIONS, _i, _i1, _f2, _b))
-def _steps(c, bound, chosen, w, update):
-    """The least slack w - max sum p w where player `bound` keeps to `chosen`; w (n + k, 1), 0 at
-    the known payoffs, is updated to 1 + max sum p w on the way if asked."""
-    n, slack = c.actors.size, np.inf
-    edges = Lotteries(c.children, c.weights, c.actions, np.empty((0, 1)))  # nothing is paid
-    q = np.empty((1, 1))
-    for i in range(n):
-        x, greatest = n - 1 - i, 0.0
-        k = c.first[x]
-        while k < c.first[x + 1]:
-            start = k
-            k = action_value(edges, k, c.first[x + 1], w, 0, q, 0)
-            if c.actors[x] != bound or start == chosen[x]:
-                greatest = max(greatest, q[0, 0] * (1 + (k - start + 4) * _U))
-        if update:
-            w[x, 0] = 1 + greatest
-        slack = min(slack, w[x, 0] - greatest)
-    return slack
-
-
-def trap(equations: Equations) -> Ints:
-    """The states, ascending, among which some policy stays for ever; none where every policy ends.
-
-    Players work together in it: what one of them alone could prevent is found too.
-    """
-    kept = np.ones(equations.size, np.int64)
-    _peel(equations.seen_by(0), kept)
-    return np.flatnonzero(kept)
-
-
-def certify(equations: Equations, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
-    """Bounds (n,), (n,) on player 0's payoffs that hold whatever `lower` and `upper` (n,) are.
-
-    They are close where those are nearly fixed points, and infinite where the other player can keep
-    the play up for ever. Step 3 of the module's docstring.
-    """
-    c, certified = equations.seen_by(0), []
-    for guess, known, sign, bound in (
-        (lower, c.known_lower, 1.0, 0),
-        (upper, c.known_upper, -1.0, 1),
-    ):
-        chosen = np.empty(c.size, np.int64)
-        eps = _residual(c, np.concatenate([guess[:, None], known]), sign, chosen)
-        w = np.zeros((c.size + len(known), 1))
-        w[: c.size] = 1.0
-        slack = -1.0
-        ends = not len(trap(_keeping(c, c.actors == bound, chosen)))
-        for _ in range(MAX_SWEEPS if ends else 0):
-            _steps(c, bound, chosen, w, True)
-            slack = _steps(c, bound, chosen, w, False)
-            if slack >= 0.5:
-                break
-        if slack > 0:
-            bounds = guess - sign * (eps * _ROUND_UP) * (w[: c.size, 0] / slack)
-            certified.append(np.nextafter(bounds, -sign * np.inf))
-        else:
-            certified.append(np.full(c.size, -sign * np.inf))
-    return certified[0], certified[1]
-
-
-def _keeping(c: Equations, who: NDArray[np.bool_], chosen: Ints) -> Equations:
-    """The component where the states of a mask (n,) have the action that begins at `chosen` (n,)
-    only."""
-    owner = np.repeat(np.arange(c.size), np.diff(c.first))
-    kept = ~who[owner] | (c.actions == c.actions[chosen][owner])
-    first = np.concatenate([[0], np.cumsum(np.bincount(owner[kept], minlength=c.size))])
-    edges = c.children[kept], c.weights[kept], c.actions[kept], c.rewards[kept]
-    return Equations(first, *edges, c.actors, c.known_lower, c.known_upper)
-
-
-@njit(_i(_EQUATIONS, _f2, _f, _f, SCRATCH_TYPE, _i1))
-def _reply(c, values, still, tie, scratch, chosen):
-    """Sweeps of best replies over the first n of `values` (n + k, players), in place, until none
-    moves by more than `still`; `chosen` (n,): where the actions taken begin. Returns how many."""
-    n, players = c.actors.size, values.shape[1]
-    edges = Lotteries(c.children, c.weights, c.actions, c.rewards)
-    for sweep in range(MAX_REPLIES):
-        change = 0.0
-        for i in range(n):
-            x = n - 1 - i if sweep % 2 == 0 else i
-            groups = action_values(edges, c.first[x], c.first[x + 1], values, 0, scratch)
-            taken, _ = decide(groups, c.actors[x], players, tie, scratch)
-            chosen[x] = scratch.starts[taken]
-            for p in range(players):
-                change = max(change, abs(scratch.out[p] - values[x, p]))
-                values[x, p] = scratch.out[p]
-        if change <= still:
-            return sweep + 1
-    return MAX_REPLIES
-
-
-def _equilibrium(
-    c: Equations, payoff_range: tuple[float, float], tolerance: float, tie: float,
-    describe: Callable[[int], str], where: str,
-) -> FixedPoint:  # fmt: skip
-    """The payoffs on which best replies settle (module docstring); where: a state, named."""
-    size, players = max(abs(bound) for bound in payoff_range), c.rewards.shape[1]
-    scratch = scratch_of(int(np.diff(c.first).max()), players)
-    exact = np.array_equal(c.known_lower, c.known_upper)
-    solved: list[FixedPoint] = []
-    for guess in payoff_range if exact else ():
-        values = np.concatenate([np.full((c.size, players), guess), c.known_lower])
-        chosen = np.empty(c.size, np.int64)
-        if _reply(c, values, 4 * _U * size, tie, scratch, chosen) >= MAX_REPLIES:
-            break
-        taken = _keeping(c, np.ones(c.size, bool), chosen)
-        taken = taken._replace(actors=np.zeros_like(c.actors))
-        sides = [_iterate(taken.seen_by(i), payoff_range, tolerance, describe)
-                for i in range(players)]  # fmt: skip
-        solved.append(FixedPoint(*(np.column_stack([s[i] for s in sides]) for i in (0, 1))))
-    near = tolerance + 1e-12 * size
-    if len(solved) < 2 or np.abs(solved[0].lower - solved[1].lower).max() > near:
-        raise StateError(
-            f"{where} lies on a cycle with a choice in it, where the players' best replies do not "
-            "settle on one payoff"
-        )
-    return solved[0]
-
-
-def solve_equations(
-    equations: Equations,
-    payoff_range: tuple[float, float],
-    tolerance: float,
-    describe: Callable[[int], str] = lambda x: f"state {x}",
-    tie: float = 0.0,
-) -> FixedPoint:
-    """Solve a component for all its players.
-
-    payoff_range: the least and the most that a payoff can be; where the iteration starts, no more.
-    tolerance: the largest gap beyond the gap of the known payoffs. describe: names a state in a
-    sentence. tie: actions closer than this are tied, for best replies.
-
-    Raises StateError, in one sentence that names a state: a component that is not covered, one in
-    which some policy never ends, and one whose bounds stay apart for `MAX_SWEEPS` or in float64.
-    """
-    c, players = equations, equations.rewards.shape[1]
-    stuck = trap(c)
-    inner = np.ones(len(c.actions), bool)  # edges of the state of the one before
-    inner[c.first[:-1]] = False
-    choices = np.flatnonzero(inner[1:] & (c.actions[1:] != c.actions[:-1]))
-    never = (
-        f"{describe(int(stuck[0]))} lies on a cycle that the players can keep up for ever, and "
-        "the rules do not say what such a play pays"
-    ) if len(stuck) else ""  # fmt: skip
-    if never and (players != 2 or not len(choices)):
-        raise StateError(never)
-    how = payoff_range, tolerance, describe
-    if players == 1 or not len(choices):  # linear: each player's payoffs by themselves
-        plain = c if len(choices) else c._replace(actors=np.zeros_like(c.actors))
-        solved = [_iterate(plain.seen_by(i), *how) for i in range(players)]
-        lower, upper = (np.column_stack([s[side] for s in solved]) for side in (0, 1))
-        return FixedPoint(lower, upper)
-    where = describe(int(np.searchsorted(c.first, choices[0], side="right")) - 1)
-    if players > 2:
-        return _equilibrium(c, *how[:2], tie, describe, where)
-    sums = np.concatenate([c.known_lower[:, 0] + c.known_upper[:, 1],
-                           c.known_upper[:, 0] + c.known_lower[:, 1]])  # fmt: skip
-    total = float(sums.mean())
-    size = 1e-9 * max(1.0, *map(abs, payoff_range))
-    if np.ptp(sums) > size or c.rewards.sum(axis=1).any():  # no bound counts what is paid too much
-        raise StateError(
-            f"{where} lies on a cycle with a choice in it, and the two players' payoffs have no "
-            "constant sum; such cycles are solved for games of constant sum"
-        )
-    lower, upper = _iterate(c.seen_by(0), *how, never)
-    spread = float(np.abs(sums - total).max())
-    return FixedPoint(
-        np.column_stack([lower, total - spread - upper]),
-        np.column_stack([upper, total + spread - lower]),
-    )
-
-
-def _iterate(
-    c: Equations, payoff_range: tuple[float, float], tolerance: float,
-    describe: Callable[[int], str], never: str = "",
-) -> tuple[Floats, Floats]:  # fmt: skip
-    """(lower, upper), certified, of equations as one player sees them: steps 2 and 3. never: why
-    they may have no one fixed point, in a sentence."""
-    n, (low, high) = c.size, payoff_range
-    known_gap = float((c.known_upper - c.known_lower).max(initial=0.0))
-    below = np.concatenate([np.full((n, 1), low), c.known_lower])
-    above = np.concatenate([np.full((n, 1), high), c.known_upper])
-    sweeps, target = 0, tolerance / 2 + known_gap
-    while True:
-        change = max(_sweep(c, values, sweeps % 2 == 0) for values in (below, above))
-        sweeps += 1
-        still = change <= 4 * _U * max(abs(low), abs(high)) or sweeps >= MAX_SWEEPS
-        if not still and float(np.abs(above[:n] - below[:n]).max()) > target:
-            continue
-        lower, upper = certify(c, below[:n, 0], above[:n, 0])
-        x = int(np.argmax(upper - lower))
-        gap = float(upper[x] - lower[x])
-        if gap <= tolerance + known_gap:
-            return lower, upper
-        if still:
-            apart = f"a cycle whose bounds are {gap:.2g} apart after {sweeps} sweeps"
-            why = f"{describe(x)} lies on {apart}; the tolerance is {tolerance:.2g}"
-            raise GapError(never or why)
-        target /= 4
-
-
-# --- components of a search ---------------------------------------------------------------------
-
-MAX_LINEAR = 400
-"""Members of a component that is solved by elimination: 20 ms."""
-TOLERANCES = (1e-13, 1e-11, 1e-9)
-"""Largest gaps, by the size of the payoffs; the next where float64 can not give the last."""
-
-
-@dataclass(frozen=True)
-class Solved:
-    """The m members of a component, solved.
-
-    values: float64 (m, columns). best: int64 (m,), margins: float64 (m,), actors: int8 (m,), as
-    `Graph` has them. gap: of the bounds.
-    """
+class Found(NamedTuple):
+    """What is found of n states: values float64 (n, players), errors float64 (n,), best int64
+    (n,), margins float64 (n,). cycle: int64 (n,), the action of each state of a cycle that is
+    refused, -1 elsewhere."""
 
     values: Floats
+    errors: Floats
     best: Ints
     margins: Floats
-    actors: NDArray[np.int8]
-    gap: float
+    cycle: Ints
 
 
-def solve(
-    game: Game, members: NDArray[np.integer[Any]], states: Ints, edges: Expanded, payoffs: Floats,
-    tolerance: float,
-) -> Solved:  # fmt: skip
-    """Solve a component, everything else below it being solved.
+COMPONENT = tuple_type(Component, _i1, _i1, _f1, _i1, _f2, _i1, _i1, _f)
+FOUND = tuple_type(Found, _f2, _f1, _i1, _f1, _i1)
+SOLVE_COMPONENT_TYPE = _i(COMPONENT, _f2, _f1, FOUND)
+SOLVE_COMPONENT = types.FunctionType(SOLVE_COMPONENT_TYPE)
+"""The type of `solve_component`, which the searches take as an argument: it is long to compile, and
+most games have no cycles."""
 
-    members: (m,), the numbers of its states (m, fields), in the order of their keys. edges: theirs,
-    with the number of each child (k,) for the child. payoffs: float64 (numbers, columns), a column
-    a player, or two for bounds; those of the members are not looked at. tolerance: of ties.
 
-    Raises StateError for what is not covered.
-    """
+@jitable
+def found_for(n, players):
+    """Return arrays for what is found of n states."""
+    found = Found(
+        np.empty((n, players)), np.empty(n), np.empty(n, np.int64), np.empty(n),
+        np.empty(n, np.int64),
+    )  # fmt: skip
+    for x in range(n):
+        found.cycle[x] = -1
+    return found
 
-    def describe(i: int) -> str:
-        return game.say(states[i])
 
-    jointly = np.flatnonzero(edges.kinds == SIMULTANEOUS)
-    if len(jointly):
-        raise StateError(
-            f"{describe(int(jointly[0]))} lies on a cycle and both players choose there at once; "
-            "such cycles are not solved"
+@njit(SOLVE_COMPONENT_TYPE)
+def later(c, rows, limits, found):
+    """Stand in for `solve_component` until a game turns out to have cycles."""
+    return LATER
+
+
+@part
+def view_of(c, rows, player, policy):
+    """Return the component as a player sees it, with the actions of a policy (n,) only unless that
+    is empty. rows: float64 (any, 1 + players), the payoffs of children outside."""
+    if not policy.size:
+        rewards, worths = np.empty(c.weights.size), np.empty(c.weights.size)
+        for e in range(c.weights.size):
+            rewards[e], worths[e] = _ends(c, rows, player, e)
+        return View(
+            c.action_first, c.first, c.weights, c.children, rewards, worths, c.actors
+        )  # fmt: skip
+    n, m = c.actors.size, 0
+    for x in range(n):
+        m += c.first[policy[x] + 1] - c.first[policy[x]]
+    action_first, first = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
+    weights, children = np.empty(m), np.empty(m, np.int64)
+    rewards, worths, m = np.empty(m), np.empty(m), 0
+    for x in range(n):
+        action_first[x], first[x] = x, m
+        for e in range(c.first[policy[x]], c.first[policy[x] + 1]):
+            weights[m], children[m] = c.weights[e], c.children[e]
+            rewards[m], worths[m] = _ends(c, rows, player, e)
+            m += 1
+    action_first[n], first[n] = n, m
+    return View(action_first, first, weights, children, rewards, worths, c.actors)
+
+
+@part
+def _ends(c, rows, player, e):
+    """The reward of an outcome and the payoff of its child outside, else 0."""
+    reward = c.rewards[e, player] if c.rewards.shape[0] else 0.0
+    return reward, rows[-1 - c.children[e], 1 + player] if c.children[e] < 0 else 0.0
+
+
+@part
+def _chance_error(weights):
+    """The relative error of each chance: none if all are multiples of 2 ** -26."""
+    for e in range(weights.size):
+        if weights[e] * 2.0**26 % 1.0 != 0.0:
+            return U
+    return 0.0
+
+
+@jitable
+def _sums(c, rows):
+    """The least and the greatest sum of two players' payoffs; infinite if an edge pays one player
+    more than the other loses."""
+    low, high = np.inf, -np.inf
+    for e in range(c.weights.size):
+        if c.rewards.shape[0] and c.rewards[e, 0] + c.rewards[e, 1] != 0.0:
+            return -np.inf, np.inf
+        if c.children[e] < 0:
+            row = -1 - c.children[e]
+            low = min(low, rows[row, 1] + rows[row, 2])
+            high = max(high, rows[row, 1] + rows[row, 2])
+    return low, high
+
+
+@part
+def _action_payoffs(c, rows, values, a, q, g):
+    """Write the payoffs of action a to row g of q (any, players)."""
+    for p in range(q.shape[1]):
+        total = 0.0
+        for e in range(c.first[a], c.first[a + 1]):
+            y = c.children[e]
+            paid = c.rewards[e, p] if c.rewards.shape[0] else 0.0
+            total += c.weights[e] * (paid + (values[y, p] if y >= 0 else rows[-1 - y, 1 + p]))
+        q[g, p] = total
+
+
+@part
+def _reply(c, rows, limits, values, policy, q):
+    """Sweep over best replies, in place, until the values stand still; return whether they do."""
+    players = values.shape[1]
+    still = 4 * U * max(abs(limits[LOW]), abs(limits[HIGH]))
+    for _ in range(MAX_REPLIES):
+        moved = 0.0
+        for i in range(c.actors.size):
+            x = c.actors.size - 1 - i
+            start, actions = c.action_first[x], c.action_first[x + 1] - c.action_first[x]
+            for g in range(actions):
+                _action_payoffs(c, rows, values, start + g, q, g)
+            taken = best_of(q, actions, c.actors[x], limits[TIE]) if actions > 1 else 0
+            policy[x] = start + taken
+            for p in range(players):
+                moved = max(moved, abs(q[taken, p] - values[x, p]))
+                values[x, p] = q[taken, p]
+        if moved <= still:
+            return True
+    return False
+
+
+@part
+def _solve_each(c, rows, policy, values, errors, cycle):
+    """Solve for every player what a policy pays; return a status."""
+    n, players = values.shape
+    chance_error = _chance_error(c.weights)
+    value, error = np.empty(n), np.empty(n)
+    fill(errors, 0.0)
+    for player in range(players):
+        got = solve_view(view_of(c, rows, player, policy), chance_error, value, error, cycle)
+        if got != SOLVED:
+            return got
+        for x in range(n):
+            values[x, player] = value[x]
+            errors[x] = max(errors[x], error[x])
+    return SOLVED
+
+
+@part
+def _settle(c, rows, limits, found, q):  # noqa: C901  # both ends, then the comparison
+    """Best replies of three or more players, from both ends; return a status."""
+    n, players = found.values.shape
+    one, two = np.empty(n, np.int64), np.empty(n, np.int64)
+    values, errors, same = np.empty((n, players)), np.empty(n), True
+    for side in range(2):
+        for x in range(n):
+            for p in range(players):
+                found.values[x, p] = limits[LOW + side]
+        if not _reply(c, rows, limits, found.values, one if side == 0 else two, q):
+            return UNSETTLED
+    for x in range(n):
+        same = same and one[x] == two[x]
+    got = _solve_each(c, rows, one, found.values, found.errors, found.cycle)
+    if got == SOLVED and not same:
+        got = _solve_each(c, rows, two, values, errors, found.cycle)
+        near = 1e-12 * max(abs(limits[LOW]), abs(limits[HIGH]))
+        for x in range(n if got == SOLVED else 0):
+            for p in range(players):
+                apart = abs(values[x, p] - found.values[x, p])
+                if apart > near + errors[x] + found.errors[x]:
+                    return UNSETTLED
+    for x in range(n if got != SOLVED else 0):  # of a refused cycle: the actions
+        found.cycle[x] = one[x] if found.cycle[x] >= 0 else -1
+    return got
+
+
+@njit(types.void(COMPONENT, _f2, _f1, FOUND))
+def choose(c, rows, limits, found):
+    """Write the best actions and their margins, from the values."""
+    most = 0
+    for x in range(c.actors.size):
+        most = max(most, c.action_first[x + 1] - c.action_first[x])
+    q = np.empty((most, found.values.shape[1]))
+    for x in range(c.actors.size):
+        start, actions, actor = (
+            c.action_first[x],
+            c.action_first[x + 1] - c.action_first[x],
+            (c.actors[x]),
         )
-    m, (low, high) = len(members), game.payoff_range
-    by_number = np.argsort(members)
-    below = np.searchsorted(members, edges.children, sorter=by_number)
-    local = by_number[np.minimum(below, m - 1)]
-    inside = members[local] == edges.children
-    best, margins = edges.actions[edges.first[:-1]], np.full(m, np.nan)
-    actors = (edges.actors + 1).astype(np.int8)
-    choice = (edges.actions != np.repeat(best, np.diff(edges.first))).any()
-    lotteries = Lotteries(local, edges.weights, edges.actions, edges.rewards)
-    if not choice and m <= MAX_LINEAR:
-        values = _linear(edges.first, lotteries, inside, payoffs[edges.children])
-        if values is None:
-            raise StateError(
-                f"{describe(0)} lies on a cycle that play may never leave, so its payoff is not "
-                "defined"
-            )
-        return Solved(values, best, margins, actors, 0.0)
-    outside, which = np.unique(edges.children[~inside], return_inverse=True)
-    local[~inside], known = m + which, payoffs[outside]
-    ends = (np.ascontiguousarray(known[:, part]) for part in
-            (slice(game.players), slice(-game.players, None)))  # fmt: skip
-    equations = Equations(edges.first, *lotteries, edges.actors, *ends)
-    for tolerance_ in TOLERANCES:
-        try:
-            gap = tolerance_ * max(abs(low), abs(high))
-            bounds = solve_equations(equations, (low, high), gap, describe, tolerance)
+        found.best[x], found.margins[x] = c.names[start], np.nan
+        if actor == JOINTLY:
+            found.best[x] = MIXED
+        elif actions > 1:
+            for g in range(actions):
+                _action_payoffs(c, rows, found.values, start + g, q, g)
+            taken = best_of(q, actions, actor, limits[TIE])
+            found.best[x] = c.names[start + taken]
+            found.margins[x] = margin_of(actions, taken, actor, q)
+
+
+@njit(SOLVE_COMPONENT_TYPE, error_model="numpy")
+def solve_component(c, rows, limits, found):  # noqa: C901  # one case after the other
+    """Solve a component for all players; return SOLVED or why not.
+
+    rows: float64 (any, 1 + players), the payoffs of children outside, behind the first column.
+    limits: as `bellman.limits_of`. found: written.
+    """
+    n, players = found.values.shape
+    most = 1
+    for x in range(n):
+        most = max(most, c.action_first[x + 1] - c.action_first[x])
+        if c.actors[x] == JOINTLY:
+            return AT_ONCE
+    everything = np.empty(0, np.int64)
+    if most == 1:
+        got = _solve_each(c, rows, everything, found.values, found.errors, found.cycle)
+    elif players > 2:
+        got = _settle(c, rows, limits, found, np.empty((most, players)))
+    else:
+        value, chance_error = np.empty(n), _chance_error(c.weights)
+        low, high = _sums(c, rows) if players == 2 else (0.0, 0.0)
+        total, spread = low / 2 + high / 2, high - low
+        if spread > max(limits[EVEN], 4 * c.off):
+            return NO_SUM
+        view = view_of(c, rows, 0, everything)
+        got = solve_view(view, chance_error, value, found.errors, found.cycle)
+        for x in range(n):
+            found.values[x, 0] = value[x]
+            if players == 2:
+                found.values[x, 1] = total - value[x]
+                found.errors[x] += spread + U * (abs(total) + abs(total - value[x]))
+    if got != SOLVED:
+        for x in range(n):
+            if found.cycle[x] >= 0:
+                found.cycle[x] = c.names[found.cycle[x]]
+        return got
+    for x in range(n):
+        found.errors[x] += c.off
+    choose(c, rows, limits, found)
+    return SOLVED
+
+
+# --- both choose at once ------------------------------------------------------------------------
+
+
+def solve_jointly(c: Component, rows: Floats, limits: Floats, found: Found) -> int:
+    """Solve a component with states where both choose at once; return SOLVED or why not."""
+    n = len(c.actors)
+    outside = c.children < 0
+    whole = View(
+        c.action_first, c.first, c.weights, c.children,
+        c.rewards[:, 0].copy() if len(c.rewards) else np.zeros(len(c.weights)),
+        np.where(outside, rows[np.where(outside, -1 - c.children, 0), 1], 0.0), c.actors,
+    )  # fmt: skip
+    low, high = _sums(c, rows)
+    total, spread = low / 2 + high / 2, high - low
+    if not spread <= max(limits[EVEN], 4 * c.off):
+        return NO_SUM
+    if endless(whole, found.cycle):
+        found.cycle[:] = np.where(found.cycle < 0, -1, c.names[np.maximum(found.cycle, 0)])
+        return FREE
+    values, best, quiet = np.zeros(n), (np.full(n, -np.inf), np.full(n, np.inf)), 0
+    scale = max(abs(limits[LOW]), abs(limits[HIGH]), np.finfo(float).tiny)
+    gap = np.inf
+    for _ in range(MAX_ROUNDS):
+        bounds = [
+            _fixed(c, whole, side, shares)
+            for side, shares in enumerate(_strategies(c, whole, values))
+        ]
+        np.maximum(best[0], bounds[0][0] - bounds[0][1], out=best[0])
+        np.minimum(best[1], bounds[1][0] + bounds[1][1], out=best[1])
+        values, closer = bounds[0][0], float((best[1] - best[0]).max())
+        quiet = 0 if closer < 0.9 * gap else quiet + 1
+        gap = min(gap, closer)
+        if gap <= 2 * U * scale or quiet > 2:
             break
-        except GapError:
-            if tolerance_ == TOLERANCES[-1]:
-                raise
-    values = np.concatenate([bounds.lower, bounds.upper], axis=1)
-    if payoffs.shape[1] == game.players:
-        values = (bounds.lower + bounds.upper) / 2
-    if choice:
-        whole = np.concatenate([values, known])
-        scratch = scratch_of(int(np.diff(edges.first).max()), payoffs.shape[1])
-        _choose(lotteries, edges.first, edges.actors, whole, tolerance, scratch, best, margins)
-    return Solved(values, best, margins, actors, bounds.gap)
+    if not gap <= MEET * scale:
+        return SLOW
+    found.values[:, 0] = best[0] + (best[1] - best[0]) / 2
+    found.values[:, 1] = total - found.values[:, 0]
+    found.errors[:] = (best[1] - best[0]) / 2 + spread + c.off
+    found.errors[:] += 4 * U * (abs(total) + np.abs(found.values[:, 0]))
+    choose(c, rows, limits, found)
+    return SOLVED
 
 
-def _linear(
-    first: Ints, edges: Lotteries, inside: NDArray[np.bool_], known: Floats
-) -> Floats | None:
-    """The payoffs (m, columns) of members who have nothing to choose, `known` (edges, columns)
-    being those of the children that are not `inside`; None where play may never leave."""
-    from luckbase.solver.matrix_game.simplex import eliminate
+def _strategies(c: Component, view: View, values: Floats) -> tuple[Floats, Floats]:
+    """The share (k,) that each player's optimal strategy, by these values, gives to each action: in
+    a state where both choose, to the row or to the column of the pair."""
+    from luckbase.solver.matrix_game import simplex
 
-    m, columns = len(first) - 1, known.shape[1]
-    t = np.zeros((m, m + columns))
-    _write_linear(first, edges, inside, known, t)
-    return t[:, m:] if eliminate(t, m, columns, 1e-14, False) else None
-
-
-@njit(types.void(_i1, LOTTERIES, types.boolean[::1], _f2, _f2))
-def _write_linear(first, edges, inside, known, t):
-    """Write the equations of `_linear` to t (m, m + columns), zeros, in the order of the edges."""
-    m, players = first.size - 1, edges.rewards.shape[1]
-    for x in range(m):
-        t[x, x] = 1.0
-        for k in range(first[x], first[x + 1]):
-            weight = edges.weights[k]
-            if inside[k]:
-                t[x, edges.children[k]] -= weight
-            for c in range(known.shape[1]):
-                t[x, m + c] += weight * edges.rewards[k, c % players]
-                if not inside[k]:
-                    t[x, m + c] += weight * known[k, c]
+    children = np.where(view.children >= 0, values[np.maximum(view.children, 0)], view.worths)
+    q = np.add.reduceat(view.weights * (view.rewards + children), view.first[:-1])
+    shares = np.ones(len(q)), np.ones(len(q))
+    for x, actor in enumerate(c.actors.tolist()):
+        at = slice(c.action_first[x], c.action_first[x + 1])
+        if actor == JOINTLY:
+            columns = _columns(c.names[at])
+            solved = simplex.solve(q[at].reshape(1, -1, columns))
+            shares[0][at] = np.repeat(solved.row_strategies[0], columns)
+            shares[1][at] = np.tile(solved.column_strategies[0], len(q[at]) // columns)
+        elif actor in (0, 1):
+            taken = int(q[at].argmax() if actor == 0 else q[at].argmin())
+            shares[actor][at] = np.arange(len(q[at])) == taken
+    return shares
 
 
-@njit(types.void(LOTTERIES, _i1, _i1, _f2, _f, SCRATCH_TYPE, _i1, _f1))
-def _choose(edges, first, actors, values, tolerance, scratch, best, margins):
-    """Write the best actions and their margins where there is a choice, from the values of the
-    members and, behind them, of what they lead to."""
-    for i in range(best.size):
-        groups = action_values(edges, first[i], first[i + 1], values, 0, scratch)
-        if groups < 2:
-            continue
-        taken, margin = decide(groups, actors[i], edges.rewards.shape[1], tolerance, scratch)
-        best[i] = edges.actions[scratch.starts[taken]] if taken >= 0 else UNDECIDED
-        margins[i] = margin
+def _columns(names: Ints) -> int:
+    return int((names // JOINT == names[0] // JOINT).sum())
+
+
+def _fixed(c: Component, view: View, player: int, shares: Floats) -> tuple[Floats, Floats]:
+    """The values (n,) and their errors if a player keeps to their strategy, and the other replies
+    as well as they can."""
+    n, number = len(c.actors), np.arange(len(c.names))
+    for x in np.flatnonzero(c.actors == JOINTLY).tolist():
+        at = slice(c.action_first[x], c.action_first[x + 1])
+        columns = _columns(c.names[at])
+        pairs = np.arange(len(c.names[at]))
+        number[at] = c.action_first[x] + (pairs % columns if player == 0 else pairs // columns)
+    action = np.repeat(np.arange(len(c.names)), np.diff(c.first))
+    edges = np.flatnonzero(shares[action] > 0)
+    edges = edges[np.argsort(number[action[edges]], kind="stable")]
+    action = action[edges]
+    numbers, starts = np.unique(number[action], return_index=True)
+    fixed = View(
+        np.searchsorted(numbers, c.action_first), np.append(starts, len(edges)),
+        view.weights[edges] * shares[action], view.children[edges], view.rewards[edges],
+        view.worths[edges], np.where(c.actors == JOINTLY, 1 - player, c.actors),
+    )  # fmt: skip
+    values, errors, cycle = np.empty(n), np.empty(n), np.empty(n, np.int64)
+    got = solve_view(fixed, 3 * U, values, errors, cycle)  # a share, a product, a chance
+    if got != SOLVED:
+        errors[:] = np.inf
+    return values, errors
+
+
+# --- what is refused ----------------------------------------------------------------------------
+
+
+def refusal(game: Game, states: Ints, found: Found, status: int) -> StateError:
+    """Return the error of a component, states (n, fields), that is not solved: a sentence that
+    names a state and, for a cycle that the players can keep up, its actions."""
+    marked = np.flatnonzero(found.cycle >= 0)
+    cycle = [f"{game.say(states[x])}: {game.action_name(int(found.cycle[x]))}" for x in marked[:3]]
+    listed = f" ({'; '.join([*cycle, '…'] if len(marked) > 3 else cycle)})"
+    where = game.say(states[marked[0] if len(marked) else 0])
+    why = {
+        NO_EXIT: "that play never leaves, so its payoff is not defined",
+        FREE: f"that the players can keep up for ever for free{listed}, and the rules do not say "
+        "what such a play pays",
+        PAYS: f"that pays more and more the longer it is kept up{listed}, so its payoff has no "
+        "bound",
+        NO_SUM: "with a choice in it, and the two players' payoffs have no constant sum; such "
+        "cycles are solved for games of constant sum",
+        UNSETTLED: "with a choice in it, where the players' best replies do not settle on one "
+        "payoff",
+        SLOW: "whose bounds do not meet",
+    }[status]
+    return StateError(f"{where} lies on a cycle {why}")

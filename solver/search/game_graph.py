@@ -11,11 +11,12 @@ children in G. One depth-first search finds and solves it (`search`):
 3. When no such child is left, the state is the root of a strongly connected component or part of a
    larger one (Tarjan's low-link). Alone and without an edge to itself it is solved at once by the
    Bellman equation (`solver.search.bellman`): its edges are still in the frame, so no edge is ever
-   kept, and none is expanded twice. Several states go to `solver.search.cycles`.
+   kept, and none is expanded twice. The edges of several states are expanded once
+   more, for `solver.search.cycles`.
 
 Sums are taken in the order of the edges and the members of a component in the order of their keys,
 so a state's bits depend on the game alone: not on the roots, nor on who else was solved before. A
-state takes 61 bytes for three players. All that is read of one on the way, its key, its payoffs and
+state takes 65 bytes for three players. All that is read of one on the way, its key, its payoffs and
 until these are known how far it is, are 32 bytes, half a cache line; the rest is written only.
 
 `search` is one piece, on arrays that are borrowed (`solver.search.expand`): split into ten
@@ -33,14 +34,13 @@ Source: Tarjan, Depth-first search and linear graph algorithms (1972).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.compiled import borrowed, fetch, njit, tuple_type, types
-from luckbase.solver.errors import GameError, SearchLimitError
+from luckbase.solver.errors import GameError, LuckbaseError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.game.rules import (
@@ -59,12 +59,29 @@ from luckbase.solver.search.bellman import (
     NEW,
     OVER,
     SCRATCH_TYPE,
+    UNEVEN,
     Lotteries,
     Scratch,
     back_up,
+    errors_type,
     matrix_game_solver,
+    refuse_uneven,
+    rounded_up,
     scratch_of,
 )
+from luckbase.solver.search.cycles import (
+    AT_ONCE,
+    FOUND,
+    LATER,
+    SOLVE_COMPONENT,
+    Component,
+    found_for,
+    later,
+)
+from luckbase.solver.search.cycles import (
+    COMPONENT as COMPONENT_TYPE,
+)
+from luckbase.solver.search.elimination import SOLVED, part
 from luckbase.solver.search.expand import (
     ROOM_TYPE,
     Room,
@@ -84,12 +101,15 @@ from luckbase.solver.search.keys import (
     grown,
     hash_of,
     may_be,
+    order_of,
     pack,
     pack_all,
     unpack,
     unpack_all,
 )
 
+OUT_OF_RANGE, BROKEN = 20, 21
+"""More reasons why a component is not solved: a payoff is out of range, edges break the rules."""
 BUDGET = 200_000
 """States visited between two looks at `stop`: a fifth of a second."""
 
@@ -97,11 +117,12 @@ _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[:
 _n1, _n2, _u1 = types.int32[::1], types.int32[:, ::1], types.uint64[::1]
 _f2, _u2, _c1 = types.float64[:, ::1], types.uint64[:, ::1], types.int8[::1]
 
-FINISHED, GROW, COMPONENT, PAUSE, REFUSED, BEYOND = 0, 1, 2, 3, 4, 5
+FINISHED, GROW, COMPONENT, PAUSE, REFUSED, BEYOND, SUMS = range(7)
 """Why a search stops (`search`)."""
-DEPTH, COUNT, CLOCK, HEIGHT, ROOT, EDGES, TOP = 0, 1, 2, 3, 4, 5, 6
+DEPTH, COUNT, CLOCK, HEIGHT, ROOT, EDGES, TOP, STATUS, READY = range(9)
 """Where a search keeps its place in `Path.at`: frames on the path less one, states met, states
-visited, states on the stack, the next root, edges expanded, frames in use."""
+visited, states on the stack, the next root, edges expanded, frames in use, why a component is not
+solved, whether the engine for components is compiled."""
 NODE, POSITION, SIZE, LOW, ACTOR, LOOP, START = 0, 1, 2, 3, 4, 5, 6
 """The columns of a frame's numbers: its state, the next edge to look at, how many edges, Tarjan's
 low-link, who acts, whether the state leads to itself, the frames in use once it is done."""
@@ -114,13 +135,12 @@ in the order of visits."""
 
 
 class Task(NamedTuple):
-    """What is searched: the board, room for the edges of a state, `Game.strides`, the tie
-    tolerance, scratch for a step, and for a state int64 (fields,)."""
+    """What is searched: the board, room for the edges of a state, `Game.strides`, scratch for a
+    step, and for a state int64 (fields,)."""
 
     board: Numbers
     room: Room
     strides: Ints
-    tolerance: float
     scratch: Scratch
     state: Ints
 
@@ -130,8 +150,9 @@ class Store(NamedTuple):
 
     slots: the hash table (`solver.search.keys`). keys, rows: one memory as uint64 and as float64
     (room, 1 + columns): the key, then the payoffs, until it is solved REACHED and so on. best:
-    int64 (room,), the best action, or why there is none. margins, actors: float64, int8 (room,):
-    `back_up`'s margin, and who acts, from 1; NaN and 0 until the state is solved.
+    int64 (room,), the best action, or why there is none. margins, actors, errors: float64, int8,
+    float32 (room,): `back_up`'s margin, who acts, from 1, and the error of the payoffs; NaN, 0 and
+    0 until the state is solved.
     """
 
     slots: NDArray[np.int32]
@@ -140,6 +161,7 @@ class Store(NamedTuple):
     best: Ints
     margins: Floats
     actors: NDArray[np.int8]
+    errors: NDArray[np.float32]
 
 
 class Frames(NamedTuple):
@@ -158,36 +180,148 @@ class Frames(NamedTuple):
 
 class Path(NamedTuple):
     """Where a search is. stack: int32 (room,), the states visited whose component is not known.
-    frames: int32 (any,), the frames of the path. at: int64 (7,)."""
+    frames: int32 (any,), the frames of the path. at: int64 (9,)."""
 
     stack: NDArray[np.int32]
     frames: NDArray[np.int32]
     at: Ints
 
 
-_task = tuple_type(Task, NUMBERS_TYPE, ROOM_TYPE, types.int64[:, ::1], _f, SCRATCH_TYPE, _i1)
-_store = tuple_type(Store, _n1, _u2, _f2, _i1, _f1, _c1)
+_task = tuple_type(Task, NUMBERS_TYPE, ROOM_TYPE, types.int64[:, ::1], SCRATCH_TYPE, _i1)
+_store = tuple_type(Store, _n1, _u2, _f2, _i1, _f1, _c1, errors_type)
 _frames = tuple_type(Frames, _n2, _n1, _f1, _i1, _f2)
 _path = tuple_type(Path, _n1, _n1, _i1)
 
 
-@njit(_i(TRANSITION, MATRIX_GAME, _task, _n1, _store, _frames, _path, _i), no_cfunc_wrapper=True)
-def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
-    transition, solve_game, task, roots, store, frames, path, budget
+@njit(COMPONENT_TYPE(TRANSITION, _task, _store, _n1))
+def gather(transition, task, store, members):  # noqa: C901  # one list after the other
+    """Return the component of members, int32 (n,) by ascending key, its edges expanded once more.
+
+    Until they are solved, the rows of the members then hold their numbers in the component. If
+    edges break the rules, `off` is -1 and the state is in room.at.
+    """
+    room, keys = task.room, store.keys
+    below, chances, names_below, paid, about = room.edges
+    n, players, m, k = members.size, paid.shape[1], 0, 0
+    mask, pays = store.slots.size - 1, room.kinds[1] != 0
+    action_first, first = np.empty(n + 1, np.int64), np.empty(4 * n + 1, np.int64)
+    names, actors = np.empty(4 * n, np.int64), np.empty(n, np.int64)
+    weights, children = np.empty(16 * n), np.empty(16 * n, np.int64)
+    rewards = np.empty((16 * n if pays else 0, players))
+    off = np.float32(0.0)
+    for i in range(n):
+        keys[members[i], 1] = OPEN + np.uint64(2 * i)
+    for i in range(n):
+        unpack(task.strides, keys[members[i], 0], task.state)
+        count = expand_one(transition, task.board, task.state, room.edges, room)
+        if count < 0:
+            off = np.float32(-1.0)
+            break
+        if m + count > weights.size:
+            size = 2 * (m + count)
+            weights, children = _longer(weights, m, size), _longer(children, m, size)
+            if pays:
+                longer = np.empty((size, players))
+                for e in range(m):
+                    for p in range(players):
+                        longer[e, p] = rewards[e, p]
+                rewards = longer
+        if k + count > names.size:
+            size = 2 * (k + count)
+            names, first = _longer(names, k, size), _longer(first, k, size + 1)
+        action_first[i] = k
+        actors[i] = JOINTLY if about[0] == SIMULTANEOUS else about[1]
+        for j in range(count):
+            if j == 0 or names_below[j] != names_below[j - 1]:
+                names[k], first[k] = names_below[j], m
+                k += 1
+            key = pack(task.strides, below[j])
+            hashed = hash_of(key)
+            z = store.slots[find_from(store.slots, keys, key, hashed, hashed & mask)] & (mask >> 1)
+            if keys[z, 1] >= REACHED:
+                children[m] = np.int64(keys[z, 1] - OPEN) >> 1
+            else:
+                children[m], off = -1 - z, max(off, store.errors[z])
+            weights[m] = chances[j]
+            for p in range(players if pays else 0):
+                rewards[m, p] = paid[j, p]
+            m += 1
+    action_first[n], first[k] = k, m
+    return Component(
+        action_first, first[: k + 1], weights[:m], children[:m], rewards[: m if pays else 0],
+        names[:k], actors, np.float64(off),
+    )  # fmt: skip
+
+
+@part
+def _longer(array, count, size):
+    """Return a longer array with the same first elements."""
+    longer = np.empty(size, array.dtype)
+    for i in range(count):
+        longer[i] = array[i]
+    return longer
+
+
+@njit(types.void(_store, _n1, COMPONENT_TYPE, FOUND))
+def write_found(store, members, c, found):
+    """Write what was found of the members of a component."""
+    for i in range(members.size):
+        x = members[i]
+        for p in range(found.values.shape[1]):
+            store.rows[x, 1 + p] = found.values[i, p]
+        store.best[x], store.margins[x] = found.best[i], found.margins[i]
+        store.actors[x], store.errors[x] = max(c.actors[i], -1) + 1, rounded_up(found.errors[i])
+
+
+@njit(_n1(_u2, _n1))
+def ascending(keys, numbers):
+    """Return numbers by ascending key: the same bits whoever comes first."""
+    own = np.empty(numbers.size, np.uint64)
+    for i in range(numbers.size):
+        own[i] = keys[numbers[i], 0]
+    return numbers[order_of(own)]
+
+
+@njit(_i(TRANSITION, SOLVE_COMPONENT, _task, _store, _n1))
+def solve_members(transition, solve, task, store, members):
+    """Solve the component of these members, int32 (n,) by ascending key; return a status."""
+    c = gather(transition, task, store, members)
+    if c.off < 0.0:
+        return BROKEN
+    found = found_for(members.size, store.rows.shape[1] - 1)
+    status = solve(c, store.rows, task.scratch.limits, found)
+    if status == SOLVED:
+        write_found(store, members, c, found)
+        span = task.room.span
+        for i in range(members.size if task.room.checked else 0):
+            for p in range(found.values.shape[1]):
+                if not span[0] <= found.values[i, p] <= span[1]:
+                    status = OUT_OF_RANGE
+    return status
+
+
+@njit(
+    _i(TRANSITION, MATRIX_GAME, SOLVE_COMPONENT, _task, _n1, _store, _frames, _path, _i),
+    no_cfunc_wrapper=True,
+)  # fmt: skip
+def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docstring
+    transition, solve_game, solve_component, task, roots, store, frames, path, budget
 ):
     """Search on from `path` until all roots are solved, or there is something to do first:
 
     GROW: states or frames may not have room; COMPONENT: the states on the stack from the last
-    frame's state up are one; PAUSE: `budget` states were expanded; REFUSED: the edges of the state
-    room.at break the rules; BEYOND: scratch.out, what the last frame's state is worth, is out of
-    the range of payoffs.
+    frame's state up are a component that at[STATUS] says is not solved; PAUSE: `budget` states were
+    expanded; REFUSED: the edges of the state room.at break the rules; BEYOND: scratch.out, what the
+    last frame's state is worth, is out of the range of payoffs; SUMS: both choose at once in the
+    last frame's state, and the payoffs have no one sum.
     """
-    board, room, tolerance = task.board, borrowed_room(task.room), task.tolerance
+    board, room = task.board, borrowed_room(task.room)
     strides = borrowed(task.strides)
     below, _, _, paid, about = room.edges
     limits = room.span
     slots, keys, rows = borrowed(store.slots), borrowed(store.keys), borrowed(store.rows)
     best, margins, actors = borrowed(store.best), borrowed(store.margins), borrowed(store.actors)
+    errors = borrowed(store.errors)
     numbers, children = borrowed(frames.numbers), borrowed(frames.children)
     weights, actions = borrowed(frames.weights), borrowed(frames.actions)
     rewards = borrowed(frames.rewards)
@@ -202,7 +336,9 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
     hashed, number_bits = np.empty(max_edges, np.int64), mask >> 1
     lotteries = Lotteries(children, weights, actions, rewards)
     out = borrowed(task.scratch.out)
-    scratch = Scratch(borrowed(task.scratch.q), borrowed(task.scratch.starts), out)
+    scratch = Scratch(
+        borrowed(task.scratch.q), borrowed(task.scratch.starts), out, borrowed(task.scratch.limits)
+    )  # fmt: skip
     code = FINISHED
     while True:
         visit, f, base = -1, 0, 0
@@ -261,7 +397,7 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
                     break
                 if about[0] == TERMINAL:
                     for c in range(columns):
-                        rows[y, 1 + c] = paid[0, c % players]
+                        rows[y, 1 + c] = paid[0, c]
                     for p in range(players):
                         paid[0, p] = 0.0
                     best[y] = OVER
@@ -287,6 +423,7 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
                             keys[count, 0] = child_keys[k]
                             keys[count, 1] = REACHED
                             best[count], margins[count], actors[count] = NEW, np.nan, 0
+                            errors[count] = 0.0
                             count += 1
                         z = slots[slot] & number_bits
                     children[base + k] = z
@@ -315,21 +452,36 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
         x, actor = numbers[f, NODE], numbers[f, ACTOR]
         if numbers[f, LOW] == np.int64(keys[x, 1] - OPEN) >> 1:
             if stack[height - 1] != x or numbers[f, LOOP]:
-                code = COMPONENT
-                break
-            span = base, base + numbers[f, SIZE]
-            best[x], margin = back_up(solve_game, lotteries, span, actor, rows, tolerance, scratch)
-            if pays and room.checked:  # else it follows from what is paid at the end
-                for p in range(players):
-                    if not (out[p] <= limits[1] and out[columns - players + p] >= limits[0]):
-                        code = BEYOND
-                if code == BEYOND:
+                start = height - 1
+                while stack[start] != x:
+                    start -= 1
+                members = ascending(keys, stack[start:height])
+                at[STATUS] = LATER
+                if at[READY]:
+                    at[STATUS] = solve_members(transition, solve_component, task, store, members)
+                if at[STATUS] != SOLVED:
+                    code = COMPONENT
                     break
-            if margin == margin:
-                margins[x] = margin
-            actors[x] = max(actor, -1) + 1
-            for c in range(columns):
-                rows[x, 1 + c] = out[c]
+                height = start + 1
+            else:
+                span = base, base + numbers[f, SIZE]
+                best[x], margin, error = back_up(
+                    solve_game, lotteries, span, actor, rows, errors, scratch
+                )
+                if best[x] == UNEVEN:
+                    code = SUMS
+                    break
+                if pays and room.checked:  # else it follows from what is paid at the end
+                    for p in range(players):
+                        if not limits[0] <= out[p] <= limits[1]:
+                            code = BEYOND
+                    if code == BEYOND:
+                        break
+                if margin == margin:
+                    margins[x] = margin
+                actors[x], errors[x] = max(actor, -1) + 1, rounded_up(error)
+                for c in range(columns):
+                    rows[x, 1 + c] = out[c]
             height -= 1
         elif depth > 0:
             above = frame_of[depth - 1]
@@ -344,41 +496,33 @@ def search(  # noqa: C901, PLR0915  # one piece, for speed: module docstring
 
 
 class Graph:
-    """States met so far and their payoffs; `solve` adds what lies below more roots.
-
-    columns: numbers a state, one a player, or two with `bounds`: a lower and an upper payoff
-    (`solver.search.bellman`). loops: components of several states; gaps: of those that were solved
-    between bounds, by the number of their first member.
-    """
+    """States met so far and their payoffs; `solve` adds what lies below more roots."""
 
     def __init__(
         self,
         game: Game,
         *,
-        bounds: bool = False,
         tolerance: float | None = None,
         max_states: int = 1 << 30,
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.game, self.bounds, self.max_states, self.stop = game, bounds, max_states, stop
+        self.game, self.max_states, self.stop = game, max_states, stop
         self.tolerance = game.tie_tolerance if tolerance is None else tolerance
-        self.columns = game.players * (2 if bounds else 1)
-        self.gaps: dict[int, float] = {}
-        self.loops = 0
-        self._fault: GameError | None = None
+        self._fault: LuckbaseError | None = None
         room = 1 << 14
-        numbering = self._numbering = Numbering(self.columns, room)
+        numbering = self._numbering = Numbering(game.players, room)
         self._store = Store(
             numbering.slots, numbering.rows, numbering.rows.view(np.float64),
             np.empty(room, np.int64), np.empty(room), np.empty(room, np.int8),
+            np.empty(room, np.float32),
         )  # fmt: skip
         self._frames = self._new_frames(max(256, 2 * game.max_edges))
-        self._at = np.array([-1, 0, 0, 0, 0, 0, 0])
+        self._at = np.array([-1, 0, 0, 0, 0, 0, 0, 0, 0])
         self._path = Path(np.empty(room, np.int32), np.empty(64, np.int32), self._at)
-        self._solve_game = matrix_game_solver(game)
+        self._solve_game, self._engine = matrix_game_solver(game), later
         self._task = Task(
-            game.numbers, room_of(game), game.strides, float(self.tolerance),
-            scratch_of(game.max_edges, self.columns), np.empty(game.field_count, np.int64),
+            game.numbers, room_of(game), game.strides,
+            scratch_of(game, game.max_edges, self.tolerance), np.empty(game.field_count, np.int64),
         )  # fmt: skip
 
     # --- what it holds -------------------------------------------------------------------------
@@ -400,7 +544,7 @@ class Graph:
 
     @property
     def values(self) -> Floats:
-        """float64 (count, columns): NaN in the first where a state is not solved."""
+        """float64 (count, players): NaN in the first where a state is not solved."""
         return self._store.rows[: self.count, 1:]
 
     @property
@@ -412,9 +556,8 @@ class Graph:
     def margins(self) -> Floats:
         """float64 (count,): what the second best action would cost the one who decides, at least 0.
 
-        Between bounds, the lower payoff to them of the action that is called, less the greatest
-        upper one of the others. NaN where there is no choice or none is called, where both players
-        choose at once, where a state is not solved or was given without.
+        NaN where there is no choice, where both players choose at once, where a state is not solved
+        or was given without.
         """
         return self._store.margins[: self.count]
 
@@ -425,17 +568,28 @@ class Graph:
         return self._store.actors[: self.count]
 
     @property
+    def errors(self) -> NDArray[np.float32]:
+        """float32 (count,): a bound on the error of each payoff: rounding, the errors of payoffs
+        that were given, and what hangs on decisions that these errors leave open."""
+        return self._store.errors[: self.count]
+
+    @property
     def error(self) -> float:
-        """A bound on what the components' gaps change of any payoff: half of each, added up, as a
-        state may lie above all of them."""
-        return sum(self.gaps.values()) / 2
+        """The largest of the errors."""
+        return float(self.errors.max(initial=0.0))
+
+    @property
+    def has_cycles(self) -> bool:
+        """Whether states that come back to each other were met."""
+        return bool(self._at[READY])
 
     @property
     def bytes_a_state(self) -> float:
         """Bytes of the arrays as far as they are used, by state."""
         store = self._store
         arrays = (
-            store.keys, store.best, store.margins, store.actors, self._path.stack, store.slots,
+            store.keys, store.best, store.margins, store.actors, store.errors, self._path.stack,
+            store.slots,
         )  # fmt: skip
         return sum(array.nbytes for array in arrays) / len(store.keys) if self.count else 0.0
 
@@ -453,13 +607,15 @@ class Graph:
 
     # --- what it does --------------------------------------------------------------------------
 
-    def know(self, keys: Keys, values: Floats) -> None:
-        """Payoffs (m, columns) of states that need not be expanded; those solved already stay."""
+    def know(self, keys: Keys, values: Floats, errors: Floats | float = 0.0) -> None:
+        """Take the payoffs (m, players) of states that need not be expanded, and bounds (m,) on
+        their errors; those solved already stay."""
         numbers = self._enter(keys)
         fresh = self._store.best[numbers] == NEW
         at = numbers[fresh]
         self._store.rows[at, 1:] = values[fresh]
         self._store.best[at] = KNOWN
+        self._store.errors[at] = np.broadcast_to(errors, len(keys))[fresh] * (1 + 2.0**-23)
 
     def solve(self, roots: Ints) -> NDArray[np.int32]:
         """Solve canonical roots (m, fields) and all below them; returns the roots' numbers.
@@ -495,38 +651,47 @@ class Graph:
         try:
             with expanding(game, task.room):
                 code = search(
-                    game.transition, self._solve_game, task, roots, self._store, self._frames,
-                    self._path, BUDGET,
+                    game.transition, self._solve_game, self._engine, task, roots,
+                    self._store, self._frames, self._path, BUDGET,
                 )  # fmt: skip
             if code == REFUSED:
                 raise refused(game, task.room)
-            if code == BEYOND:
+            if code in (BEYOND, SUMS):
                 at = self._frames.numbers[self._path.frames[self._at[DEPTH]], [NODE]]
                 refuse_beyond(game, self.states(at), task.scratch.out[None])
+                children = pack_all(game.strides, expand(game, self.states(at)).children)
+                refuse_uneven(game, self.states(at)[0], self.values[self.look_up(children)])
         except GameError as error:  # it broke off: there is no going on from what it met
             self._fault = error
             raise
         return int(code)
 
     def _solve_component(self) -> None:
+        """Solve the component on the stack that compiled code left to Python, or raise."""
+        if not self._at[READY]:  # now there are cycles
+            self._engine, self._at[READY] = cycles.solve_component, 1
+            return
+        game, task, store, status = self.game, self._task, self._store, int(self._at[STATUS])
         frame = self._frames.numbers[self._path.frames[self._at[DEPTH]]]
         stack, height = self._path.stack, int(self._at[HEIGHT])
         below = height - 1
         while stack[below] != frame[NODE]:
             below -= 1
-        members = stack[below:height]
-        members = members[np.argsort(self.keys_at(members))]  # the same bits whoever comes first
-        states, store = self.states(members), self._store
-        edges = expand(self.game, states)
-        children = self.look_up(pack_all(self.game.strides, edges.children))
-        edges = replace(edges, children=children.astype(np.int64))
-        solved = cycles.solve(self.game, members, states, edges, self.values, self.tolerance)
-        self.loops += 1
-        if solved.gap:
-            self.gaps[int(members[0])] = solved.gap
-        refuse_beyond(self.game, states, solved.values)
-        store.rows[members, 1:], store.best[members] = solved.values, solved.best
-        store.margins[members], store.actors[members] = solved.margins, solved.actors
+        members = ascending(store.keys, stack[below:height])
+        states = self.states(members)
+        if status == BROKEN:
+            raise refused(game, task.room)
+        if status == OUT_OF_RANGE:
+            refuse_beyond(game, states, self.values[members])
+        component = gather(game.transition, task, store, members)
+        found = found_for(len(members), game.players)
+        solve = cycles.solve_jointly if status == AT_ONCE else cycles.solve_component
+        status = solve(component, store.rows, task.scratch.limits, found)
+        if status != SOLVED:
+            self._fault = cycles.refusal(game, states, found, status)
+            raise self._fault
+        write_found(store, members, component, found)
+        refuse_beyond(game, states, self.values[members])
         self._at[HEIGHT] = below
         self._at[DEPTH] -= 1
         self._at[TOP] = frame[START] if self._at[DEPTH] >= 0 else 0
@@ -540,6 +705,7 @@ class Graph:
         self._at[COUNT] = self._numbering.count
         store, new = self._store, slice(before, self.count)
         store.best[new], store.margins[new], store.actors[new] = NEW, np.nan, 0
+        store.errors[new] = 0.0
         store.keys[new, 1] = REACHED
         return numbers
 
@@ -565,6 +731,7 @@ class Graph:
             self._store = Store(
                 numbering.slots, numbering.rows, numbering.rows.view(np.float64),
                 grown(old.best, room), grown(old.margins, room), grown(old.actors, room),
+                grown(old.errors, room),
             )  # fmt: skip
             self._path = self._path._replace(stack=grown(self._path.stack, room))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,69 +17,182 @@ from luckbase.solver.search.bellman import (
     MATRIX_GAME,
     OVER,
     SCRATCH_TYPE,
+    UNEVEN,
     Lotteries,
     Scratch,
     back_up,
+    errors_type,
     matrix_game_solver,
+    refuse_uneven,
+    rounded_up,
     scratch_of,
 )
-from luckbase.solver.search.expand import expand, refuse_beyond
-from luckbase.solver.search.keys import unpack_all
+from luckbase.solver.search.cycles import (
+    AT_ONCE,
+    COMPONENT,
+    FOUND,
+    SOLVE_COMPONENT,
+    Component,
+    found_for,
+)
+from luckbase.solver.search.elimination import SOLVED
+from luckbase.solver.search.expand import refuse_beyond
+from luckbase.solver.search.keys import Keys, order_of, unpack_all
 from luckbase.solver.search.stage_kernels import (
     AHEAD,
     LEAF,
     ORDER_TYPE,
     PATTERNS_TYPE,
+    Order,
     Patterns,
 )
 from luckbase.solver.search.stages import BUDGET, Stage
 
 _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[::1]
 _n1, _u1, _f2 = types.int32[::1], types.uint64[::1], types.float64[:, ::1]
+_i2 = types.int64[:, ::1]
+PLACE, LOOP, STATUS = range(3)
+"""Where a sweep keeps its place: in the order, in the list of cycles; why it stopped."""
+MEMBER = -1000
+"""In place of a best action: a member of the component that is being solved, less its number."""
 
 
 class Sweep(NamedTuple):
-    """Where payoffs are written: values: float64 (numbers, 1 + players), keys of the n states in
-    the first column; best: int64, margins: float64, actors: int8 (n,)."""
+    """What is solved. values: float64 (numbers, 1 + players), keys of the n states in the first
+    column; best: int64, margins: float64, actors: int8 (n,); errors: float32 (numbers,), bounds on
+    the errors of the payoffs."""
 
     values: Floats
     best: Ints
     margins: Floats
     actors: NDArray[np.int8]
+    errors: NDArray[np.float32]
 
 
-_sweep = tuple_type(Sweep, _f2, _i1, _f1, types.int8[::1])
+SWEEP_TYPE = tuple_type(Sweep, _f2, _i1, _f1, types.int8[::1], errors_type)
+
+
+@njit(COMPONENT(PATTERNS_TYPE, ORDER_TYPE, SWEEP_TYPE, _n1))
+def gather(patterns, states, out, members):
+    """Return the component of members, int32 (n,) ascending."""
+    n, m, pays = members.size, 0, patterns.rewards.shape[0] > 0
+    for i in range(n):
+        p = states.patterns[members[i]]
+        m += patterns.first[p + 1] - patterns.first[p]
+        out.best[members[i]] = MEMBER - i
+    action_first, first = np.empty(n + 1, np.int64), np.empty(m + 1, np.int64)
+    names, actors = np.empty(m, np.int64), np.empty(n, np.int64)
+    weights, children = np.empty(m), np.empty(m, np.int64)
+    rewards = np.empty((m if pays else 0, patterns.payoffs.shape[1]))
+    k, e, off = 0, 0, np.float32(0.0)
+    for i in range(n):
+        p, child = states.patterns[members[i]], states.first[members[i]]
+        action_first[i], actors[i] = k, patterns.actors[p]
+        for j in range(patterns.first[p], patterns.first[p + 1]):
+            if j == patterns.first[p] or patterns.actions[j] != patterns.actions[j - 1]:
+                names[k], first[k] = patterns.actions[j], e
+                k += 1
+            y = states.children[child]
+            if y < out.best.size and out.best[y] <= MEMBER:
+                children[e] = MEMBER - out.best[y]
+            else:
+                children[e], off = -1 - y, max(off, out.errors[y])
+            weights[e] = patterns.weights[j]
+            if pays:
+                for q in range(rewards.shape[1]):
+                    rewards[e, q] = patterns.rewards[j, q]
+            e, child = e + 1, child + 1
+    action_first[n], first[k] = k, e
+    return Component(
+        action_first, first[: k + 1], weights, children, rewards, names[:k], actors,
+        np.float64(off),
+    )  # fmt: skip
+
+
+@njit(types.void(SWEEP_TYPE, _n1, COMPONENT, FOUND))
+def write_found(out, members, c, found):
+    """Write what was found of the members of a component."""
+    for i in range(members.size):
+        x = members[i]
+        for p in range(found.values.shape[1]):
+            out.values[x, 1 + p] = found.values[i, p]
+        out.best[x], out.margins[x] = found.best[i], found.margins[i]
+        out.actors[x], out.errors[x] = max(c.actors[i], -1) + 1, rounded_up(found.errors[i])
+
+
+@njit(_i(SOLVE_COMPONENT, PATTERNS_TYPE, ORDER_TYPE, SWEEP_TYPE, _f1, _n1))
+def solve_members(solve_component, patterns, states, out, limits, members):
+    """Solve the component of members, int32 (n,) ascending; return a status."""
+    c = gather(patterns, states, out, members)
+    found = found_for(members.size, out.values.shape[1] - 1)
+    status = solve_component(c, out.values, limits, found)
+    if status == SOLVED:
+        write_found(out, members, c, found)
+    return status
+
+
+@njit(_n1(_n1))
+def ascending(members):
+    """Return members in ascending order, by key: the same bits whoever comes first."""
+    keys = np.empty(members.size, np.uint64)
+    for i in range(members.size):
+        keys[i] = np.uint64(members[i])
+    order = order_of(keys)
+    for i in range(members.size):
+        order[i] = members[order[i]]
+    return order
 
 
 @njit(
-    types.void(MATRIX_GAME, PATTERNS_TYPE, ORDER_TYPE, _sweep, _f, SCRATCH_TYPE, _n1, _i, _i),
+    types.void(
+        MATRIX_GAME, SOLVE_COMPONENT, PATTERNS_TYPE, ORDER_TYPE, _i2, SWEEP_TYPE, SCRATCH_TYPE,
+        _n1, _i1, _i,
+    ),
 )  # fmt: skip
-def sweep_on(  # noqa: PLR0913  # arrays
-    solve_game, patterns, states, out, tolerance, scratch, local, start, end
+def sweep_on(  # noqa: C901, PLR0913  # arrays; one piece, for speed
+    solve_game, solve_component, patterns, states, loops, out, scratch, local, at, budget
 ):
-    """Solve the states at places start .. end - 1 of the order. local: int32 (edges of patterns, at
-    least 1), scratch."""
+    """Solve states in their order, from place at[PLACE] on: about so many, or until at[STATUS]
+    says what is in the way: UNEVEN, or why the next component is not solved.
+
+    loops: int64 (k, 2), the place and the members of each component. local: int32 (edges of
+    patterns, at least 1), scratch.
+    """
     shared = Patterns(
         borrowed(patterns.slots), borrowed(patterns.hashes), borrowed(patterns.first),
         borrowed(patterns.actors), borrowed(patterns.weights), borrowed(patterns.actions),
         borrowed(patterns.rewards), borrowed(patterns.payoffs),
     )  # fmt: skip
     values, best, margins = borrowed(out.values), borrowed(out.best), borrowed(out.margins)
-    actors, children = borrowed(out.actors), borrowed(states.children)
+    actors, errors, children = borrowed(out.actors), borrowed(out.errors), borrowed(states.children)
     order, begin = borrowed(states.order), borrowed(states.first)
     pattern_of = borrowed(states.patterns)
     child_rows = borrowed(local)
     lotteries = Lotteries(child_rows, shared.weights, shared.actions, shared.rewards)
     payoffs = borrowed(scratch.out)
-    step = Scratch(borrowed(scratch.q), borrowed(scratch.starts), payoffs)
-    players = values.shape[1] - 1
-    for s in range(start, end):
+    step = Scratch(
+        borrowed(scratch.q), borrowed(scratch.starts), payoffs, borrowed(scratch.limits)
+    )  # fmt: skip
+    players, end, s = values.shape[1] - 1, order.size, at[PLACE]
+    stop, loop = min(end, s + budget), at[LOOP]
+    at[STATUS] = SOLVED
+    while s < stop:
+        if loop < loops.shape[0] and s == loops[loop, 0]:
+            members = ascending(states.order[s : s + loops[loop, 1]])
+            at[STATUS] = solve_members(
+                solve_component, patterns, states, out, scratch.limits, members
+            )
+            if at[STATUS] != SOLVED:
+                break
+            s, loop = s + loops[loop, 1], loop + 1
+            continue
         x = order[s]
         p = pattern_of[x]
         if s + AHEAD < end:
             coming = order[s + AHEAD]
             for j in range(begin[coming], begin[coming + 1]):
                 fetch(values, children[j])
+        s += 1
         first, last = shared.first[p], shared.first[p + 1]
         actor = shared.actors[p]
         if actor == LEAF:
@@ -91,10 +204,59 @@ def sweep_on(  # noqa: PLR0913  # arrays
         for j in range(first, last):
             child_rows[j] = children[k + j]
         span = first, last
-        best[x], margins[x] = back_up(solve_game, lotteries, span, actor, values, tolerance, step)
-        actors[x] = max(actor, -1) + 1
+        best[x], margins[x], error = back_up(
+            solve_game, lotteries, span, actor, values, errors, step
+        )
+        if best[x] == UNEVEN:
+            at[STATUS], s = UNEVEN, s - 1
+            break
+        actors[x], errors[x] = max(actor, -1) + 1, rounded_up(error)
         for i in range(players):
             values[x, 1 + i] = payoffs[i]
+    at[PLACE], at[LOOP] = s, loop
+
+
+def solve_in_order(
+    game: Game, keys: Keys, patterns: Patterns, states: Order, loops: Ints, out: Sweep,
+    tolerance: float, stop: Callable[[], bool] = lambda: False,
+) -> None:  # fmt: skip
+    """Solve n states, keys (n,), in their order, children first.
+
+    loops: as of a `Stage`. out: written; the payoffs of other states are there, and all errors 0.
+
+    Raises StateError for a cycle that `solver.search.cycles` refuses, GameError for payoffs without
+    one sum where both choose at once, Stopped.
+    """
+    solve_game, solve_component = matrix_game_solver(game), cycles.solve_component
+    if not len(loops):  # it is long to compile
+        solve_component = cycles.later
+    scratch = scratch_of(game, int(np.diff(patterns.first).max(initial=1)), tolerance)
+    local, at = np.empty(max(1, len(patterns.weights)), np.int32), np.zeros(3, np.int64)
+    while at[PLACE] < len(keys):
+        if stop():
+            raise Stopped
+        sweep_on(
+            solve_game, solve_component, patterns, states, loops, out, scratch, local, at, BUDGET
+        )  # fmt: skip
+        status = int(at[STATUS])
+        if status == UNEVEN:
+            state = unpack_all(game.strides, keys[states.order[at[PLACE]]][None])
+            x = states.order[at[PLACE]]
+            children = states.children[states.first[x] : states.first[x + 1]]
+            refuse_uneven(game, state[0], out.values[children, 1:])
+        elif status != SOLVED:
+            size = loops[at[LOOP], 1]
+            members = ascending(states.order[at[PLACE] : at[PLACE] + size])
+            component = gather(patterns, states, out, members)
+            found = found_for(len(members), game.players)
+            solve = cycles.solve_jointly if status == AT_ONCE else solve_component
+            status = solve(component, out.values, scratch.limits, found)
+            if status != SOLVED:
+                member_states = unpack_all(game.strides, keys[members])
+                raise cycles.refusal(game, member_states, found, status)
+            write_found(out, members, component, found)
+            at[PLACE], at[LOOP] = at[PLACE] + size, at[LOOP] + 1
+    refuse_beyond(game, keys, out.values[: len(keys), 1:])
 
 
 @njit(_i(_u1, _f2, _n1, _f2))
@@ -125,14 +287,14 @@ class SolvedStage:
     """The n states of a stage, solved, by key.
 
     values: float64 (n, 1 + players), the first column the keys. best, margins, actors: (n,), as
-    `Graph` has them. gap: float64 (n,), of a cycle that was solved between bounds, at its first.
+    `Graph` has them. error: a bound on the errors of the payoffs, beside those of other stages.
     """
 
     values: Floats
     best: Ints
     margins: Floats
     actors: NDArray[np.int8]
-    gap: Floats
+    error: float
 
 
 class Sweeping:
@@ -145,8 +307,10 @@ class Sweeping:
         n = len(stage.keys)
         self._values = np.empty((n + stage.outside, 1 + game.players))
         self._values[:n, 0] = stage.keys.view(np.float64)
-        self._out = Sweep(self._values, np.empty(n, np.int64), np.empty(n), np.empty(n, np.int8))
-        self._gap = np.zeros(n)
+        self._out = Sweep(
+            self._values, np.empty(n, np.int64), np.empty(n), np.empty(n, np.int8),
+            np.zeros(len(self._values), np.float32),
+        )  # fmt: skip
 
     def fill(self, request: int, rows: Floats, subset: NDArray[np.bool_] | None = None) -> int:
         """Copy the payoffs of the keys of the stage's request of this number, or of a subset (k,)
@@ -160,43 +324,13 @@ class Sweeping:
     def solve(self, tolerance: float, stop: Callable[[], bool] = lambda: False) -> SolvedStage:
         """Solve the states.
 
-        Raises StateError for a cycle that `solver.search.cycles` refuses, Stopped.
+        Raises as `solve_in_order`.
         """
         game, stage, n = self.game, self.stage, len(self.stage.keys)
-        solve_game, players = matrix_game_solver(game), game.players
-        scratch = scratch_of(max(game.max_edges, 1), players)
-        local = np.empty(max(1, len(stage.patterns.weights)), np.int32)
-        place = 0
-        for start, members in (*stage.loops.tolist(), (n, 0)):
-            while place < start:
-                if stop():
-                    raise Stopped
-                end = min(start, place + BUDGET)
-                sweep_on(
-                    solve_game, stage.patterns, stage.states, self._out, tolerance, scratch, local,
-                    place, end,
-                )  # fmt: skip
-                place = end
-            if members:
-                self._solve_component(place, members, tolerance)
-                place += members
+        solve_in_order(
+            game, stage.keys, stage.patterns, stage.states, stage.loops, self._out, tolerance, stop
+        )  # fmt: skip
         rows = self._values[:n]
-        refuse_beyond(game, stage.keys, rows[:, 1:])
         out = self._out
-        return SolvedStage(rows, out.best, out.margins, out.actors, self._gap)
-
-    def _solve_component(self, start: int, members: int, tolerance: float) -> None:
-        """Solve the component of so many members that begins at a place of the order."""
-        states, out = self.stage.states, self._out
-        # By key: the same bits in whatever order they were reached.
-        at = np.sort(states.order[start : start + members])
-        member_states = unpack_all(self.game.strides, self.stage.keys[at])
-        children = np.concatenate(
-            [states.children[states.first[x] : states.first[x + 1]] for x in at]
-        )
-        edges = replace(expand(self.game, member_states), children=children)
-        values = self._values[:, 1:]
-        solved = cycles.solve(self.game, at, member_states, edges, values, tolerance)
-        self._values[at, 1:], out.best[at] = solved.values, solved.best
-        out.margins[at], out.actors[at] = solved.margins, solved.actors
-        self._gap[at[0]] = solved.gap
+        error = float(out.errors.max(initial=0.0))
+        return SolvedStage(rows, out.best, out.margins, out.actors, error)

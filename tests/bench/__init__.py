@@ -12,6 +12,7 @@ with its own peers.
   other encodings. 19 GB of memory, half an hour.
 * ``search``: states with known payoffs (docs/sources.md#numbers-of-this-project) from the
   root, with no table, one worker; then two larger ones by stages, with 1 and 2 workers.
+* ``cycles``: games whose states come back to each other, against their floors.
 * ``replay``: times of shards through the real schedule, on 16, 128 and 1,024 cores.
 * ``diff``: two tables of 42.9 million states each, a slide's amount changed between them, and two
   eras: the scan, the prices, nanoseconds each.
@@ -38,6 +39,7 @@ from typing import TYPE_CHECKING, Any
 from luckbase.jobs import terminal
 from luckbase.solver import sentences
 from tests.bench.compile import compile_suite
+from tests.bench.cycles import cycles_suite
 from tests.bench.decisions import decisions_suite
 from tests.bench.diff import diff_suite
 from tests.bench.peers import peers_suite
@@ -52,8 +54,8 @@ if TYPE_CHECKING:
     from luckbase.solver.game.capabilities import Layout
 
 SUITES = (
-    "kernel", "solve", "store", "probe", "decisions", "search", "replay", "diff", "compile",
-    "peers",
+    "kernel", "solve", "store", "probe", "decisions", "search", "cycles", "replay", "diff",
+    "compile", "peers",
 )  # fmt: skip
 ABOUT = "Time the kernel, whole solves, the store and the probe, side by side with peers."
 BOARD = BOARDS / "press-your-luck/1985-02.toml"
@@ -84,8 +86,8 @@ def main(words: Sequence[str] | None = None) -> None:
     asked = parser.parse_args(words)
     run: dict[str, Callable[[Path, Path], None]] = {
         "kernel": _kernel, "solve": _solve, "store": _store, "probe": probe_suite,
-        "decisions": decisions_suite, "search": search_suite, "replay": replay_suite,
-        "diff": diff_suite, "compile": compile_suite,
+        "decisions": decisions_suite, "search": search_suite, "cycles": cycles_suite,
+        "replay": replay_suite, "diff": diff_suite, "compile": compile_suite,
         "peers": partial(
             peers_suite, python=asked.python, pressorpass=asked.pressorpass, syzygy=asked.syzygy
         ),

@@ -17,13 +17,12 @@ from luckbase.cluster.table.table import tiers_in_memory
 from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.capabilities import Charts
-from luckbase.solver.game.game import Game
-from luckbase.solver.search.cycles import TOLERANCES
+from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
 from tests.bench import with_descendants
+from tests.games.reported import Dimes
 from tests.shared import answers_of
-from tests.solver.search.written_out import chance, decides, over, written
 
 BOARDS = Path(__file__).parents[3] / "boards"
 GOOFSPIEL = [BOARDS / "goofspiel/points.toml", BOARDS / "goofspiel/win.toml"]
@@ -88,18 +87,10 @@ def test_the_actions_at_a_turned_card_are_priced(board: Path) -> None:
     assert q.values.sum(axis=1) == pytest.approx(graph.values[0].sum())
 
 
-def test_a_searchs_worth_is_as_good_as_its_cycles_were_solved(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("luckbase.solver.search.cycles.TOLERANCES", (1e-3, *TOLERANCES))
-    game = written(
-        chance((0.5, 1), (0.5, 2)),
-        decides(0, [(0.75, 1), (0.25, 2)], [(0.875, 1), (0.125, 2)]),
-        over(1.0),
-        players=1,
-    )
-    found = table_for_play(game, game.needed_start(), Path("nowhere"), 100)
-    assert 0 < 1 - found.probe(np.array([[0]]))[0, 0] <= found.error < 1e-3
+def test_a_searchs_worth_is_as_good_as_the_sums_of_a_long_game() -> None:
+    game = load_game(Dimes(game="dimes", name="dimes", rules=Dimes.Options(rounds=100_000)))
+    found = table_for_play(game, game.needed_start(), Path("nowhere"), 200_000)
+    assert 1e-8 < abs(1e4 - found.probe(np.array([[100_000]]))[0, 0]) <= found.error < 1e-4
 
 
 BOTH = [

@@ -25,7 +25,8 @@ from luckbase.solver.games.pig.game import chance_to_gain
 from luckbase.solver.games.pig.kernel import Rounds
 from luckbase.solver.games.skunk.agents import Computer, HoldAt
 from luckbase.solver.search.bellman import evaluate, final_payoffs
-from luckbase.solver.search.cycles import Equations, solve_equations
+from luckbase.solver.search.cycles import Component, found_for, solve_component
+from luckbase.solver.search.elimination import SOLVED
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import fits
 from tests.reference.pig import Reference
@@ -283,7 +284,7 @@ def by_the_rules(game: Game, one: str, two: str) -> float:
             edges = expand(game, np.array([state]))
             if not edges.terminal[0]:
                 frontier += map(tuple, edges.children.tolist())
-    first, weights, children, known = [0], [], [], []
+    first, weights, children, known = [0], [], [], [[0.0] * 3]
     inner = [s for s in states if not expand(game, np.array([s])).terminal[0]]
     number = {state: x for x, state in enumerate(inner)}
     for state in inner:
@@ -307,19 +308,17 @@ def by_the_rules(game: Game, one: str, two: str) -> float:
         if child in number:
             index.append(number[child])
         else:
-            index.append(len(inner) + len(known))
-            known.append(final_payoffs(game, np.array([child]))[0])
-    m = len(weights)
-    found = solve_equations(
-        Equations(
-            first=np.array(first), actions=np.zeros(m, np.int64), weights=np.array(weights),
-            rewards=np.zeros((m, 2)), children=np.array(index),
-            actors=np.zeros(len(inner), np.int64), known_lower=np.array(known),
-            known_upper=np.array(known),
-        ),
-        (-1.0, 1.0), 1e-11,
+            index.append(-1 - len(known))
+            known.append([0.0, *final_payoffs(game, np.array([child]))[0]])
+    n = len(inner)
+    c = Component(
+        np.arange(n + 1), np.array(first), np.array(weights), np.array(index), np.empty((0, 2)),
+        np.zeros(n, np.int64), np.zeros(n, np.int64), 0.0,
     )  # fmt: skip
-    return float(found.lower[0, 0])
+    found = found_for(n, 2)
+    limits = np.array([0.0, 0.0, 1.0, 1e-9])
+    assert solve_component(c, np.array(known), limits, found) == SOLVED
+    return float(found.values[0, 0])
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
-"""A cycle through states in which both players choose at once: no solve covers it, but where one
-player's policy is fixed the other's choice is one of their own, and payoffs are exact."""
+"""A cycle through states in which both players choose at once and may wait for ever: no solve
+covers it, but if one player's policy is fixed, the other decides alone, and payoffs are exact."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_two_fixed_policies_have_the_payoff_of_their_chain(
 
 
 def test_where_both_are_free_or_nobody_ever_draws_it_is_refused_in_a_sentence(board: Any) -> None:
-    both = "clock=0 result=0 lies on a cycle and both players choose there at once; such cycles are"
+    both = "clock=0 result=0 lies on a cycle that the players can keep up for ever for free"
     with pytest.raises(luckbase.errors.StateError, match=both):
         luckbase.evaluate(board, "best-response")
     with pytest.raises(luckbase.errors.StateError, match="clock=0 result=0 lies"):

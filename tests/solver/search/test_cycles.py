@@ -1,311 +1,351 @@
-"""Certified fixed points: the bounds hold whatever led to them, and meet; what is refused."""
+"""Components of states that come back to each other: values against exact fractions, and no bound
+on an error exceeded; what is refused, in a sentence."""
 
 from __future__ import annotations
 
-from itertools import pairwise
-from pathlib import Path
-from typing import Any
+import itertools
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from luckbase import solver
-from luckbase.solver.errors import StateError
-from luckbase.solver.game.arrays import Floats
-from luckbase.solver.game.game import Game
-from luckbase.solver.search.bellman import Lotteries, final_payoffs
+from luckbase.solver.game.rules import JOINT
+from luckbase.solver.search.bellman import JOINTLY
 from luckbase.solver.search.cycles import (
-    Equations,
-    FixedPoint,
-    _linear,
-    certify,
-    solve_equations,
-    trap,
+    AT_ONCE,
+    NO_SUM,
+    UNSETTLED,
+    Component,
+    Found,
+    found_for,
+    solve_component,
+    solve_jointly,
 )
-from luckbase.solver.search.expand import expand
-from tests.solver.board.board_files import assert_one_sentence
-
-BOARDS = Path(__file__).parents[3] / "boards"
-
-
-def arrays(
-    states: list[list[list[tuple[float, float, int]]]], actors: list[int], known: list[float]
-) -> dict[str, Any]:
-    """The arguments of `solve_equations` from states of actions of edges (weight, reward, child);
-    known payoffs are children from -1 down, player 0's; two players of sum 0."""
-    edges = [(a, e) for state in states for a, action in enumerate(state) for e in action]
-    counts = [sum(map(len, state)) for state in states]
-    outside = np.array(known).reshape(-1, 1)
-    reward = np.array([e[1] for _, e in edges])
-    both = np.hstack([outside, -outside])
-    return {
-        "first": np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        "actions": np.array([a for a, _ in edges], np.int64),
-        "weights": np.array([e[0] for _, e in edges]),
-        "rewards": np.column_stack([reward, -reward]),
-        "children": np.array([e[2] if e[2] >= 0 else len(states) - 1 - e[2] for _, e in edges]),
-        "actors": np.array(actors),
-        "known_lower": both,
-        "known_upper": both,
-        "tolerance": 1e-10,
-    }
+from luckbase.solver.search.elimination import SOLVED
+from luckbase.solver.search.policies import FREE, NO_EXIT, PAYS
+from tests.reference import linear
 
 
-def component(given: dict[str, Any]) -> Equations:
-    """The component of these arrays."""
-    return Equations(**{name: array for name, array in given.items() if name != "tolerance"})
+class Edge(NamedTuple):
+    """An outcome: `child` is a state, or None for an end that is worth `worth` to player 0."""
+
+    weight: float
+    child: int | None
+    worth: float = 0.0
+    reward: float = 0.0
 
 
-def solved(given: dict[str, Any], **more: Any) -> FixedPoint:
-    """The payoffs of it, between -100 and 100."""
-    return solve_equations(component(given), (-100.0, 100.0), given["tolerance"], **more)
+State = tuple[int, list[list[Edge]]]
+"""Who chooses, from 0, and the actions."""
 
 
-def exact(c: Equations) -> Floats:
-    """The values by plain value iteration, until nothing moves."""
-    v = [0.0] * c.size + c.known_lower[:, 0].tolist()
-    weights, rewards, children = c.weights.tolist(), c.rewards[:, 0].tolist(), c.children.tolist()
-    actions, first, actors = c.actions.tolist(), c.first.tolist(), c.actors.tolist()
-    for _ in range(20_000):
-        before = v[:]
-        for x in range(c.size):
-            q: dict[int, float] = {}
-            for k in range(first[x], first[x + 1]):
-                worth = weights[k] * (rewards[k] + before[children[k]])
-                q[actions[k]] = q.get(actions[k], 0.0) + worth
-            v[x] = min(q.values()) if actors[x] == 1 else max(q.values())
-        if v == before:
-            break
-    return np.array(v[: c.size])
+def component(states: list[State], players: int = 2, names: list[int] | None = None) -> Component:
+    """The component of these states, for one player or two of sum 0."""
+    actions = [action for _, state in states for action in state]
+    edges = [edge for action in actions for edge in action]
+    rewards = np.array([[edge.reward, -edge.reward][:players] for edge in edges])
+    counts = np.cumsum([0, *map(len, actions)])
+    return Component(
+        np.cumsum([0, *(len(state) for _, state in states)]), counts,
+        np.array([edge.weight for edge in edges]),
+        np.array([-1 - i if e.child is None else e.child for i, e in enumerate(edges)]),
+        rewards, np.arange(len(actions)) if names is None else np.array(names),
+        np.array([actor for actor, _ in states]), 0.0,
+    )  # fmt: skip
 
 
-@st.composite
-def games(draw: st.DrawFn) -> dict[str, Any]:
-    """Random games in which every policy ends: each action leaves with a chance of at least 1/8."""
-    n = draw(st.integers(1, 5))
-    known = draw(st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=3))
-    states = []
-    for _ in range(n):
-        state = []
-        for _ in range(draw(st.integers(1, 3))):
-            cuts = draw(st.lists(st.integers(1, 7), min_size=1, max_size=3, unique=True))
-            bounds = [0, *sorted(cuts), 8]
-            action = []
-            for k, (low, high) in enumerate(pairwise(bounds)):
-                child = draw(st.integers(-len(known), -1 if k == 0 else n - 1))
-                action.append(((high - low) / 8, float(draw(st.integers(-2, 2))), child))
-            state.append(action)
-        states.append(state)
-    actors = draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
-    return arrays(states, actors, known)
+def rows_of(states: list[State], players: int = 2) -> np.ndarray:
+    worths = [edge.worth for _, state in states for action in state for edge in action]
+    return np.array([[0.0, worth, -worth][: 1 + players] for worth in worths])
 
 
-@given(games())
-@settings(max_examples=50, deadline=None)
-def test_the_bounds_meet_around_the_values(given_: dict[str, Any]) -> None:
-    right = exact(component(given_))
-    found = solved(given_)
-    assert found.gap <= 1e-10
-    for player, sign in ((0, 1), (1, -1)):
-        assert (found.lower[:, player] <= sign * right + 1e-13).all()
-        assert (sign * right <= found.upper[:, player] + 1e-13).all()
+LIMITS = np.array([1e-12, -1e3, 1e3, 1e-9])
 
 
-@given(games(), st.integers(0, 2**32))
-@settings(max_examples=50, deadline=None)
-def test_the_certificate_holds_whatever_the_tables_are(given_: dict[str, Any], seed: int) -> None:
-    """Nonsense for lower and upper gives bounds that are wide and true."""
-    c = component(given_)
+def solved(states: list[State], players: int = 2, names: list[int] | None = None) -> Found:
+    c, rows = component(states, players, names), rows_of(states, players)
+    found = found_for(len(states), players)
+    status = solve_component(c, rows, LIMITS, found)
+    if status == AT_ONCE:
+        status = solve_jointly(c, rows, LIMITS, found)
+    assert status == SOLVED
+    return found
+
+
+def status_of(states: list[State], players: int = 2) -> tuple[int, Found]:
+    found = found_for(len(states), players)
+    c, rows = component(states, players), rows_of(states, players)
+    return solve_component(c, rows, LIMITS, found), found
+
+
+def policy_values(states: list[State], policy: tuple[int, ...]) -> list[Fraction] | None:
+    """What a policy is worth, in fractions; None if it never ends. Weights count by their share."""
+    rows = []
+    for x, (_, state) in enumerate(states):
+        row = [Fraction(0)] * (len(states) + 1)
+        row[x] += 1
+        action = state[policy[x]]
+        total = sum(Fraction(edge.weight) for edge in action)
+        for edge in action:
+            p = Fraction(edge.weight) / total
+            row[-1] += p * (Fraction(edge.reward) + Fraction(edge.worth))
+            if edge.child is not None:
+                row[edge.child] -= p
+        rows.append(row)
+    try:
+        return linear.solve(rows)
+    except StopIteration:
+        return None
+
+
+def exact(states: list[State]) -> list[Fraction]:
+    """The values by trying all pairs of strategies; one that never ends is no strategy of player
+    0's."""
+    best: list[Fraction] | None = None
+    own = [range(len(state)) if actor != 1 else range(1) for actor, state in states]
+    other = [range(len(state)) if actor == 1 else range(1) for actor, state in states]
+    for mine in itertools.product(*own):
+        replies = [
+            policy_values(states, tuple(m + t for m, t in zip(mine, theirs, strict=True)))
+            for theirs in itertools.product(*other)
+        ]
+        values = [each for each in replies if each is not None]
+        if len(values) == len(replies):
+            least = [min(column) for column in zip(*values, strict=True)]
+            best = least if best is None else list(map(max, best, least))
+    assert best is not None
+    return best
+
+
+def assert_within(
+    found: Found, right: list[Fraction], relative: float, least: float = 1e-3
+) -> None:
+    """No bound is exceeded, and values above `least` have a small relative error."""
+    for x, value in enumerate(right):
+        off = abs(Fraction(float(found.values[x, 0])) - value)
+        assert off <= Fraction(float(found.errors[x])), (x, float(off), found.errors[x])
+        assert float(off) <= relative * max(float(abs(value)), least)
+
+
+def random_states(seed: int, rewards: bool) -> list[State]:
+    """Two to four states with ends as rare as 1e-14; every action ends the play now and then."""
     rng = np.random.default_rng(seed)
-    right = exact(c)
-    lower, upper = certify(c, rng.normal(size=c.size), rng.normal(size=c.size))
-    assert (lower <= right + 1e-13).all() and (right <= upper + 1e-13).all()
+    n = int(rng.integers(2, 5))
+    states: list[State] = []
+    for x in range(n):
+        actions = []
+        for _ in range(int(rng.integers(1, 4))):
+            rare = float(10.0 ** -rng.integers(0, 15) * rng.uniform(0.1, 1.0))
+            children = [(x + 1) % n, *map(int, rng.choice(n, int(rng.integers(0, n))))]
+            share = rng.dirichlet(np.ones(len(children))) * (1 - rare)
+            paid = [float(rng.normal()) if rewards else 0.0 for _ in children]
+            worth = float(rng.normal()) if rewards else float(rng.random())
+            action = [
+                Edge(float(p), y, 0.0, r) for p, y, r in zip(share, children, paid, strict=True)
+                if p > 0
+            ]  # fmt: skip
+            actions.append([*action, Edge(rare, None, worth)])
+        states.append((int(rng.integers(0, 2)), actions))
+    return states
 
 
-@given(games())
-@settings(max_examples=30, deadline=None)
-def test_known_payoffs_may_be_bounds_themselves(given_: dict[str, Any]) -> None:
-    right = exact(component(given_))
-    given_["known_lower"] = given_["known_lower"] - 0.125
-    given_["known_upper"] = given_["known_upper"] + 0.125
-    found = solved(given_)
-    assert (found.lower[:, 0] <= right).all() and (right <= found.upper[:, 0]).all()
-    assert found.gap <= 0.25 + 1e-9
+@pytest.mark.parametrize("seed", range(40))
+def test_values_are_the_fractions_and_no_bound_is_exceeded(seed: int) -> None:
+    """With rewards on the way the sums of a play of 1e14 rounds are as large as that."""
+    states = random_states(seed, rewards=seed % 4 == 3)
+    assert_within(solved(states), exact(states), 1e-12)
 
 
-@given(games())
-@settings(max_examples=30, deadline=None)
-def test_one_player_is_covered(given_: dict[str, Any]) -> None:
-    given_["actors"][:] = 0
-    right = exact(component(given_))
-    for name in ("rewards", "known_lower", "known_upper"):
-        given_[name] = given_[name][:, :1].copy()
-    found = solved(given_)
-    assert found.lower[:, 0] == pytest.approx(right, abs=1e-9) and found.lower.shape[1] == 1
+@pytest.mark.parametrize("seed", range(12))
+def test_cycles_that_cost_something_are_solved(seed: int) -> None:
+    """Player 0 may go round for ever, and pays for every step; player 1 always ends the play now
+    and then. A play without an end is worth minus infinity."""
+    rng, n = np.random.default_rng(100 + seed), 3
+    states: list[State] = []
+    for x in range(n):
+        if x == 2 and seed % 2:
+            rounds = [
+                [Edge(0.9, int(rng.integers(0, 2))), Edge(0.1, None, float(rng.normal()))]
+                for _ in range(2)
+            ]
+            states.append((1, rounds))
+            continue
+        costs = -rng.integers(1, 9, 2) / 8
+        leave = [Edge(1.0, None, float(rng.normal()))]
+        go_on = [[Edge(1.0, (x + k) % n, 0.0, float(costs[k - 1]))] for k in (1, 2)]
+        states.append((0, [leave, *go_on]))
+    assert_within(solved(states), exact(states), 1e-14)
 
 
-def test_three_players_without_a_choice_are_solved_each() -> None:
-    """Out with chance 1/2 each time, a unit paid each time to player 0: 2 on average."""
-    loop = arrays([[[(0.5, 1.0, 0), (0.5, 1.0, -1)]]], [0], [0.0])
-    loop["rewards"] = np.array([[1.0, 2.0, -3.0]] * 2)
-    loop["known_lower"] = loop["known_upper"] = np.array([[0.0, 1.0, 2.0]])
-    found = solved(loop)
-    assert found.lower[0] == pytest.approx([2.0, 5.0, -4.0], abs=1e-9)
+def value_of_two_by_two(m: list[list[Decimal]]) -> Decimal:
+    (a, b), (c, d) = m
+    low, high = max(min(a, b), min(c, d)), min(max(a, c), max(b, d))
+    return low if low == high else (a * d - b * c) / (a + d - b - c)
 
 
-CHOICE = [[[(0.5, 0.0, 0), (0.5, 0.0, -1)], [(1.0, 0.0, -2)]]]
+@pytest.mark.parametrize("seed", range(20))
+def test_both_choose_at_once_on_a_cycle(seed: int) -> None:
+    """Shapley's games of two states and a third one where player 0 or 1 decides alone, against
+    value iteration with 60 digits."""
+    rng, n = np.random.default_rng(200 + seed), 3
+    states: list[State] = []
+    names: list[int] = []
+    for x in range(n):
+        pairs = range(4 if x < 2 else 2)
+        names += [i // 2 * JOINT + i % 2 if x < 2 else i for i in pairs]
+        actions = []
+        for _ in pairs:
+            end = float(rng.choice([0.0625, 0.25, 0.5]))
+            reward = float(rng.integers(-8, 9)) / 4
+            actions.append(
+                [Edge(1 - end, int(rng.integers(0, n)), 0.0, reward), Edge(end, None, 0.0, reward)]
+            )
+        states.append((JOINTLY if x < 2 else seed % 2, actions))
+    found = solved(states, 2, names)
+    with localcontext() as context:
+        context.prec = 60
+        v = [Decimal(0)] * n
+        for _ in range(2200):
+            q = [
+                [
+                    sum(
+                        Decimal(e.weight)
+                        * (Decimal(e.reward) + (Decimal(0) if e.child is None else v[e.child]))
+                        for e in action
+                    )
+                    for action in state
+                ]
+                for _, state in states
+            ]
+            v = [
+                value_of_two_by_two([q[0][:2], q[0][2:]]),
+                value_of_two_by_two([q[1][:2], q[1][2:]]),
+                max(q[2]) if seed % 2 == 0 else min(q[2]),
+            ]
+        assert_within(found, [Fraction(each) for each in v], 1e-12, 1.0)
+        assert found.errors.max() < 1e-12
 
 
-def refused(given_: dict[str, Any], **more: Any) -> str:
-    with pytest.raises(StateError) as caught:
-        solved(given_, **more)
-    assert_one_sentence(caught.value)
-    return str(caught.value)
-
-
-def test_a_cycle_that_can_be_kept_up_for_ever_is_refused_with_its_state() -> None:
-    """State 2 and state 1 can pass to each other; state 0 can not be stayed in."""
-    states = [
-        [[(0.5, 0.0, 1), (0.5, 0.0, -1)]],
-        [[(1.0, 0.0, 2)], [(1.0, 0.0, -1)]],
-        [[(1.0, 0.0, 0)], [(0.25, 0.0, 1), (0.75, 0.0, 1)]],
+@pytest.mark.parametrize("pairs", [(1e-7, 2e-7), (1e-14, 2e-14), (1e-18, 0.5)])
+def test_two_throwers_keep_all_digits_however_rarely_they_hit(pairs: tuple[float, float]) -> None:
+    p, q = map(Fraction, pairs)
+    states: list[State] = [
+        (0, [[Edge(pairs[0], None, 1.0), Edge(1 - pairs[0], 1)]]),
+        (1, [[Edge(pairs[1], None, 0.0), Edge(1 - pairs[1], 0)]]),
     ]
-    given_ = arrays(states, [0, 0, 1], [1.0])
-    assert trap(component(given_)).tolist() == [1, 2]
-    assert refused(given_, describe="state {}!".format).startswith("state 1! lies on a cycle that")
+    right = [p / (p + q - p * q), p * (1 - q) / (p + q - p * q)]
+    assert_within(solved(states), right, 1e-15)
 
 
-PASS_OR_GO = [
-    [[(1.0, 0.0, 1)], [(0.75, 0.0, -1), (0.25, 0.0, 1)]],  # player 0 passes, or wins at once by 3/4
-    [[(1.0, 0.0, 0)], [(0.75, 0.0, -2), (0.25, 0.0, 0)]],
+# --- several players ------------------------------------------------------------------------------
+
+
+def three_players(
+    states: list[State], payoffs: list[list[float]]
+) -> tuple[Component, np.ndarray, Found]:
+    """As `component`; an end is the number `worth` of the payoffs."""
+    c = component(states)
+    outside = c.children < 0
+    ends = rows_of(states)[:, 1].astype(int)
+    children = np.where(outside, -1 - ends, c.children)
+    rows = np.column_stack([np.zeros(len(payoffs)), np.array(payoffs)])
+    return c._replace(rewards=np.empty((0, 3)), children=children), rows, found_for(len(states), 3)
+
+
+def test_three_players_have_the_payoffs_on_which_best_replies_settle() -> None:
+    """Player 0 leaves at once for .5, or goes to player 1, who goes back half the time or leaves
+    with the best for themselves, .9, which gives player 0 only .2."""
+    states: list[State] = [
+        (0, [[Edge(1.0, None, 0)], [Edge(0.5, 1), Edge(0.5, None, 1)]]),
+        (1, [[Edge(0.5, 0), Edge(0.5, None, 2)], [Edge(1.0, None, 1)]]),
+    ]
+    c, rows, found = three_players(states, [[0.5, 0.1, 0.4], [0.2, 0.3, 0.5], [0.1, 0.9, 0.0]])
+    assert solve_component(c, rows, LIMITS, found) == SOLVED
+    np.testing.assert_allclose(found.values, [[0.5, 0.1, 0.4], [0.3, 0.5, 0.2]], atol=1e-15)
+
+
+def test_three_players_whose_best_replies_settle_on_two_equilibria_are_refused() -> None:
+    """Either may leave, or hand on at a chance of a tenth that all is lost. If player 1 hands on,
+    player 0 leaves; if they leave, player 0 hands on: both are equilibria."""
+    lost = Edge(0.1, None, 2)
+    states: list[State] = [
+        (0, [[Edge(1.0, None, 0)], [Edge(0.9, 1), lost]]),
+        (1, [[Edge(1.0, None, 1)], [Edge(0.9, 0), lost]]),
+    ]
+    payoffs = [[0.5, 0.5, 0.0], [0.6, 0.4, 0.0], [0.0, 0.0, 1.0]]
+    c, rows, found = three_players(states, payoffs)
+    limits = np.array([1e-12, 0.0, 1.0, 1e-9])
+    assert solve_component(c, rows, limits, found) == UNSETTLED
+    payoffs[1] = [0.1, 0.4, 0.5]
+    c, rows, found = three_players(states, payoffs)
+    assert solve_component(c, rows, limits, found) == SOLVED
+    assert found.values[0, 0] == 0.5
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+PASS_OR_THROW: list[State] = [
+    (0, [[Edge(1.0, 1)], [Edge(0.75, None, 1.0), Edge(0.25, 1)]]),
+    (1, [[Edge(1.0, 0)], [Edge(0.75, None, -1.0), Edge(0.25, 0)]]),
 ]
 
 
-def test_what_neither_should_keep_up_for_ever_is_proved() -> None:
-    """Both may pass; going is better. v = 3/4 + 1/4 w and w = -3/4 + 1/4 v, whatever passing for
-    ever pays: .6 and -.6."""
-    given_ = arrays(PASS_OR_GO, [0, 1], [1.0, -1.0])
-    assert trap(component(given_)).tolist() == [0, 1]
-    found = solved(given_)
-    assert found.gap <= 1e-10 and found.lower[:, 0] == pytest.approx([0.6, -0.6], abs=1e-10)
+def test_two_who_may_pass_for_ever_and_should_not_are_solved() -> None:
+    """v = 3/4 + w / 4 and w = -3/4 + v / 4, whatever passing for ever pays: .6 and -.6."""
+    found = solved(PASS_OR_THROW)
+    assert_within(found, [Fraction(3, 5), Fraction(-3, 5)], 1e-15)
+    assert found.best.tolist() == [1, 3]
 
 
-@pytest.mark.parametrize("actors", ([0, 1], [0, 0]))
-def test_what_one_of_them_would_keep_up_for_ever_is_refused(actors: list[int]) -> None:
-    """Who goes loses, or wins by the other's state: all is between -1 and 1, or above 1."""
-    assert "keep up for ever" in refused(arrays(PASS_OR_GO, actors, [-1.0, 1.0]))
-
-
-def test_the_certificate_is_none_where_the_other_can_keep_the_play_up() -> None:
-    """With player 0's action at nonsense for a lower bound, passing, nothing is proved."""
-    c = component(arrays(PASS_OR_GO, [0, 1], [1.0, -1.0]))
-    lower, _ = certify(c, np.array([5.0, 5.0]), np.array([1.0, 1.0]))
-    assert (lower == -np.inf).all()
-
-
-def three_players(states: Any, actors: list[int], payoffs: list[list[float]]) -> dict[str, Any]:
-    """As `arrays`, of three players who are paid nothing on the way."""
-    many = arrays(states, actors, [0.0] * len(payoffs))
-    many["rewards"] = np.zeros((len(many["weights"]), 3))
-    many["known_lower"] = many["known_upper"] = np.array(payoffs)
-    return many
-
-
-def test_several_players_have_what_their_best_replies_settle_on() -> None:
-    """Player 0 leaves at once for .5, or goes to player 1, who goes back half the time or leaves
-    with what is good for themselves, .9, and gives player 0 .2: so player 0 leaves at once."""
-    states = [
-        [[(1.0, 0.0, -1)], [(0.5, 0.0, 1), (0.5, 0.0, -2)]],
-        [[(0.5, 0.0, 0), (0.5, 0.0, -3)], [(1.0, 0.0, -2)]],
+def test_a_cycle_for_free_is_refused_with_its_actions() -> None:
+    """Whoever throws loses, so both pass."""
+    states: list[State] = [
+        (0, [[Edge(1.0, 1)], [Edge(0.75, None, -1.0), Edge(0.25, 1)]]),
+        (1, [[Edge(1.0, 0)], [Edge(0.75, None, 1.0), Edge(0.25, 0)]]),
     ]
-    known = [[0.5, 0.1, 0.4], [0.2, 0.3, 0.5], [0.1, 0.9, 0.0]]
-    found = solved(three_players(states, [0, 1], known))
-    np.testing.assert_allclose(found.lower, [[0.5, 0.1, 0.4], [0.3, 0.5, 0.2]], atol=1e-12)
-    assert (found.lower <= found.upper).all() and found.gap < 1e-9
+    status, found = status_of(states)
+    assert (status, found.cycle.tolist()) == (FREE, [0, 2])
 
 
-def test_several_players_whose_best_replies_settle_on_two_things_are_refused() -> None:
-    """Either may leave, or hand on at a chance of a tenth that all is lost. Where player 1 hands
-    on, player 0 leaves, and where they leave, player 0 hands on: both are equilibria."""
-    lost = (0.1, 0.0, -3)
-    states = [[[(1.0, 0.0, -1)], [(0.9, 0.0, 1), lost]], [[(1.0, 0.0, -2)], [(0.9, 0.0, 0), lost]]]
-    known = [[0.5, 0.5, 0.0], [0.6, 0.4, 0.0], [0.0, 0.0, 1.0]]
-    said = refused(three_players(states, [0, 1], known))
-    assert "state 0 lies on a cycle with a choice in it, where the players' best" in said
-    given_ = three_players(states, [0, 1], known)
-    given_["known_upper"] = given_["known_upper"] + 1e-9  # bounds that best replies know nothing of
-    known[1] = [0.1, 0.4, 0.5]
-    assert solved(three_players(states, [0, 1], known)).lower[0, 0] == pytest.approx(0.5)
-    assert "do not settle on one payoff" in refused(given_)
+def test_a_cycle_that_pays_is_refused_with_its_actions() -> None:
+    states: list[State] = [
+        (0, [[Edge(1.0, 1, 0.0, 0.5)], [Edge(1.0, None, 1.0)]]),
+        (0, [[Edge(1.0, 0, 0.0, -0.25)], [Edge(1.0, None, 1.0)]]),
+    ]
+    status, found = status_of(states, 1)
+    assert (status, found.cycle.tolist()) == (PAYS, [0, 2])
+
+
+def test_a_cycle_that_pays_as_much_as_it_costs_is_for_free() -> None:
+    states: list[State] = [
+        (0, [[Edge(1.0, 1, 0.0, 0.25)], [Edge(1.0, None, 1.0)]]),
+        (0, [[Edge(1.0, 0, 0.0, -0.25)], [Edge(1.0, None, 1.0)]]),
+    ]
+    assert status_of(states, 1)[0] == FREE
+
+
+def test_a_cycle_without_a_way_out_is_refused() -> None:
+    assert status_of([(0, [[Edge(1.0, 1)]]), (1, [[Edge(1.0, 0)]])])[0] == NO_EXIT
 
 
 def test_choices_of_no_constant_sum_are_refused() -> None:
-    general = arrays(CHOICE, [0], [1.0, 0.0])
-    general["known_lower"] = general["known_upper"] = np.array([[1.0, 0.0], [0.0, 0.5]])
-    assert "have no constant sum" in refused(general)
-    paying = arrays(CHOICE, [0], [1.0, 0.0])
-    for paid in ([1.0, 1.0], [1e-12, 0.0], [0.5, -0.25]):  # every time round, as often as one likes
-        paying["rewards"] = np.tile(paid, (3, 1))
-        assert "have no constant sum" in refused(paying)
+    states: list[State] = [
+        (0, [[Edge(0.5, 0), Edge(0.5, None, 1.0)], [Edge(1.0, None, 0.5)]])
+    ]  # fmt: skip
+    c, rows, found = component(states), rows_of(states), found_for(1, 2)
+    assert solve_component(c, rows, LIMITS, found) == SOLVED
+    rows[1, 2] += 1e-6
+    assert solve_component(c, rows, LIMITS, found) == NO_SUM
+    c.rewards[0] = [1e-12, 0.0]
+    assert solve_component(c, rows_of(states), LIMITS, found) == NO_SUM
 
 
-def test_bounds_that_do_not_meet_are_refused_with_their_state(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A stopping rule that comes too early is in the certificate."""
-    slow = arrays([[[(0.999, 0.0, 0), (0.001, 0.0, -1)], [(1.0, 0.0, -2)]]], [0], [1.0, 0.0])
-    with monkeypatch.context() as patch:
-        patch.setattr("luckbase.solver.search.cycles.MAX_SWEEPS", 10)
-        said = refused(slow)
-    assert "state 0 lies on a cycle whose bounds are" in said and "after 10 sweeps" in said
-    assert solved(slow).lower[0, 0] == pytest.approx(1.0, abs=1e-9)
-    assert "the tolerance is 1e-20" in refused({**slow, "tolerance": 1e-20})
-
-
-def test_a_wrong_transition_moves_the_bounds_away() -> None:
-    """Bounds are of the game that was given: with one child changed they exclude the value."""
-    right = arrays([[[(0.5, 0.0, 0), (0.5, 0.0, -1)]]], [0], [1.0, 0.0])
-    wrong = {**right, "children": np.array([0, 2])}
-    assert solved(wrong).upper[0, 0] < solved(right).lower[0, 0]
-
-
-# A whole game
-
-
-def whole_tier(path: Path, **options: object) -> tuple[Game, FixedPoint, Floats]:
-    """A game of one tier solved as one component, and the payoffs of its kernel."""
-    layout = solver.load_layout(solver.load_board(path, **options))
-    states = layout.states_at(0, np.arange(layout.rows(0)))
-    edges = expand(layout.game, states)
-    tier, rows = layout.locate(edges.children)
-    over = np.flatnonzero(tier < 0)
-    children = rows.copy()
-    children[over] = len(states) + np.arange(len(over))
-    known = final_payoffs(layout.game, edges.children[over])
-    found = solve_equations(
-        Equations(
-            edges.first, children, edges.weights, edges.actions, edges.rewards, edges.actors,
-            known, known,
-        ),
-        (0.0, 1.0), 1e-11,
-    )  # fmt: skip
-    out = np.empty(layout.shape(0))
-    layout.solve_tier(0, out, lambda child: out, lambda: False)
-    return layout.game, found, out
-
-
-def test_skunk_as_one_component_has_its_kernels_payoffs() -> None:
-    _, found, out = whole_tier(BOARDS / "skunk" / "tiny.toml", goal=12)
-    assert found.gap <= 1e-11
-    assert (found.lower[:, 0] <= out + 1e-14).all() and (out <= found.upper[:, 0] + 1e-14).all()
-
-
-def test_a_cycle_without_a_choice_counts_what_its_edges_pay() -> None:
-    """V = (2 + W) / 2 + 3 / 2 and W = 1 + V: 6 and 7."""
-    children, weights = np.array([1, 0, 0]), np.array([0.5, 0.5, 1.0])
-    edges = Lotteries(children, weights, np.zeros(3, np.int64), np.array([[2.0], [0.0], [1.0]]))
-    inside, known = np.array([True, False, True]), np.array([[np.nan], [3.0], [np.nan]])
-    values = _linear(np.array([0, 2, 3]), edges, inside, known)
-    assert values is not None and values.tolist() == [[6.0], [7.0]]
+def test_children_that_are_off_are_in_the_error() -> None:
+    states: list[State] = [
+        (0, [[Edge(0.5, 0), Edge(0.5, None, 1.0)], [Edge(1.0, None, 0.5)]])
+    ]  # fmt: skip
+    c, found = component(states)._replace(off=0.125), found_for(1, 2)
+    assert solve_component(c, rows_of(states), LIMITS, found) == SOLVED
+    assert 0.125 <= found.errors[0] < 0.125 + 1e-12

@@ -21,17 +21,15 @@ from luckbase.solver.search.bellman import (
     MIXED,
     NEW,
     OVER,
-    UNDECIDED,
-    choose_by_bounds,
     evaluate,
     strategies_of,
 )
 from luckbase.solver.search.expand import expand
-from luckbase.solver.search.explore import Explorer
 from luckbase.solver.search.game_graph import Graph
-from luckbase.solver.search.keys import pack_all, unpack_all
+from luckbase.solver.search.keys import pack_all
 from tests.solver.game.deciding import assert_same, what_the_rules_say
 from tests.solver.games.test_press_your_luck import boards, planes_of
+from tests.solver.search.written_out import decides, over, written
 
 BOARDS = Path(__file__).parents[3] / "boards"
 
@@ -120,39 +118,6 @@ def test_where_both_choose_at_once_nobody_acts_alone() -> None:
     assert np.isnan(graph.margins).all() and not graph.actors.any()
 
 
-def test_a_margin_between_bounds_is_what_an_action_is_sure_to_be_ahead() -> None:
-    game = load("press-your-luck/tiny")
-    words = {"scores": "0,1000,500", "earned": "1,2,1"}
-    cycle = {"scores": "3000,2500,3000", "earned": "2,1,1"}
-    root, called = np.array([game.parse(words), game.parse(cycle)]), 0
-    for depth in (2, 4, 6):
-        explorer = Explorer(game, root)
-        for _ in range(depth):
-            explorer.deeper()
-        last = explorer.keys[explorer.first[-2] :]
-        leaves = last[~expand(game, unpack_all(game.strides, last)).terminal]
-        graph = Graph(game, bounds=True)
-        graph.know(leaves, np.tile([0.0, 0, 0, 1, 1, 1], (len(leaves), 1)))
-        graph.solve(root)
-        at = np.flatnonzero((graph.best >= 0) | (graph.best == UNDECIDED))
-        edges = expand(game, graph.states(at))
-        whole = payoffs(graph, edges.children)
-        low, high = (evaluate(edges, whole[:, half]) for half in (slice(0, 3), slice(3, 6)))
-        for x, number in enumerate(at):
-            here, actor = slice(int(low.first[x]), int(low.first[x + 1])), int(edges.actors[x])
-            assert graph.actors[number] == actor + 1
-            actions = low.actions[here].tolist()
-            if len(actions) == 1 or graph.best[number] == UNDECIDED:
-                assert np.isnan(graph.margins[number])
-                continue
-            taken = actions.index(graph.best[number])
-            others = np.delete(high.values[here, actor], taken)
-            sure = max(low.values[here][taken, actor] - others.max(), 0.0)
-            assert graph.margins[number] == pytest.approx(sure, abs=1e-13)
-            called += sure > 0
-    assert called > 0
-
-
 def test_known_payoffs_are_taken_and_solved_ones_stay() -> None:
     game = load("press-your-luck/tiny")
     root = game.parse({"scores": "1000,0,500", "earned": "1,1,0"})[None]
@@ -178,7 +143,7 @@ def test_what_an_agent_has_fixed_nobody_decides() -> None:
     best = chain.solve().best
     fixed = best == MIXED
     assert fixed.any() and (chain.actors[fixed] >= 0).all()
-    assert not np.isin(best[~chain.over], [OVER, UNDECIDED]).any()
+    assert not np.isin(best[~chain.over], [OVER]).any()
     assert (best >= 0).any()  # those who must spin
 
 
@@ -191,46 +156,18 @@ def test_room_for_more_states_changes_nothing() -> None:
     check(graph)
 
 
-@pytest.mark.parametrize("path", ["pig/tiny", "skunk/tiny"])
-def test_on_a_cycle_bounds_that_meet_leave_the_same_margins(path: str) -> None:
-    game = load(path, goal=12)
-    exact, bounded = Graph(game), Graph(game, bounds=True)
-    for graph in (exact, bounded):
-        graph.solve(game.needed_start()[None])
-    assert bounded.loops > 0
-    at = bounded.look_up(exact.keys)
-    called = bounded.best[at] >= 0
-    assert called.sum() > 50
-    assert (bounded.actors[at] == exact.actors).all()
-    np.testing.assert_allclose(
-        bounded.margins[at][called], exact.margins[called], rtol=0, atol=1e-11
-    )
-    assert np.isnan(bounded.margins[at][~called]).all()
-
-
-def test_bounds_that_meet_are_the_payoffs_of_a_game_that_pays_on_the_way() -> None:
-    game = load("goofspiel/points", cards=3)
-    exact, bounded = Graph(game), Graph(game, bounds=True)
-    for graph in (exact, bounded):
-        graph.solve(game.needed_start()[None])
-    values = np.tile(exact.values[: exact.count], 2)
-    np.testing.assert_allclose(bounded.values[: exact.count], values, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("upper", "sure", "left"),
-    [
-        ((0.4, 0.6), 1, 1), ((0.495, 0.6), 1, -1),  # an earlier one that is level may be taken
-        ((0.6, 0.505), 0, 0), ((0.6, 0.52), 0, -1),  # a later one only if better by more
-    ],
-)  # fmt: skip
-def test_bounds_leave_the_actions_that_the_rule_for_ties_may_take(
-    upper: tuple[float, float], sure: int, left: int
-) -> None:
-    """One player; the action of the greatest lower bound, .5, is `sure`; the tolerance is .01."""
-    lower = [0.5 if action == sure else 0.3 for action in range(2)]
-    q, out = np.column_stack([lower, upper]), np.empty(2)
-    assert choose_by_bounds(2, sure, 0, 0.01, q, out) == left
+def test_an_error_below_adds_up_and_opens_close_decisions() -> None:
+    """Player 2 goes to player 1, who takes one of two payoffs known to a hundredth."""
+    game = written(
+        decides(1, [(1.0, 1)]), decides(0, [(1.0, 2)], [(1.0, 3)]),
+        over(0.5, 0.25), over(0.5, 0.75),
+    )  # fmt: skip
+    for apart, off in ((0.001, 0.5), (0.1, 0.01)):
+        graph = Graph(game)
+        known = np.array([[0.5, 0.25], [0.5 + apart, 0.75]])
+        graph.know(np.array([2, 3], np.uint64), known, 0.01)
+        at = graph.solve(np.array([[0]]))
+        assert off <= graph.errors[at[0]] < off + 0.02
 
 
 @pytest.mark.parametrize("seat", [0, 1])

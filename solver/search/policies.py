@@ -1,0 +1,490 @@
+"""The value of a component by policy iteration, with bounds that are proved.
+
+Player 0 maximises and player 1 minimises the payoff to player 0. One component takes five steps:
+
+1. **A first policy** under which the play ends: each state takes an action that may lead to a state
+   from which it ends. Player 0's part ends the play whatever player 1 does, if that is possible.
+2. **Policy iteration** (Howard). `solver.search.elimination` evaluates each policy. Player 1's best
+   reply is settled before player 0 changes an action (Hoffman and Karp): to improve both at once
+   can go round for ever.
+3. **Refinement.** Once float64 finds no improvement, the values are refined to about 31 digits, and
+   policy iteration goes on with these. An action is changed only if it gains more than the error of
+   the values can explain, so every change is a true one and nothing goes round. A policy that does
+   not end after a change in float64 is never believed: the last one that ends is taken up again.
+4. **Certificate.** Let player 1 keep their policy. The value is at most v + eps w if, at each state
+   and for each action that is left, gain + margin + eps (mean of w - own w) <= 0. w is the greatest
+   expected number of steps over the actions that are tied with the best. Actions that are clearly
+   worse need not end the play; they are checked one by one. The bound below is the same with the
+   players exchanged. margin covers the rounding of the sum, and of each chance.
+5. **Plays without an end.** A play that never ends pays minus infinity to a player who pays for
+   every round and could end it (Bertsekas and Tsitsiklis), and steps 2 to 4 allow for it. Three
+   things are refused: tied actions that never end (a cycle for free), an improvement that never
+   ends (a cycle that pays), and no way out.
+
+A component whose factors would fill up (`LARGEST` and `MOST_WORK`) is swept instead: Gauss-Seidel
+sweeps in the order of elimination, and the same certificate, with steps found by sweeps.
+
+Sources: Howard, Dynamic Programming and Markov Processes (1960); Hoffman and Karp, On
+nonterminating stochastic games (1966); Bertsekas and Tsitsiklis, An analysis of stochastic shortest
+path problems (1991); Condon, The complexity of stochastic games (1992).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from luckbase.solver.compiled import njit, types
+from luckbase.solver.search.bellman import U
+from luckbase.solver.search.elimination import (
+    ENDLESS,
+    ROOM,
+    SOLVED,
+    STEPS,
+    VALUE,
+    VIEW,
+    arrange,
+    back_substitute,
+    copy,
+    evaluate,
+    factor,
+    factors_for,
+    fill,
+    gain,
+    part,
+    quick_gain,
+    work_for,
+)
+
+FREE, PAYS, NO_EXIT, SLOW = 3, 4, 5, 6
+"""Why a component is refused: a cycle for free, a cycle that pays, no way out, bounds that stay
+apart."""
+MAX_POLICIES, MAX_SWEEPS = 2000, 20_000
+LARGE, LARGEST, MOST_WORK = 150_000, 1 << 22, 500_000_000
+"""States of a component that is only eliminated if few entries arise; the most entries of a factor;
+the most multiplications for one policy: half a second."""
+WARM = 16
+"""States from which a few sweeps find the first policy."""
+QUICK = 100
+"""Policies that are tried in float64 before pairs of doubles."""
+
+
+@part
+def _leads_on(g, a, seen):
+    """Whether an outcome of action a leads outside or to a state that was seen."""
+    for e in range(g.first[a], g.first[a + 1]):
+        y = g.children[e]
+        if y < 0 or seen[y]:
+            return True
+    return False
+
+
+@part
+def first_policy(g, k, keep):
+    """Write a policy that ends to k.chosen; return how many states cannot end.
+
+    keep: whether player 0's part of k.chosen stays as it is.
+    """
+    n = left = g.actors.size
+    fill(k.seen, 0)
+    for turn in range(2):  # at first without help from player 1
+        changed, forward = True, True
+        while changed and left:
+            changed = False
+            for i in range(n):
+                x = i if forward else n - 1 - i
+                if k.seen[x]:
+                    continue
+                first, last = g.action_first[x], g.action_first[x + 1]
+                if keep and g.actors[x] == 0:
+                    first, last = k.chosen[x], k.chosen[x] + 1
+                good, pick = 0, -1
+                for a in range(first, last):
+                    if _leads_on(g, a, k.seen):
+                        good, pick = good + 1, a if pick < 0 else pick
+                if good >= (last - first if turn == 0 and g.actors[x] == 1 else 1):
+                    k.seen[x], k.chosen[x], changed, left = 1, pick, True, left - 1
+            forward = not forward
+    return left
+
+
+@part
+def _improve(g, k, player, fine, tolerance):
+    """Let one player take better actions; return how many states change."""
+    sign, changed = 1.0 if player == 0 else -1.0, 0
+    for x in range(g.actors.size):
+        if g.actors[x] != player or g.action_first[x + 1] - g.action_first[x] < 2:
+            continue
+        best, most = k.chosen[x], 0.0
+        own = gain(g, best, x, k.hi, k.lo, VALUE)[0] if fine else quick_gain(g, best, x, k.hi)
+        for a in range(g.action_first[x], g.action_first[x + 1]):
+            if a == k.chosen[x]:
+                continue
+            if fine:
+                q, margin, _, _ = gain(g, a, x, k.hi, k.lo, VALUE)
+                q = sign * (q - own) - 4 * margin
+            else:
+                q = sign * (quick_gain(g, a, x, k.hi) - own)
+            if q > tolerance and q > most:
+                best, most = a, q
+        if best != k.chosen[x]:
+            k.chosen[x] = best
+            changed += 1
+    return changed
+
+
+@part
+def _sweep(g, k):
+    """One Gauss-Seidel sweep over k.hi that takes the best actions; return how many actions changed
+    and the largest change of a value."""
+    changed, moved = 0, 0.0
+    for i in range(g.actors.size):
+        x = k.order[i]
+        sign, best, most = -1.0 if g.actors[x] == 1 else 1.0, -1, 0.0
+        for a in range(g.action_first[x], g.action_first[x + 1]):
+            q = sign * quick_gain(g, a, x, k.hi)
+            if best < 0 or q > most + (1e-15 * abs(k.hi[x]) if best == k.chosen[x] else 0.0):
+                best, most = a, q
+        changed += best != k.chosen[x]
+        k.chosen[x] = best
+        k.hi[x] += sign * most
+        moved = max(moved, abs(most))
+    return changed, moved
+
+
+@part
+def _most(values):
+    most = values[0]
+    for i in range(1, values.size):
+        most = max(most, values[i])
+    return most
+
+
+@part
+def _scale(g, k):
+    """The largest size of a reward, a child's value or a value."""
+    scale = 0.0
+    for e in range(g.weights.size):
+        scale = max(scale, abs(g.rewards[e]) + abs(g.worths[e]))
+    for x in range(g.actors.size):
+        scale = max(scale, abs(k.hi[x]))
+    return scale
+
+
+@part
+def _sweep_on(g, k):
+    """Sweep until the values stand still in float64; return SOLVED or SLOW."""
+    fill(k.hi, 0.0)
+    fill(k.lo, 0.0)
+    least, quiet = np.inf, 0
+    for _ in range(MAX_SWEEPS):
+        _, moved = _sweep(g, k)
+        quiet = quiet + 1 if moved >= least else 0
+        least = min(least, moved)
+        still = U * _scale(g, k)
+        if moved <= still or (quiet > 20 and moved <= 64 * still):
+            return SOLVED
+    return SLOW
+
+
+@part
+def _mark_cycle(g, k, policy):
+    """Mark in k.seen the smallest set found that a policy never leaves."""
+    n = g.actors.size
+    fewest, start = n + 1, -1
+    for root in range(min(n, 300)):
+        if _closure(g, k, policy, root, fewest) < fewest:
+            fewest, start = _closure(g, k, policy, root, fewest), root
+    if start >= 0:
+        _closure(g, k, policy, start, n + 1)
+
+
+@part
+def _closure(g, k, policy, root, most):
+    """Mark in k.seen the states that a policy comes to from a root; return how many there are, or a
+    number above `most` if the policy leaves the component or there are as many as that."""
+    fill(k.seen, 0)
+    k.stack[0], k.seen[root], count, done = root, 1, 1, 0
+    while done < count and count < most:
+        a = policy[k.stack[done]]
+        done += 1
+        for e in range(g.first[a], g.first[a + 1]):
+            y = g.children[e]
+            if y < 0:
+                return most + 1
+            if not k.seen[y]:
+                k.stack[count], k.seen[y] = y, 1
+                count += 1
+    return count if done == count else most + 1
+
+
+@part
+def peel(g, k, allowed):
+    """Mark in k.seen the states among which allowed actions can keep a play for ever, and write
+    such actions to k.slow; return how many states."""
+    n = left = g.actors.size
+    fill(k.seen, 1)
+    changed, forward = True, True
+    while changed and left:
+        changed = False
+        for i in range(n):
+            x = i if forward else n - 1 - i
+            if not k.seen[x]:
+                continue
+            stays = False
+            for a in range(g.action_first[x], g.action_first[x + 1]):
+                if stays or not allowed[a]:
+                    continue
+                stays = True
+                for e in range(g.first[a], g.first[a + 1]):
+                    y = g.children[e]
+                    stays = stays and y >= 0 and k.seen[max(y, 0)] == 1
+                if stays:
+                    k.slow[x] = a
+            if not stays:
+                k.seen[x], changed, left = 0, True, left - 1
+        forward = not forward
+    return left
+
+
+# --- the certificate ----------------------------------------------------------------------------
+
+
+@part
+def _longest(g, k, f, allowed, ties, swept):
+    """Write the greatest expected steps over allowed actions to k.w_hi, k.w_lo; return SOLVED,
+    FREE, ROOM or SLOW."""
+    if swept:
+        return _longest_by_sweeps(g, k, allowed)
+    copy(k.chosen, k.slow)
+    for _ in range(MAX_POLICIES):
+        got = factor(g, k, k.slow, f, MOST_WORK)
+        if got == ENDLESS:
+            _mark_cycle(g, k, k.slow)
+            return FREE
+        if got != SOLVED:
+            return got
+        evaluate(g, k, k.slow, f, STEPS, True, k.w_hi, k.w_lo)
+        slower = 0
+        for x in range(g.actors.size if ties else 0):
+            most = 1e-3
+            for a in range(g.action_first[x], g.action_first[x + 1]):
+                if allowed[a] and a != k.slow[x]:
+                    q = gain(g, a, x, k.w_hi, k.w_lo, STEPS)[0]
+                    if q > most:
+                        k.slow[x], most, slower = a, q, slower + 1
+        if not slower:
+            return SOLVED
+    return SLOW
+
+
+@part
+def _longest_by_sweeps(g, k, allowed):
+    if peel(g, k, allowed):
+        return FREE
+    fill(k.w_hi, 1.0)
+    fill(k.w_lo, 0.0)
+    for _ in range(MAX_SWEEPS):
+        moved = 0.0
+        for i in range(g.actors.size):
+            x, longest = k.order[i], 0.0
+            for a in range(g.action_first[x], g.action_first[x + 1]):
+                if not allowed[a]:
+                    continue
+                steps = total = 0.0
+                for e in range(g.first[a], g.first[a + 1]):
+                    total += g.weights[e]
+                    if g.children[e] >= 0:
+                        steps += g.weights[e] * k.w_hi[g.children[e]]
+                longest = max(longest, steps / total)
+            moved = max(moved, 1 + longest - k.w_hi[x])
+            k.w_hi[x] = 1 + longest
+        if moved <= 0.25:  # the slack of the certificate is then at least about 3/4
+            return SOLVED
+    return SLOW
+
+
+@part
+def certify(  # noqa: C901  # one proof, from top to bottom
+    g, k, f, chance_error, gains, margins, allowed, swept
+):
+    """Write bounds on the error of the values, to k.below and k.above; return SOLVED, FREE,
+    ROOM or SLOW. Step 4 of the module's docstring.
+
+    chance_error: the relative error of each chance. gains, margins: float64 (k,), allowed: bool
+    (k,), scratch. swept: whether steps are found by sweeps.
+    """
+    n = g.actors.size
+    for x in range(n):
+        for a in range(g.action_first[x], g.action_first[x + 1]):
+            q, rounding, moved, total = gain(g, a, x, k.hi, k.lo, VALUE)
+            margins[a] = (rounding + chance_error * moved * 1.01) / total
+            gains[a] = q / total
+    known = False  # whether the steps are those of the policy itself, which do for both sides
+    for side in range(2):  # 0: below, player 1 is free; 1: above, player 0 is free
+        sign, free, ties = (-1.0, 1, 0) if side == 0 else (1.0, 0, 0)
+        for x in range(n):
+            for a in range(g.action_first[x], g.action_first[x + 1]):
+                near = g.actors[x] == free and -sign * gains[a] <= 8 * margins[a]
+                allowed[a] = near or a == k.chosen[x]
+                ties += near and a != k.chosen[x]
+        eps, added = 0.0, 1
+        while added:
+            if not (known and not ties):
+                got = _longest(g, k, f, allowed, ties, swept)
+                if got != SOLVED:
+                    return got
+            known = not ties
+            eps = _residual(g, k, chance_error, gains, margins, allowed, sign)
+            if eps < 0.0:
+                return SLOW
+            added = 0
+            for x in range(n):
+                for a in range(g.action_first[x], g.action_first[x + 1]):
+                    if g.actors[x] == free and not allowed[a]:  # clearly worse: checked as it is
+                        q, rounding, moved, total = gain(g, a, x, k.w_hi, k.w_lo, STEPS)
+                        growth = (q + rounding + chance_error * moved * 1.01) / total - 1.0
+                        growth = max(0.0, growth) * (1 + 1e-9)
+                        if sign * gains[a] + margins[a] + eps * growth > 0.0:
+                            allowed[a] = True
+                            added, ties = added + 1, ties + 1
+        bounds = k.below if side == 0 else k.above
+        for x in range(n):
+            bounds[x] = eps * k.w_hi[x] * (1 + 1e-9)
+    return SOLVED
+
+
+@part
+def _residual(g, k, chance_error, gains, margins, allowed, sign):
+    """The eps of the certificate over allowed actions, or -1 if the steps prove nothing."""
+    slack, eps = np.inf, 0.0
+    for x in range(g.actors.size):
+        for a in range(g.action_first[x], g.action_first[x + 1]):
+            if allowed[a]:
+                q, rounding, moved, total = gain(g, a, x, k.w_hi, k.w_lo, STEPS)
+                slack = min(slack, (total - q - rounding - chance_error * moved * 1.01) / total)
+                eps = max(eps, sign * gains[a] + margins[a])
+    return eps * (1 + 1e-9) / slack if slack > 0.0 else -1.0
+
+
+# --- the engine ---------------------------------------------------------------------------------
+
+
+@part
+def _iterate(g, k, f):  # noqa: C901  # one loop, with the ways to go back
+    """Policy iteration: steps 1 to 3. Return SOLVED, PAYS, ROOM or SLOW; k.chosen ends on entry."""
+    fine, who, quick, tolerance = False, -1, 0, 0.0
+    copy(k.chosen, k.before)
+    warm = g.actors.size >= WARM
+    if warm:  # sweeps until no action changes in four of them
+        fill(k.hi, 0.0)
+        quiet = 0
+        for _ in range(100):
+            changed, _ = _sweep(g, k)
+            quiet = 0 if changed else quiet + 1
+            if quiet == 4:
+                break
+    for _ in range(MAX_POLICIES):
+        got = factor(g, k, k.chosen, f, MOST_WORK)
+        if got == ENDLESS and warm:  # the sweeps led to a policy that never ends
+            copy(k.before, k.chosen)
+            warm = False
+            continue
+        warm = False
+        if got == ENDLESS and who == 0:  # player 1's old reply may no longer end the play
+            copy(k.chosen, k.slow)
+            if not first_policy(g, k, True):
+                who = -1
+                continue
+            copy(k.slow, k.chosen)
+        if got == ENDLESS and not fine:  # a true improvement, or one by rounding
+            copy(k.before, k.chosen)
+            fine, who = True, -1
+            continue
+        if got == ENDLESS:
+            _mark_cycle(g, k, k.chosen)
+            copy(k.chosen, k.slow)
+            return PAYS
+        if got != SOLVED:
+            return got
+        residual = evaluate(g, k, k.chosen, f, VALUE, fine, k.hi, k.lo)
+        if fine:
+            fill(k.b, 1.0)
+            back_substitute(g, k, f)
+            tolerance = 4 * residual * _most(k.b)
+        else:
+            tolerance = 32 * U * _scale(g, k)
+        copy(k.chosen, k.before)
+        who = 1 if _improve(g, k, 1, fine, tolerance) else -1
+        if who < 0 and _improve(g, k, 0, fine, tolerance):
+            who = 0
+        quick += not fine
+        if who < 0 and fine:
+            return SOLVED
+        fine = fine or who < 0 or quick > QUICK
+    return SLOW
+
+
+@part
+def _eliminate(g, k, chance_error, gains, margins, allowed):
+    """Solve and certify by elimination, with more room until the limit; return a status."""
+    n = g.actors.size
+    room, got = 8 * n + 64, ROOM
+    while got == ROOM and room <= max(LARGEST, 8 * n + 64):
+        f = factors_for(room)
+        if first_policy(g, k, False):
+            for x in range(n):  # those that cannot end are marked
+                k.seen[x] = not k.seen[x]
+                k.slow[x] = g.action_first[x]
+            return NO_EXIT
+        got = _iterate(g, k, f)
+        if got == SOLVED:
+            got = certify(g, k, f, chance_error, gains, margins, allowed, False)
+        if n > LARGE:
+            break
+        room *= 4
+    return got
+
+
+@njit(types.int64(VIEW, types.int64[::1]), error_model="numpy")
+def endless(g, cycle):
+    """Return in how many states some actions can keep a play for ever; write these to `cycle`, -1
+    elsewhere."""
+    k, allowed = work_for(g.actors.size), np.empty(g.first.size - 1, np.bool_)
+    fill(allowed, True)
+    count = peel(g, k, allowed)
+    for x in range(g.actors.size):
+        cycle[x] = k.slow[x] if k.seen[x] else -1
+    return count
+
+
+_SOLVE_VIEW = types.int64(
+    VIEW, types.float64, types.float64[::1], types.float64[::1], types.int64[::1]
+)
+
+
+@njit(_SOLVE_VIEW, error_model="numpy")
+def solve_view(g, chance_error, values, errors, cycle):
+    """Solve a component as one player sees it; return a status.
+
+    chance_error: the relative error of each chance that the bounds cover. values, errors: float64
+    (n,), written. cycle: int64 (n,), written: an action of each state of the cycle that is refused,
+    -1 elsewhere; the policy if there is none.
+    """
+    n = g.actors.size
+    k = work_for(n)
+    actions = g.first.size - 1
+    gains, margins, allowed = np.empty(actions), np.empty(actions), np.empty(actions, np.bool_)
+    arrange(g, k)
+    got = _eliminate(g, k, chance_error, gains, margins, allowed)
+    if got == ROOM:
+        got = _sweep_on(g, k)
+        if got == SOLVED:
+            got = certify(g, k, factors_for(0), chance_error, gains, margins, allowed, True)
+    for x in range(n):
+        low = k.lo[x]
+        values[x] = k.hi[x]
+        # The value lies from `below` under to `above` over hi + lo; all roundings go upwards.
+        off = max(k.below[x] - low, k.above[x] + low) + 2 * U * abs(low)
+        errors[x] = off * (1 + 4 * U) + 5e-324
+        cycle[x] = k.chosen[x] if got == SOLVED else k.slow[x] if k.seen[x] else -1
+    return got
