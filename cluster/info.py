@@ -41,7 +41,7 @@ from luckbase.solver.board.file import (
 from luckbase.solver.board.model import Board, canonical, options_of, values_of
 from luckbase.solver.charts import FULL, Kind
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
-from luckbase.solver.game.capabilities import Agents, Charts, Layout, SearchHints, detailed
+from luckbase.solver.game.capabilities import Agents, Charts, Layout, detailed
 from luckbase.solver.game.fields import MAX_VALUE, Field
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.policy.agents import OPTIMAL, RANDOM
@@ -273,8 +273,8 @@ def _examples(game: Game, file: str, results: Path, ledger: Ledger | None) -> It
             if (full and not below) or kind.needs != FULL:
                 yield command("chart", f"--what {kind.name}")
     yield command("play", start, "--hints")
-    states_below = game.own(SearchHints).states_below
-    if states_below is None or root is None or states_below(root) <= FEW_STATES:
+    layout = game.get(Layout)
+    if layout is None or root is None or sum(map(layout.rows, layout.tiers())) <= FEW_STATES:
         for agent in islice(_own(game), 1):
             agents = ",".join([OPTIMAL] * (game.players - 1) + [agent])
             yield command("evaluate", start, f"--agents {agents}")

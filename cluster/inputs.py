@@ -29,7 +29,6 @@ from luckbase.solver.errors import (
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
     Layout,
-    SearchHints,
     first_state,
     plain,
     simplify,
@@ -59,8 +58,6 @@ MAX_ROWS = 20_000_000
 MAX_DRAWN = 2_000_000
 """States that are searched below a start that was drawn: seconds, where nobody said where to begin.
 """
-ROUGHLY = 4
-"""How many times too high a game may guess the states of a search beforehand."""
 MAX_OPTIMAL = 4_000_000
 """Rows of all tiers that are solved in memory for the agent `optimal`: seconds."""
 A_WHILE = 2.0
@@ -136,17 +133,16 @@ def starts_of(game: Game, start: Any) -> Starts:
 
 
 def has_full_table(game: Game, on_note: Callable[[str], None] = lambda text: None) -> bool:
-    """Whether the board has a full table; one that has none, but not too many states, is searched.
+    """Whether the board has a full table; a board without one is searched from its start.
 
-    Raises OptionError, the game's, where there are too many.
+    Raises OptionError, the game's, for a board that has no start either.
     """
     if Layout not in game.rules.capabilities:
         return False
     try:
         game.need(Layout)
     except OptionError as why:
-        root, below = game.start(), game.own(SearchHints).states_below
-        if root is None or (below is not None and below(root) > MAX_SEARCHED):
+        if game.start() is None:
             raise
         on_note(f"{why}; searching all that its rules lead to")
         return False
@@ -421,25 +417,15 @@ def _inside(layout: Layout[Any], root: Ints) -> bool:
 def search_below(game: Game, root: Ints, max_states: int, file: str = "BOARD") -> Table:
     """All that lies below a state (fields,), in memory. Raises SearchLimitError."""
     from luckbase.cluster.table.table import search_in_memory
-    from luckbase.solver.search.explore import far_more_than
 
     layout = game.get(Layout)
     tiered = layout if layout is not None and _inside(layout, root) else None
     below = "" if tiered else f" --from {game.say(root)}"
     table = f"solve a table first: luckbase solve {file}{below}"
-    nearer = "give a state nearer the end"
+    nearer = "give a state nearer the end," if tiered is None else f"take {tiered.smaller}"
     if layout is not None and not tiered and (lower := states_to_copy(game)):
-        nearer = f"begin lower, as {lower}"
-    formula = game.own(SearchHints).states_below
-    far = far_more_than(game, root, max_states) if formula is None and not tiered else 0
-    guess = far if formula is None else formula(root)
-    if far or guess > ROUGHLY * max_states:
-        smaller = f"take {tiered.smaller}" if tiered else nearer
-        raise SearchLimitError(
-            f"board {game.board.name}: some {sentences.count(guess)} states are too many to solve "
-            f"before a play; {smaller}{',' * (not tiered)} or {table}"
-        )
+        nearer = f"begin lower, as {lower},"
     try:
         return search_in_memory(game, root, max_states)
     except SearchLimitError as error:
-        raise SearchLimitError(f"{error}; {nearer}, or {table}") from None
+        raise SearchLimitError(f"{error}; {nearer} or {table}") from None

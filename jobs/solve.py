@@ -354,7 +354,7 @@ def _print_due(planned: Sequence[Due]) -> None:
     for due in planned:
         numbers = ("", "", "")
         if due in todo:
-            states = f"{'about ' * due.about}{sentences.counted(due.states, 'state')}"
+            states = f"{'more than ' * due.more}{sentences.counted(due.states, 'state')}"
             numbers = (states, sentences.size(due.bytes), sentences.duration(due.seconds))
         rows.append((due.request.name, due.state, *numbers))
     heads = ("board", "is", "to solve", "on disk", "time")
@@ -406,7 +406,7 @@ def _print_plan(result: Planned) -> None:
 
 
 def _print_search_plan(search: PlannedSearch) -> None:
-    bound = "" if search.exact else "more than " if search.at_least else "about "
+    bound = "" if search.exact else "more than "
     how = f"in {sentences.many(search.levels, 'level')}" if search.levels else "in one piece"
     how = "by levels" if search.levels is None else how
     print(f"The plan for a search on {search.board}")

@@ -97,7 +97,7 @@ def _running(state: dict[str, Any]) -> Iterator[str]:
     left = state["seconds_left"]
     far = f"{state['shards']} of {sentences.many(state['shards_total'], 'shard')}"
     if state["finding"]:
-        far = terminal.found_so_far(state["states"], state.get("states_about"), state["finding"])
+        far = terminal.found_so_far(state["states"], state["finding"])
     yield (
         f"running: process {state['process']} on {state['host']} since {state['since']}, {far}, "
         f"{sentences.count(state['states_a_second'])} states/s, "

@@ -414,16 +414,15 @@ def search_progress(most: int) -> OnLevel:
     return show
 
 
-def found_so_far(states: int, about: int | None, finding: str) -> str:
-    """How many states a search has found, of about so many if that is known, and where it is."""
-    of = f" of about {count(about)}" if about else ""
-    return f"{count(states)}{of} state{'s' * (bool(about) or states != 1)} found, {finding}"
+def found_so_far(states: int, finding: str) -> str:
+    """How many states a search has found, and where it is."""
+    return f"{count(states)} state{'s' * (states != 1)} found, {finding}"
 
 
 def _rate_text(now: Progress) -> str:
     rate = count(now.rate)
     if now.finding:
-        return f"{found_so_far(now.rows, now.about, now.finding)}, {rate} states/s"
+        return f"{found_so_far(now.rows, now.finding)}, {rate} states/s"
     what = now.of if now.rows_total else "shards"
     total = many(now.shards_total, what.removesuffix("s"))
     shards = f", {now.shards} of {total}" if now.shards_total else ""

@@ -17,8 +17,6 @@ from luckbase.solver.game.capabilities import (
     DecisionLayout,
     Drawing,
     Layout,
-    Level,
-    SearchHints,
     Statistics,
     View,
 )
@@ -29,6 +27,7 @@ from luckbase.solver.game.groups import Axis, Grouped, Groups, Threshold
 from luckbase.solver.game.rules import (
     JOINT,
     Capability,
+    Level,
     Numbers,
     Rules,
     Unavailable,
@@ -40,13 +39,12 @@ from luckbase.solver.game.rules import (
     simultaneous,
     transition,
 )
-from luckbase.solver.game.rules import SAME_EDGES_TYPE as _SAME_EDGES_TYPE
 from luckbase.solver.scene import Box, Counter, Die, Scene, Words
 
 __all__ = [
-    "GROUP_TYPE", "JOINT", "SAME_EDGES_TYPE", "Agents", "Axis", "Board", "Box", "Capability",
+    "GROUP_TYPE", "JOINT", "Agents", "Axis", "Board", "Box", "Capability",
     "Charts", "Counter", "DecisionLayout", "Die", "Drawing", "Entry", "Field", "Game", "Grouped",
-    "Groups", "Layout", "Level", "Names", "Numbers", "Refuse", "Rules", "Scene", "SearchHints",
+    "Groups", "Layout", "Level", "Names", "Numbers", "Refuse", "Rules", "Scene",
     "Section", "Statistics", "Threshold", "Unavailable", "View", "Words", "chance", "check_game",
     "decision", "lead", "load_game", "load_game_file", "option", "over", "pay", "register",
     "set_field", "simultaneous", "transition",
@@ -54,5 +52,3 @@ __all__ = [
 
 GROUP_TYPE = _GROUP_TYPE.made
 """numba's type of a function that groups states (`Groups`)."""
-SAME_EDGES_TYPE = _SAME_EDGES_TYPE.made
-"""That of `SearchHints.same_edges`."""

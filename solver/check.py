@@ -9,8 +9,7 @@ holds it to the rules, state by state.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,10 +18,10 @@ from luckbase.solver.board.model import Board
 from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import GameError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import Layout, SearchHints, rounding
+from luckbase.solver.game.capabilities import Layout, rounding
 from luckbase.solver.game.faults import broken, check_edges
 from luckbase.solver.game.game import Game, load_game
-from luckbase.solver.game.rules import TERMINAL, Edges, Numbers
+from luckbase.solver.game.rules import TERMINAL, Edges
 from luckbase.solver.search import keys
 from luckbase.solver.search.bellman import evaluate, most_residual, payoffs_of
 from luckbase.solver.search.expand import Expanded, expand
@@ -58,17 +57,14 @@ def check_game(
 def check_below(game: Game, roots: Ints, *, max_states: int, max_width: int, seed: int = 0) -> int:
     """`check_game` of canonical roots (m, fields) and what lies below them, at most `max_width`
     states of a level."""
-    looked, hints = 0, game.own(SearchHints)
-    declared = hints.level
-    stages = None if declared is None else Stages(game, declared)
+    looked, level_of = 0, game.level
+    stages = None if level_of is None else Stages(game, level_of)
     for level in _levels(game, roots, max_states, max_width, np.random.default_rng(seed)):
         edges, again = expand(game, level), expand(game, level)
         for x, state in enumerate(level):
             _check_state(game, state, _edges_of(edges, x), _edges_of(again, x))
         if stages is not None:
             _check_level(stages, level, edges)
-        if hints.same_edges is not None:
-            _check_same_edges(game, hints.same_edges, level, edges)
         looked += len(level)
     return looked
 
@@ -133,40 +129,6 @@ def _check_level(stages: Stages, states: Ints, edges: Expanded) -> None:
         child = game.say(edges.children[real][wrong[0]])
         why = f"an edge leads to {child}, and the level says that none does: {stages.level}"
         raise broken(game, states[owner[real][wrong[0]]], why)
-
-
-def _check_same_edges(
-    game: Game, same_edges: Callable[[Numbers, Ints, int], int], states: Ints, edges: Expanded
-) -> None:
-    """Whether the edges of states are as far the same as the game says, three times on the way."""
-    if inspect.isfunction(same_edges):
-        raise GameError(
-            f"game {game.board.game}: SearchHints.same_edges: expected a compiled function; write "
-            f"@numba.njit(SAME_EDGES_TYPE) above 'def {same_edges.__name__}'"
-        )
-    columns = range(game.field_count)
-    much = np.array([[same_edges(game.numbers, state, i) for i in columns] for state in states])
-    much[edges.terminal] = 0
-    for x, column in np.argwhere(much > 0).tolist():
-        said = f"same_edges says {much[x, column]} for {game.fields.columns[column]}"
-        most = int(game.fields.bounds[1, column])
-        if states[x, column] + much[x, column] > most:
-            raise broken(game, states[x], f"{said}, which is at most {most}")
-        more = np.unique([1, (1 + much[x, column]) // 2, much[x, column]])
-        others = np.repeat(states[x : x + 1], len(more), axis=0)
-        others[:, column] += more
-        one, there = _edges_of(edges, x), expand(game, others)
-        moves = set[bytes]()
-        for k, step in enumerate(more.tolist()):
-            children, *rest = _edges_of(there, k)
-            same = all(map(np.array_equal, rest, one[1:]))
-            if same:
-                moved = children - one.children
-                along = moved[:, column] == step
-                moved[along, column] = 0
-                moves.add(along.tobytes())
-            if not same or moved.any() or len(moves) > 1:
-                raise broken(game, states[x], f"{said}, and {step} more is different")
 
 
 # --- the full table ----------------------------------------------------------------------------

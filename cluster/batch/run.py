@@ -94,8 +94,8 @@ class Due(Result):
     """On disk, about."""
     seconds: Rounded = 0.0
     """Of wall time, about."""
-    about: PythonOnly[bool] = False
-    """Whether states are estimated."""
+    more: PythonOnly[bool] = False
+    """Whether there are more states than these."""
     error: AsText[LuckbaseError | None] = None
     plan: IfAny[_Plan] = None
     """`Planned` or `PlannedSearch`: the whole solve. None if the table is complete."""
@@ -241,11 +241,11 @@ def _plan_search(request: BoardRequest, game: Game, start: Any, options: Options
         state, why = "again", [f"{option('force')}: all of it again"]
     elif changed := find.changed_since(game.board, options.folder):
         state, why = "stale", [*sentences.some(4, changed)]
-    if plan.at_least:
+    if not plan.exact:
         why.append("maybe many times as many states")
     due = Due(
         request, state, tuple(why), table, plan.states, plan.table_bytes, plan.seconds,
-        about=not plan.exact, plan=plan,
+        more=not plan.exact, plan=plan,
     )  # fmt: skip
     try:
         plan.check()

@@ -27,7 +27,6 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Event, Follow, Position
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import IfAny, Result
-from luckbase.solver.sentences import option
 
 MAX_STATES = 5_000_000
 """States that a search may find for one decision: some ten seconds."""
@@ -93,7 +92,6 @@ class Prices:
         path = table_of(game.board, results)
         self.table = None if path is None else open_table(path, named_by_board=True)
         self.searches: list[Lookup] = []
-        self._failed = False
 
     def close(self) -> None:
         for table in [*self.searches, *filter(None, [self.table])]:
@@ -119,21 +117,11 @@ class Prices:
 
     def _search(self, state: Ints) -> Lookup:
         from luckbase.cluster.table.table import search_in_memory
-        from luckbase.solver.search.explore import estimate
 
-        size = estimate(self.game, state) if self._failed else None
         try:
-            if size is None or size.states <= self.max_states:
-                return search_in_memory(self.game, state, self.max_states)
-        except SearchLimitError:
-            self._failed = True
-        size = size or estimate(self.game, state)
-        more = "more than" if size.at_least else "about"
-        number = sentences.counted(max(size.states, self.max_states), "state")
-        raise SearchLimitError(
-            f"{more} {number} lie below, and a search may find {sentences.count(self.max_states)} "
-            f"({option('max_states')}); {self._instead()}"
-        )
+            return search_in_memory(self.game, state, self.max_states)
+        except SearchLimitError as error:
+            raise SearchLimitError(f"{error}; {self._instead()}") from None
 
     def _instead(self) -> str:
         return f"solve a table first, run: {self.solve}; or take a coarser board"

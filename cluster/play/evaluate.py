@@ -21,10 +21,9 @@ from luckbase.cluster.play.agents import (
     split,
 )
 from luckbase.cluster.table.ledger import Origin, origin_of
-from luckbase.solver import sentences
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import Agents, Fact, states_to_copy
+from luckbase.solver.game.capabilities import Agents, Fact
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.policy.agents import BEST_RESPONSE, OPTIMAL, Policy
 from luckbase.solver.policy.chain import MAX_STATES
@@ -37,7 +36,6 @@ from luckbase.solver.policy.evaluate import (
     starts_at,
 )
 from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
-from luckbase.solver.search.explore import far_more_than
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.sentences import option
 
@@ -106,8 +104,6 @@ def evaluate_agents(
         if options.gain:
             raise OptionError(f"{option('gain')}: is exact; leave {option('games')} out")
         return _simulated(game, root, seats, options.games, options, opener)
-    if len(root.states) > 1:
-        _refuse_far_too_many(game, root, options.max_states)
     exact = partial(_exact, game, root, opener, _Optimal(game, root, options.max_states))
     result, gains = exact(seats), list[float]()
     for player in range(game.players) if options.gain else ():
@@ -166,20 +162,6 @@ def _exact(
 def _is_start(game: Game, root: Starts) -> bool:
     start = game.start()
     return start is not None and len(root.states) == 1 and bool((start == root.states[0]).all())
-
-
-def _refuse_far_too_many(game: Game, root: Starts, max_states: int) -> None:
-    """Raise SearchLimitError if a short search finds far more than `max_states` below the likeliest
-    of many starts."""
-    below = far_more_than(game, root.states[np.argmax(root.chances)], max_states)
-    if below:
-        lower = states_to_copy(game)
-        raise SearchLimitError(
-            f"board {game.board.name}: more than {sentences.counted(below, 'state')} lie below one "
-            f"of the {len(root.states):,} in which a play may begin, and "
-            f"{option('max_states')} is {max_states:,}; write {option('games')} with a number of "
-            "games to simulate" + (f", or begin lower, as {lower}" if lower else "")
-        )
 
 
 def gain_of(best: float, value: float, error: float) -> float:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from luckbase.cluster.run.progress import Progress
 
 Place = str | os.PathLike[str]
-MAX_STATES = 200_000_000
-"""States that a search in one piece may meet if nothing is said."""
 ONE_PIECE = 1_000_000
 """States up to which a search is solved in one piece: a second."""
 
@@ -65,11 +63,6 @@ class Options:
     def folder(self) -> Path:
         """The folder of tables, or where a URI says."""
         return place_of(self.results).absolute()
-
-    @property
-    def most(self) -> int:
-        """States that a search in one piece may meet."""
-        return MAX_STATES if self.max_states is None else self.max_states
 
     @property
     def searches(self) -> bool:

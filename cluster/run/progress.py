@@ -68,15 +68,13 @@ class Progress(Result):
     """It has not begun, all else is 0."""
     finding: OrNull[str] = ""
     """Of such a search: where it is."""
-    about: Annotated[OrNull[int], Field(serialization_alias="states_about")] = 0
-    """How many states there are by an estimate, 0 before there is one."""
     of: PythonOnly[str] = "tiers"
     """What a shard is called."""
     before: PythonOnly[int] = 0
     """Rows that were there when it started."""
     json_order = (
         "shards", "shards_total", "states", "states_total", "seconds", "states_a_second",
-        "finding", "states_about", "seconds_left",
+        "finding", "seconds_left",
     )  # fmt: skip
 
     @property

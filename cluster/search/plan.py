@@ -1,7 +1,7 @@
-"""A plan of a search: about how many states lie below the roots, and what they will take.
+"""A plan of a search: how many states lie below the roots, and what they will take.
 
-States are counted or estimated (`solver.search.explore`); bytes and seconds follow from the
-constants below, measured on the games.
+States are counted as far as `solver.search.explore` does in ten seconds; bytes and seconds follow
+from the constants below, measured on the games.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from pydantic import computed_field
 
 from luckbase.cluster.machine import PROCESS_BYTES, check_disk, cores
 from luckbase.cluster.run.options import ONE_PIECE
 from luckbase.cluster.search.shards import FIND_BYTES, SHARD_STATES, SWEEP_BYTES
+from luckbase.cluster.search.solve import PIECE_BYTES
 from luckbase.cluster.table.ledger import table_directory
 from luckbase.cluster.table.storage import is_uri
-from luckbase.solver.game.capabilities import Level, SearchHints
 from luckbase.solver.game.game import Game
+from luckbase.solver.game.rules import Level
 from luckbase.solver.result import PythonOnly, Result, Rounded
 from luckbase.solver.search.expand import expand
-from luckbase.solver.search.explore import Estimate, estimate, find_level
+from luckbase.solver.search.explore import count_below
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all
 from luckbase.solver.search.stages import Stages
 
@@ -33,8 +33,6 @@ and Pig, 13 of Jackpot (one)."""
 RUN_BYTES, EDGE_BYTES = 1, 0.65
 """Bytes on disk between the two passes: of a state, where states are found in runs (measured: .1 to
 .6); else of each edge that a state has at most (Goofspiel, 7 to 9 cards: .55 to .63)."""
-PIECE_BYTES = 150
-"""Bytes a state in memory that a search in one piece takes."""
 STAGE_SECONDS, PIECE_SECONDS, AT_ONCE_SECONDS, CIRCLES_SECONDS = 1e-6, 1.6e-6, 8e-6, 35e-6
 """Seconds of one core a state, the table included: by stages, in one piece; of games in which both
 choose at once (Goofspiel: 4.9 of 9 cards, 10 of 11), and of those that go in circles (Pig 17, two
@@ -48,17 +46,14 @@ WORKERS_SHARE = 0.85
 
 @dataclass(frozen=True)
 class PlannedSearch(Result):
-    """What a search will take."""
+    """What a search will take; of all numbers at least so much where it is not `exact`."""
 
     board: str
     states: int
-    """About how many it meets."""
-    how: str
-    """counted, formula or estimated."""
-    at_least: bool
-    """There may be many times as many."""
+    exact: bool
+    """Whether all states were counted; else there are more, maybe many times as many."""
     levels: int | None
-    """By which it goes, about; 0 in one piece, None where that is unknown."""
+    """By which it goes; 0 in one piece, None where that is unknown."""
     table_bytes: int
     """On disk."""
     between_bytes: int
@@ -70,15 +65,9 @@ class PlannedSearch(Result):
     workers: int
     table: PythonOnly[Path]
     json_order = (
-        "board", "states", "exact", "how", "at_least", "levels", "table_bytes", "between_bytes",
-        "peak_memory", "seconds", "workers",
+        "board", "states", "exact", "levels", "table_bytes", "between_bytes", "peak_memory",
+        "seconds", "workers",
     )  # fmt: skip
-
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def exact(self) -> bool:
-        """Whether the states were counted."""
-        return self.how == "counted"
 
     def check(self) -> None:
         """Raises DiskLimitError where it will not fit on the disk."""
@@ -95,35 +84,33 @@ def planned_search(
     """The plan of a search below the states of these keys. Raises StateError as
     `solver.search.explore`."""
     roots = unpack_all(game.strides, keys)
-    count, estimated = workers or cores(), estimate(game, roots)
-    states = estimated.states
-    level = None
-    if states > ONE_PIECE:
-        level = game.own(SearchHints).level or find_level(game, roots)
+    slots, count = workers or cores(), count_below(game, roots)
+    states = count.states
+    level = game.level if states > ONE_PIECE or not count.is_exact else None
     if level is None:
         levels: int | None = 0
         between, used, memory = 0, 1, PROCESS_BYTES + PIECE_BYTES * states
     else:
-        numbers = np.unique(Stages(game, level).of(estimated.keys) >> np.uint64(32))
-        levels = None if estimated.how == "formula" else len(numbers)  # which meets but a few
+        numbers = np.unique(Stages(game, level).of(count.keys) >> np.uint64(32))
+        levels = len(numbers) if count.is_exact else None
         between_bytes = RUN_BYTES if level.inside else EDGE_BYTES * game.max_edges
-        between, used = round(between_bytes * states), count
+        between, used = round(between_bytes * states), slots
         shard = max(FIND_BYTES, SWEEP_BYTES) * min(states, SHARD_STATES)
         memory = PROCESS_BYTES + used * shard
-    seconds = states * _state_seconds(game, level, estimated)
+    seconds = states * _state_seconds(game, level, count.keys)
     seconds /= 1.0 if used == 1 else WORKERS_SHARE * used
     return PlannedSearch(
-        game.board.name, states, estimated.how, estimated.at_least, levels,
+        game.board.name, states, count.is_exact, levels,
         states * (PAYOFF_BYTES * game.players + OTHER_BYTES), between, memory, seconds, used,
         table_directory(results.absolute(), game),
     )  # fmt: skip
 
 
-def _state_seconds(game: Game, level: Level | None, estimated: Estimate) -> float:
+def _state_seconds(game: Game, level: Level | None, keys: Keys) -> float:
     if game.simultaneous:
         return AT_ONCE_SECONDS
     strict = level is not None and level.strict
-    if not strict and goes_in_circles(game, estimated.keys):
+    if not strict and goes_in_circles(game, keys):
         return CIRCLES_SECONDS
     return PIECE_SECONDS if level is None else STAGE_SECONDS
 

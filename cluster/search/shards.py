@@ -23,10 +23,9 @@ import numpy as np
 
 from luckbase.cluster.search import files
 from luckbase.cluster.search.files import Ask
-from luckbase.solver.game.arrays import Ints
 from luckbase.solver.search import find_stages, stages
 from luckbase.solver.search.keys import NO_KEYS, Keys, merged
-from luckbase.solver.search.stages import WHOLE, Box, StageEstimator, Stages
+from luckbase.solver.search.stages import WHOLE, Box, Stages
 
 SHARD_STATES = 100_000
 """States of a shard, about: less than a tenth of a second. Four fifths as many take 7% more of it a
@@ -111,28 +110,24 @@ def growth_of(
 
 @dataclass(frozen=True)
 class StageSample:
-    """A stage to be estimated, for it may be large: as `StageEstimator.estimate` has it. keys: how
-    many states are requested; bits: as of `files.sample_of`; states: of a shard, about."""
+    """A large stage. sample: some of its requested keys; states: how many it has, about; boxes: the
+    number of boxes that it is to be cut into."""
 
     stage: int
     sample: Keys
-    bits: int
-    widths: Ints
-    keys: int
     states: int
+    boxes: int
 
 
-Cut = tuple[int, list[tuple[Box, int]]]
-"""About how many states a stage has, and the boxes that it is cut into, with theirs."""
+Cut = list[tuple[Box, int]]
+"""The boxes that a stage is cut into, each with how many states it has, about."""
 Cutting = Callable[[Sequence[StageSample]], Sequence[Cut]]
 
 
-def cut_stage(estimator: StageEstimator, sample: StageSample) -> Cut:
-    """The estimated size of a stage, and the boxes that it is cut into."""
-    weights = files.weights_of(sample.sample, sample.keys, sample.bits)
-    cells = estimator.estimate(sample.stage, sample.sample, weights, sample.widths)
-    size = max(cells.total, sample.keys)
-    return size, stages.grid(estimator.stages, cells, min(MAX_BOXES, -(-size // sample.states)))
+def cut_stage(stages_of_game: Stages, sample: StageSample) -> Cut:
+    """The boxes that a stage is cut into."""
+    keys = stages.sample_below(stages_of_game, sample.stage, sample.sample)
+    return stages.cut(stages_of_game, keys, sample.boxes, sample.states)
 
 
 class Demand:
@@ -149,7 +144,6 @@ class Demand:
             stage: files.sample_of(roots[of_roots == stage], files.SPARSE_BITS)
             for stage in self._total
         }
-        self.estimator = StageEstimator(stages, roots)
         self._asks: defaultdict[int, list[Request]] = defaultdict(list)
         """Of each stage, in their order,"""
         self._ends: defaultdict[int, array[int]] = defaultdict(lambda: array("Q"))
@@ -198,17 +192,17 @@ class Demand:
                 del counts[stage]
 
     def shards(self, level: int, above: Growth, cut: Cutting | None = None) -> list[LevelShard]:
-        """The shards of a level, if it grows as the one above did. cut: estimates and cuts its
-        large stages, if not this process, one after the other."""
+        """The shards of a level, if it grows as the one above did. cut: cuts its large stages, if
+        not this process, one after the other."""
         shards: list[LevelShard] = []
         together: list[int] = []
         states = burst = 0
-        large = self._large_stages(level, above.most)
+        large = self._large_stages(level, above)
         cuts = dict(zip([sample.stage for sample in large], (cut or self.cut)(large), strict=True))
         for stage in self._stages(level):
             keys = self.requested_of(stage)
-            size, boxes = cuts.get(stage, (round(keys * above.growth), []))
-            at_most = size if stage in cuts else round(min(above.largest, keys * above.most))
+            size, boxes = round(keys * above.growth), cuts.get(stage, [])
+            at_most = round(min(above.largest, keys * above.most))
             if together and max(states + size, (burst + at_most) // BURST) > SHARD_STATES:
                 shards.append(_together(len(shards), together, states, burst))
                 together, states, burst = [], 0, 0
@@ -222,19 +216,19 @@ class Demand:
 
     def cut(self, samples: Sequence[StageSample]) -> list[Cut]:
         """`cut_stage` of each, here."""
-        return [cut_stage(self.estimator, sample) for sample in samples]
+        return [cut_stage(self.stages, sample) for sample in samples]
 
-    def _large_stages(self, level: int, most: float) -> list[StageSample]:
-        """Those stages of a level that may be large, if some grow as much as `most`."""
+    def _large_stages(self, level: int, above: Growth) -> list[StageSample]:
+        """Those stages of a level that are large if they grow as those above did."""
         if not self.stages.level.inside:
             return []
-        samples = {stage: self._sample(stage) for stage in self._stages(level)}
-        widths = self.estimator.widths(np.concatenate([*samples.values()]))
-        counts = {stage: self.requested_of(stage) for stage in samples}
+        sizes = {
+            stage: round(self.requested_of(stage) * above.growth) for stage in self._stages(level)
+        }
         return [
-            StageSample(stage, samples[stage], files.SPARSE_BITS, widths, count, SHARD_STATES)
-            for stage, count in counts.items()
-            if count * max(MAX_GROWTH, most) > SHARD_STATES
+            StageSample(stage, self._sample(stage), size, min(MAX_BOXES, -(-size // SHARD_STATES)))
+            for stage, size in sizes.items()
+            if size > SHARD_STATES
         ]
 
     def of(self, shard: LevelShard) -> list[Request]:

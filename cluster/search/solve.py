@@ -1,22 +1,22 @@
 """The search: a table of all that lies below some roots, for any game, from its rules.
 
 A small one is solved in one piece (`solver.search.game_graph`), in this process. A larger one goes
-by stages (`cluster.search.stages`), if the game has a level, declared or found
-(`capabilities.Level`): each state is solved once, on all workers, and memory does not bound it. A
-game without a level is one piece, however large. Each search is a part of the table of its own; its
-rows and their values depend on the board and the roots only.
+by stages (`cluster.search.stages`), if the game declares a level (`rules.Level`): each state is
+solved once, on all workers, and memory does not bound it. A game without a level is solved in one
+piece. Each search is a part of the table of its own; its rows and their values depend on the board
+and the roots only.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Unpack
 
 import numpy as np
 
+from luckbase.cluster.machine import memory_to_use
 from luckbase.cluster.run.driver import Work, is_new, peak_memory, solve_table
 from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, SolvedSearch, Watch
@@ -37,14 +37,18 @@ from luckbase.cluster.table.ledger import (
 from luckbase.cluster.table.storage import storage_at
 from luckbase.solver.board.model import Board
 from luckbase.solver.compiled import ahead
-from luckbase.solver.errors import SearchLimitError
+from luckbase.solver.errors import MemoryLimitError, SearchLimitError
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Level, SearchHints, level_from
 from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.game.rules import Level
 from luckbase.solver.search.bellman import matrix_game_solver
 from luckbase.solver.search.expand import root_keys, some_state
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all, unpack_columns
+from luckbase.solver.sentences import many, option, size
+
+PIECE_BYTES, MAX_NUMBERED = 150, 1 << 30
+"""Bytes a state in memory that a search in one piece takes; the most states that it can number."""
 
 
 def solve_below(
@@ -98,22 +102,26 @@ class _Search(Work[SolvedSearch]):
     def solve(self, report: SolvedSearch) -> SolvedSearch:
         self.table, self.ledger, self.goal = report.table, report.ledger, report.goal
         self.storage, self.started = storage_at(self.table), time.perf_counter()
-        self.result = replace(report, workers=1)
+        self.result, level = replace(report, workers=1), self.game.level
+        line = self.ledger.levels.get(self.part)
+        if line is not None and (level is None or level.as_json() != line.level):
+            self.forget(self.table, self.ledger)
         if self.part not in self.ledger.levels and self._in_one_piece():
             return self.result
-        level = self._level_of_stages()
         assert level is not None  # else it was solved in one piece
         return self._by_stages(level)
 
-    def _in_one_piece(self, limit: int = 0) -> bool:
-        """Solve it in this process and memory, if it has no more than `limit` states, or a small
-        number of states if that is 0; whether it was so small. A game without levels is solved so
-        up to `Options.most` states."""
-        small, most = self.options.one_piece, self.options.most
-        if not limit and small < 1 and self._level is not None:
+    def _in_one_piece(self) -> bool:
+        """Solve it in this process and memory, if it is small or the game has no level; whether it
+        was solved."""
+        options, has_level = self.options, self.game.level is not None
+        if options.one_piece < 1 and has_level:
             return False
-        graph = Graph(self.game, max_states=limit or min(most, max(small, 1)))
-        with Watch(self.table, self.options.on_progress, self.options.on_note) as watch:
+        memory = options.memory or memory_to_use()
+        most = min(MAX_NUMBERED, options.max_states or MAX_NUMBERED)
+        limit = min(most, options.one_piece if has_level else max(1, memory // PIECE_BYTES))
+        graph = Graph(self.game, max_states=limit)
+        with Watch(self.table, options.on_progress, options.on_note) as watch:
 
             def show() -> bool:
                 now = time.perf_counter() - self.started
@@ -126,12 +134,16 @@ class _Search(Work[SolvedSearch]):
             try:
                 graph.solve(self.starts())
             except SearchLimitError:
-                if limit or most <= small:
+                if limit == most:
                     raise
-                if self._level is not None:
+                if has_level:
                     return False
-                graph.max_states = most
-                graph.solve(self.starts())
+                raise MemoryLimitError(
+                    f"memory: the search has found {many(graph.count, 'state')} and is not "
+                    f"finished, and {size(memory)} hold no more of a game without a level; allow "
+                    f"more with {option('memory')}, or write Rules(level=…), by which it goes in "
+                    "stages on the disk"
+                ) from None
         self._commit(graph)
         return True
 
@@ -154,41 +166,14 @@ class _Search(Work[SolvedSearch]):
             seconds=time.perf_counter() - self.started,
         )  # fmt: skip
 
-    @cached_property
-    def _level(self) -> Level | None:
-        """The game's own level, or one that is looked for, which is said; None where there is
-        none."""
-        level = self.game.own(SearchHints).level
-        if level is None:
-            from luckbase.solver.search.explore import find_level
-
-            level = find_level(self.game, self.starts())
-            if level is not None:
-                self.options.on_note(f"a level was found: {level}")
-        return level
-
-    def _level_of_stages(self) -> Level | None:
-        """The level by which this search goes if it goes by stages: that with which it began."""
-        line = self.ledger.levels.get(self.part)
-        return self._level if line is None else level_from(line.level)
-
     def _by_stages(self, level: Level) -> SolvedSearch:
         from luckbase.cluster.search.stages import StageSearch
-        from luckbase.solver.search.find_stages import RisingError
 
         self._note_goal()
         if self.part not in self.ledger.levels:
             commit(self.ledger, LevelEntry(self.part, level.as_json()))
         search = StageSearch(self.game, level, self.keys, self.result, self.options)
-        try:
-            result = search.run()
-        except RisingError as error:
-            if not level.found:
-                raise
-            self.options.on_note(f"{error}; the search goes on in one piece")
-            self.forget(self.table, self.ledger)
-            self._in_one_piece(self.options.most)
-            return self.result
+        result = search.run()
         entries = self.ledger.of_part(self.part)
         # Of solves that were stopped and cut otherwise; listed before the line that fences others.
         named = {entry.place for entry in entries}

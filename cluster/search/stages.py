@@ -17,9 +17,7 @@ from __future__ import annotations
 
 import json
 import math
-import threading
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import NamedTuple
@@ -57,19 +55,16 @@ from luckbase.cluster.search.tasks import (
 )
 from luckbase.cluster.table.entries import Commits, drop_files
 from luckbase.cluster.table.ledger import FileEntry
-from luckbase.solver.errors import LuckbaseError, SearchLimitError
-from luckbase.solver.game.capabilities import Level
+from luckbase.solver.errors import SearchLimitError
 from luckbase.solver.game.game import Game
-from luckbase.solver.search.explore import estimate
+from luckbase.solver.game.rules import Level
 from luckbase.solver.search.find_stages import CACHED
-from luckbase.solver.search.keys import NO_KEYS, Keys, unpack_all
+from luckbase.solver.search.keys import NO_KEYS, Keys
 from luckbase.solver.search.stages import Stages
 from luckbase.solver.sentences import many
 
 ASK_BYTES = 24
 """Bytes a state of the whole shard that is being found, for the requests to it."""
-ABOUT_AFTER = 20.0
-"""Seconds after which it is estimated, beside the rest, how many states there are."""
 PATIENCE = 0.1
 """Seconds that what is done waits to be committed: of hundreds of workers somebody is done all the
 time, and a commit waits for the disk."""
@@ -112,7 +107,6 @@ class StageSearch(Run[SolvedSearch]):
         self.tasks = count()
         """The numbers of tasks on the way down."""
         self.solved = self.committed = 0
-        self.about: int | None = None
         self.commits = Commits(self.ledger, PATIENCE)
 
     def run(self) -> SolvedSearch:
@@ -174,14 +168,14 @@ class StageSearch(Run[SolvedSearch]):
             )
 
     def _cut(self, samples: Sequence[StageSample]) -> list[Cut]:
-        """Estimate and cut stages, on the workers."""
+        """Cut stages, on the workers."""
         todo, cuts = list(enumerate(samples)), dict[int, Cut]()
         while len(cuts) < len(samples):
             while todo and self._room(LEAST_BYTES):
                 i, sample = todo.pop()
                 job = CutStage(
                     board=self.game.board, location=self.location, level=self.level,
-                    number=next(self.tasks), sample=sample, roots=self.asks.estimator.roots,
+                    number=next(self.tasks), sample=sample,
                 )  # fmt: skip
                 self._hand_out(_Finding(Task(job.number, job, LEAST_BYTES), i))
             cut = self._wait()
@@ -261,6 +255,7 @@ class StageSearch(Run[SolvedSearch]):
             roots=np.concatenate(keys) if keys else NO_KEYS,
             asks=tuple([request.ask.keys for request in asks]),
             max_states=level_shards.max_states(shard), sparse=files.SPARSE_BITS,
+            most=max(1, self.memory // level_shards.FIND_BYTES),
         )  # fmt: skip
         return Task(job.number, job, self._find_bytes(shard.likely), early=True)
 
@@ -277,19 +272,9 @@ class StageSearch(Run[SolvedSearch]):
         self.note_memory(receipt)
 
     def _show_found(self) -> None:
-        if self.seconds > ABOUT_AFTER and self.about is None:
-            self.about = 0
-            threading.Thread(target=self._estimate, daemon=True, name="luckbase estimate").start()
         self.show(Progress(
             len(self.shards), 0, self.met, 0, self.seconds, finding=f"level {self.at_level}",
-            about=max(self.met, self.about) if self.about else 0,
         ))  # fmt: skip
-
-    def _estimate(self) -> None:
-        """About how many states there are. What is wrong with one the search itself will say."""
-        with suppress(LuckbaseError):
-            roots = unpack_all(self.game.strides, self.roots)
-            self.about = estimate(self.game, roots).states
 
     def progress(self) -> Progress:
         """How far it is on its way up."""

@@ -40,14 +40,14 @@ from luckbase.solver.board.model import Board
 from luckbase.solver.compiled import Function, compile_all
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Floats
-from luckbase.solver.game.capabilities import level_from
 from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.game.rules import level_from
 from luckbase.solver.search import runs, sweep
 from luckbase.solver.search import stage_kernels as kernels
 from luckbase.solver.search.bellman import OVER, final_payoffs, matrix_game_solver
 from luckbase.solver.search.find_stages import BoxSearch
 from luckbase.solver.search.keys import Keys, unpack_all
-from luckbase.solver.search.stages import Box, Stage, StageEstimator, Stages
+from luckbase.solver.search.stages import Box, Stage, Stages
 from luckbase.solver.search.sweep import Sweeping
 
 
@@ -82,19 +82,16 @@ class _StageJob:
 
 @dataclass(frozen=True)
 class CutStage(_StageJob):
-    """To estimate and cut a stage. number: the task's. roots: a few of the search's, which give the
-    same estimates."""
+    """To cut a stage. number: the task's."""
 
     number: int
     sample: StageSample
-    roots: Keys
 
     def run(self, payoffs: Sequence[Any], sent: Sent, out: Out, stop: Stop) -> Steps:
         """Cut it."""
         started = time.perf_counter()
-        estimator = StageEstimator(stages_of(self.board, self.level), self.roots)
         yield None
-        cut = cut_stage(estimator, self.sample)
+        cut = cut_stage(stages_of(self.board, self.level), self.sample)
         seconds = time.perf_counter() - started
         yield StageCut(shard=self.number, solve_seconds=seconds, cut=cut), None
 
@@ -127,7 +124,8 @@ class FoundShard:
 class Find(_StageJob):
     """To search a shard. number: the task's. name: the shard's. roots: the search's in it. asks:
     the requests of others to these stages. max_states: of a box, 0 for no limit: one with more is
-    cut, and its parts are left to others. sparse: bits, of the sample of what it requests.
+    cut, and its parts are left to others. most: states that the memory holds. sparse: bits, of the
+    sample of what it requests.
     """
 
     number: int
@@ -136,6 +134,7 @@ class Find(_StageJob):
     roots: Keys
     asks: tuple[RequestedKeys, ...]
     max_states: int
+    most: int
     sparse: int
 
     def run(self, payoffs: Sequence[Any], sent: Sent, out: Out, stop: Stop) -> Steps:
@@ -145,7 +144,9 @@ class Find(_StageJob):
         requested, of_ask = files.requested_runs(self.asks, stages)
         roots, members = stages.runs_of(self.roots), stages.within(requested, box)
         lists = [roots.only(stages.within(roots, box)), requested.only(members)]
-        search = BoxSearch(stages, numbers[0] >> 32, lists, box, expected=self.shard.likely)
+        search = BoxSearch(
+            stages, numbers[0] >> 32, lists, box, expected=self.shard.likely, most=self.most
+        )
         parts = search.run(stop, self.max_states)
         found, asks = FoundShard(self.shard, 0, 0, 0.0), list[Ask]()
         if not parts:

@@ -1,7 +1,7 @@
 """The part of a search: what lies below some roots, by key; and what a search hands over to it.
 
 No two files of a part hold one key. Files of a search by stages have stages of its level
-(`capabilities.Level`), which say which file a key is in; the first keys of the row groups, and a
+(`rules.Level`), which say which file a key is in; the first keys of the row groups, and a
 binary search in one of them, find its row.
 """
 
@@ -32,8 +32,8 @@ from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.parts import GroupRows, Part, Rows, by_group
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import level_from
 from luckbase.solver.game.game import Game
+from luckbase.solver.game.rules import level_from
 from luckbase.solver.search.bellman import MIXED
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import Keys, fits, pack_all, unpack_all, unpack_columns

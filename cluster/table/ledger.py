@@ -108,7 +108,7 @@ class Done:
 
 @dataclass(frozen=True)
 class LevelEntry:
-    """The level (`capabilities.Level`) that cuts the files of a search's part into stages, as
+    """The level (`rules.Level`) that cuts the files of a search's part into stages, as
     JSON."""
 
     part: str

@@ -23,8 +23,7 @@ from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints, Runs
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.rules import Capability, Numbers
-from luckbase.solver.result import Result
+from luckbase.solver.game.rules import Capability
 from luckbase.solver.sentences import fields, listed, on_command_line, option, shorten
 
 if TYPE_CHECKING:
@@ -514,67 +513,6 @@ class Follow(Capability, ABC):
         hint = f"; did you mean '{at.names[known.index(close[0])]}'?" if close else ""
         expected = f"{', '.join(at.names[:-1])} or {at.names[-1]}"
         raise StateError(f"unknown player '{shorten(text, 40)}'; expected {expected}{hint}")
-
-
-Function = Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class Level(Result):
-    """A linear function of a state's fields that no edge raises.
-
-    It cuts what lies below some roots into stages, each closed under every cycle: a state can not
-    lead to one of a higher level, nor to one of a lower level and back. A game may declare its
-    level (`SearchHints.level`), else one is looked for (`solver.search.explore`). Every edge is
-    held to it as it is met. A function is coefficients by column: of a number the coefficient times
-    the number, of a set (cards, tiles) times how many it holds.
-
-    falls: the function that no edge raises. apart: functions that an edge changes only if it
-    lowers the level: states of one level in which they differ have nothing to do with one another.
-    inside: functions that no edge raises which leaves the level and `apart` as they are: they cut
-    large stages into boxes. strict: every edge lowers the level. width: so many values of `falls`
-    are one level. found: whether it was looked for, on a sample of edges.
-    """
-
-    falls: Function
-    apart: tuple[Function, ...] = ()
-    inside: tuple[Function, ...] = ()
-    strict: bool = False
-    width: int = 1
-    found: bool = False
-
-    def __str__(self) -> str:
-        """The function as a person would write it."""
-        said = ""
-        for name, factor in self.falls.items():
-            sign = f" {'-' if factor < 0 else '+'} " if said else "-" * (factor < 0)
-            said += f"{sign}{'' if abs(factor) == 1 else f'{abs(factor)} '}{name}"
-        return said if self.width == 1 else f"{said}, {self.width} values a level"
-
-
-def level_from(form: Mapping[str, Any]) -> Level:
-    """The level that `as_json` said."""
-    return Level(**{**form, "apart": tuple(form["apart"]), "inside": tuple(form["inside"])})
-
-
-@dataclass(frozen=True)
-class SearchHints(Capability):
-    """How a search is cut into stages, and how large it gets.
-
-    level: which no edge raises (`solver.game.capabilities`); one is looked for if it is not said.
-    states_below: about how many states a search from a state (fields,) meets; None if that is
-    unknown.
-    same_edges: compiled (`rules.SAME_EDGES_TYPE`): same_edges(board, state, i) is up to how much
-    more may stand at place i of a state that is not over, all else being the same, without a change
-    to its edges but that in some, the same ones each time, the child has as much more there; 0 is
-    always right. States that differ so are expanded together, in a fifth of the time.
-    """
-
-    missing: ClassVar[str] = "says nothing of its searches"
-
-    level: Level | None = None
-    states_below: Callable[[Ints], float] | None = None
-    same_edges: Callable[[Numbers, Ints, int], int] | None = None
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,15 @@ from luckbase.solver.board.registry import GameFile
 from luckbase.solver.errors import GameError, LuckbaseError, OptionError, StateError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Coded, Floats, Ints, coded
 from luckbase.solver.game.fields import Field, Fields, Refuse, State
-from luckbase.solver.game.rules import WEIGHT, Capability, Numbers, Rules, Unavailable, takes
+from luckbase.solver.game.rules import (
+    WEIGHT,
+    Capability,
+    Level,
+    Numbers,
+    Rules,
+    Unavailable,
+    takes,
+)
 from luckbase.solver.sentences import fields, named, on_command_line, option, shorten
 
 C = TypeVar("C", bound=Capability)
@@ -82,6 +90,14 @@ class Game:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return load_game, (self.board,)
+
+    @cached_property
+    def level(self) -> Level | None:
+        """The level that cuts large searches into stages, by column; None if the game declares
+        none."""
+        level = self.rules.level
+        level = level if level is None or isinstance(level, Level) else Level(level)
+        return None if level is None else level.by_column(self.rules.fields)
 
     # --- capabilities ------------------------------------------------------------------------
 

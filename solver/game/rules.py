@@ -57,7 +57,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import isfinite, prod
 from numbers import Real
@@ -67,6 +67,7 @@ import numpy as np
 
 from luckbase.solver.compiled import Function, jitable, tuple_type, types
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.result import Result
 
 if TYPE_CHECKING:
     from luckbase.solver.game.fields import Field, Refuse
@@ -105,8 +106,6 @@ EDGES_TYPE = tuple_type(
 TRANSITION_TYPE = types.int64(NUMBERS_TYPE, types.int64[::1], EDGES_TYPE)
 TRANSITION = types.FunctionType(TRANSITION_TYPE)
 """The type of a transition that is an argument of an engine."""
-SAME_EDGES_TYPE = types.int64(NUMBERS_TYPE, types.int64[::1], types.int64)
-"""That of `capabilities.SearchHints.same_edges`."""
 
 
 def room_for(edges: int, fields: int, players: int) -> Edges:
@@ -134,6 +133,61 @@ class Unavailable:
     why: str
 
 
+Factors = Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Level(Result):
+    """A linear function of a state's fields that no edge raises.
+
+    It cuts the states below some roots into stages, each closed under every cycle: a state cannot
+    lead to a state of a higher level, nor to a lower level and back. The search checks every edge
+    against it. Functions are factors by field or column: of a number the factor times the number,
+    of a set (cards, tiles) times its size; the factor of a field counts for each of its columns.
+
+    falls: the function that no edge raises. apart: functions that an edge changes only if it
+    lowers the level: states of one level in which they differ have nothing to do with one another.
+    inside: functions that no edge raises which leaves the level and `apart` as they are: they cut
+    large stages into boxes. strict: every edge lowers the level. width: so many values of `falls`
+    are one level.
+    """
+
+    falls: Factors
+    apart: tuple[Factors, ...] = ()
+    inside: tuple[Factors, ...] = ()
+    strict: bool = False
+    width: int = 1
+
+    def __str__(self) -> str:
+        """The function as a person would write it."""
+        said = ""
+        for name, factor in self.falls.items():
+            sign = f" {'-' if factor < 0 else '+'} " if said else "-" * (factor < 0)
+            said += f"{sign}{'' if abs(factor) == 1 else f'{abs(factor)} '}{name}"
+        return said if self.width == 1 else f"{said}, {self.width} values a level"
+
+    def by_column(self, fields: Sequence[Field]) -> Level:
+        """The same with each field's name replaced by the names of its columns."""
+        columns = {field.name: field.columns for field in fields}
+
+        def written_out(function: Factors) -> Factors:
+            return {
+                column: factor
+                for name, factor in function.items()
+                for column in columns.get(name, (name,))
+            }
+
+        return replace(
+            self, falls=written_out(self.falls), apart=tuple(map(written_out, self.apart)),
+            inside=tuple(map(written_out, self.inside)),
+        )  # fmt: skip
+
+
+def level_from(form: Mapping[str, Any]) -> Level:
+    """The level that `as_json` said."""
+    return Level(**{**form, "apart": tuple(form["apart"]), "inside": tuple(form["inside"])})
+
+
 Start = Mapping[str, object] | Sequence[tuple[float | Fraction, Mapping[str, object]]]
 """Where a play begins: a state in words, or several with their chances."""
 
@@ -158,7 +212,9 @@ class Rules:
     to 1 and edges pay nothing, else "payoff". pays: whether an edge can pay anything before the
     end. simultaneous: whether there are states in which both players choose at once.
     cut_error: where states are cut off that the game has, how far any payoff may be from the game's
-    without the cut; nothing is cut if None. capabilities: capability -> one, or a function that
+    without the cut; nothing is cut if None. level: factors by field of a sum that no edge raises,
+    as {"rolls": 1}, or a `Level`: a large search goes by it, in stages on the disk; without one it
+    has to fit into memory. capabilities: capability -> one, or a function that
     makes it of the `Game`, or where either stands, ``module:name``, imported when it is asked for;
     or `Unavailable`.
     """
@@ -178,6 +234,7 @@ class Rules:
     pays: bool = False
     simultaneous: bool = False
     cut_error: Callable[[], float] | None = None
+    level: Level | Factors | None = None
     capabilities: Mapping[type[Capability], Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -203,6 +260,9 @@ class Rules:
              and (not callable(self.start) or takes(self.start, 0)),
              "start, cut_error: a function of them is called without arguments"),
             (isinstance(self.payoff_name, str), "payoff_name: expected text"),
+            (self.level is None or isinstance(self.level, Level) or _is_function(self.level),
+             f"level: {self.level!r}; expected a factor for each field that it counts, as "
+             '{"rolls": 1}'),
             (isinstance(self.payoff_range, tuple) and len(self.payoff_range) == 2
              and all(isinstance(number, Real) for number in self.payoff_range),
              f"payoff_range: {self.payoff_range!r}; expected the least, then the greatest payoff, "
@@ -235,6 +295,14 @@ class Rules:
         ):  # fmt: skip
             if wrong:
                 raise ValueError(why)
+
+
+def _is_function(level: object) -> bool:
+    """Whether it is factors by field or column."""
+    return isinstance(level, Mapping) and all(
+        isinstance(name, str) and isinstance(factor, int | np.integer)
+        for name, factor in level.items()
+    )
 
 
 def takes(function: object, count: int) -> bool:

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.errors import StateError
+from luckbase.solver.errors import MemoryLimitError, StateError
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import SearchHints
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.search import keys as hashing
 from luckbase.solver.search import stage_kernels as kernels
@@ -29,15 +28,12 @@ from luckbase.solver.search.stages import (
     cut,
     first_edges,
 )
+from luckbase.solver.sentences import option
 
 CACHED = 400_000
 """States of a box, about: with more the tables leave the processor's cache."""
 PARTS, SAMPLE = 8, 1 << 13
 """Boxes that a box with too many states is cut into; states that are sampled for that."""
-
-
-class RisingError(StateError):
-    """An edge raises the level."""
 
 
 def find_stage(
@@ -56,8 +52,9 @@ class BoxSearch:
     """The states of a box of a level that lie at or below the `requested` ones: lists of runs of
     these, which may overlap. It has the arrays of `stage_kernels.expand_on`, which grow.
 
-    expected: how many states there are, about. own, requests: as of the `Stage`, once it is
-    numbered; what others wait for is known before the states are ordered.
+    expected: how many states there are, about; most: how many the memory holds. own, requests: as
+    of the `Stage`, once it is numbered; what others wait for is known before the states are
+    ordered.
     """
 
     own: Runs
@@ -65,9 +62,10 @@ class BoxSearch:
 
     def __init__(
         self, stages: Stages, level: int, requested: Sequence[Runs], box: Box = WHOLE, *,
-        expected: int = 0,
+        expected: int = 0, most: int = EVERY >> 1,
     ) -> None:  # fmt: skip
         self.stages, self.game, self.level, self.box = stages, stages.game, level, box
+        self.most = most
         self.place = stages.place(level, box)
         self.requested = requested
         # Of its own and about as many that they lead to; a longer table is further from the core.
@@ -77,9 +75,6 @@ class BoxSearch:
         self.patterns = self._patterns(1 << 8, max(1 << 12, 2 * game.max_edges))
         self.at = np.zeros(8, np.int64)
         self.room = room_of(game)
-        self.same_edges = game.own(SearchHints).same_edges
-        if self.same_edges is None:
-            self.same_edges, self.place = kernels.none_same, self.place._replace(column=-1)
 
     def _nodes(self, runs: int, own: int) -> Nodes:
         if runs << self.place.run_bits > 1 << 31:
@@ -117,15 +112,16 @@ class BoxSearch:
         to be cut into, of about as many, none of which leads to one before it. stop: polled now and
         then.
 
-        Raises RisingError for an edge that leads where the level says that none does, GameError
-        for a state whose edges break the rules; Stopped soon after `stop()` turns true."""
-        game, limit = self.game, max_states or EVERY >> 1
+        Raises StateError for an edge that leads where the level says that none does, GameError
+        for a state whose edges break the rules, MemoryLimitError for more states than `most`;
+        Stopped soon after `stop()` turns true."""
+        game, limit = self.game, min(self.most, max_states or self.most)
         self._enter()
         while True:
             with expanding(game, self.room):
                 code = kernels.expand_on(
-                    game.transition, self.same_edges, game.numbers, self.room, game.strides,
-                    self.place, self.nodes, self.records, self.patterns, self.at, BUDGET, limit,
+                    game.transition, game.numbers, self.room, game.strides, self.place, self.nodes,
+                    self.records, self.patterns, self.at, BUDGET, limit,
                 )  # fmt: skip
             if code == kernels.FINISHED:
                 return []
@@ -138,16 +134,26 @@ class BoxSearch:
             elif code == kernels.RISES:
                 raise self._rose(int(self.at[kernels.WRONG]))
             if self.at[kernels.OWN] > limit:
-                if len(parts := self._parts()) > 1:
+                if limit < self.most and len(parts := self._parts()) > 1:
                     return parts
-                limit = EVERY >> 1
+                if self.at[kernels.OWN] > self.most:
+                    raise self._too_large()
+                limit = self.most
+
+    def _too_large(self) -> MemoryLimitError:
+        """The error of a stage that the memory does not hold."""
+        return MemoryLimitError(
+            f"memory: a stage of level {self.stages.level} has more than {self.count:,} states; "
+            f"allow more with {option('memory')}, or give the level functions `inside`, by which "
+            "a stage is cut"
+        )
 
     def _parts(self) -> list[Box]:
         """Its box cut by the states that it reached, if it can be."""
         own = self.nodes.own[: self.at[kernels.OWN]]
         keys: Keys = kernels.keys_of(self.place, self.nodes.runs, own)
         sample = np.ascontiguousarray(keys[:: max(1, len(keys) // SAMPLE)])
-        return cut(self.stages, sample, PARTS, self.box)
+        return [box for box, _ in cut(self.stages, sample, PARTS, box=self.box)]
 
     def _rose(self, number: int) -> StateError:
         """The error of a state one of whose edges leads where none should."""
@@ -156,7 +162,7 @@ class BoxSearch:
         children = expand(self.game, state).children
         keys = hashing.pack_all(self.game.strides, children)
         at = int(np.argmax(self.stages.forbidden(np.repeat(parent, len(keys)), keys)))
-        return RisingError(
+        return StateError(
             f"level {self.stages.level}: is not one of {self.game.board.game}: an edge leads from "
             f"{self.game.say(state[0])} to {self.game.say(children[at])}"
         )

@@ -12,7 +12,7 @@ another key is passed by without a look at that. `rows` uint64 (numbers, 1 + mor
 its row. What is kept of a key beside it in its row is there when the key was compared: one cache
 miss, not two.
 
-A game's level is asked of keys too. The values of its functions (`capabilities.Level`) stand beside
+A game's level is asked of keys too. The values of its functions (`rules.Level`) stand beside
 one another in one uint64, the **word** of a key, each in a lane of as many bits as it needs and a
 guard above them; as they are linear in the bits of a key, a word is the sum of eight looked-up
 numbers, one for each byte of the key; of a key of mixed radices it is summed number by number. One
@@ -36,8 +36,8 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
 
 if TYPE_CHECKING:
-    from luckbase.solver.game.capabilities import Function
     from luckbase.solver.game.fields import Fields
+    from luckbase.solver.game.rules import Factors
 
 Keys = NDArray[np.uint64]
 NO_KEYS = np.empty(0, np.uint64)
@@ -338,7 +338,7 @@ class Words:
         return words
 
 
-def words(fields: Fields, functions: Sequence[Function]) -> Words:
+def words(fields: Fields, functions: Sequence[Factors]) -> Words:
     """Functions of the fields as words. Raises OptionError where they do not fit in 64 bits, or
     name no column."""
     columns, greatest, sets = fields.columns, fields.most.tolist(), fields.sets

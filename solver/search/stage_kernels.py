@@ -14,7 +14,6 @@ from luckbase.solver.compiled import bits_in, borrowed, fetch, njit, tuple_type,
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.rules import (
     NUMBERS_TYPE,
-    SAME_EDGES_TYPE,
     SIMULTANEOUS,
     TERMINAL,
     TRANSITION,
@@ -38,8 +37,6 @@ NEXT, RUNS, OWN, STATES, EDGES, PATTERNS, PATTERN_EDGES, WRONG = range(8)
 """Where expanding keeps its place: the first of the stage's states that may not be expanded yet;
 runs, states of the stage that were reached, how many of them were expanded, edges, patterns and
 their edges; the state whose edge rises."""
-STEP, HERE, BEYOND, THERE = range(4)
-"""Rows of what `_enter_along` writes of each edge."""
 LEAF = -3
 """Instead of who acts: nobody, the game is over."""
 AHEAD = 8
@@ -55,8 +52,7 @@ class Place(NamedTuple):
     run: bits of a key that only tell apart the states of a run, `run_bits` of them from run_low on.
     table: of the words of the level and of `apart`; the first from bit `shift` on, to be divided by
     width. strict: whether every edge lowers the level, 0 or 1. inside, guards: of the words that
-    lie lane by lane between low and high in the box; cut: whether there is one, 0 or 1. column: of
-    the run, if the game says which edges are the same along it, else -1.
+    lie lane by lane between low and high in the box; cut: whether there is one, 0 or 1.
     """
 
     run: np.uint64
@@ -72,7 +68,6 @@ class Place(NamedTuple):
     high: np.uint64
     strict: int
     cut: int
-    column: int
 
 
 class Records(NamedTuple):
@@ -103,8 +98,7 @@ class Patterns(NamedTuple):
     payoffs: Floats
 
 
-SAME_EDGES = types.FunctionType(SAME_EDGES_TYPE)
-_place = tuple_type(Place, _u, _u, _i, _u2, _u2, _u, _u, _u, _u, _u, _u, _i, _i, _i)
+_place = tuple_type(Place, _u, _u, _i, _u2, _u2, _u, _u, _u, _u, _u, _u, _i, _i)
 _records = tuple_type(Records, _n1, _n1, _n1)
 PATTERNS_TYPE = tuple_type(Patterns, _n1, _u1, _i1, _i1, _f1, _i1, _f2, _f2)
 
@@ -243,13 +237,12 @@ def _same(patterns, p, actor, edges, pattern_bits):
 
 @njit(
     _i(
-        TRANSITION, SAME_EDGES, NUMBERS_TYPE, ROOM_TYPE, _i2, _place, NODES_TYPE, _records,
-        PATTERNS_TYPE, _i1, _i, _i,
+        TRANSITION, NUMBERS_TYPE, ROOM_TYPE, _i2, _place, NODES_TYPE, _records, PATTERNS_TYPE,
+        _i1, _i, _i,
     ),
 )  # fmt: skip
 def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game_graph.search`
-    transition, same_edges, board, room, strides, place, nodes, records, patterns, at, budget,
-    limit,
+    transition, board, room, strides, place, nodes, records, patterns, at, budget, limit
 ):  # fmt: skip
     """Expand the states reached that are of the stage, and enter their children, until none is left
     or there is something to do first:
@@ -260,15 +253,13 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
 
     When a state's turn comes, those of its run that are left are expanded, from the first on: what
     edge k of one leads to is mostly in the run that edge k of the one before leads to, and is not
-    looked up again. One at least is expanded at each turn, so none is left after the last. Where
-    the game says that the edges of those that follow are the same (`same_edges`), two are expanded,
-    which shows what children move along, and the children of the others follow from theirs.
+    looked up again. One at least is expanded at each turn, so none is left after the last.
     """
     room, strides = borrowed_room(room), borrowed(strides)
     place = Place(
         place.run, place.run_low, place.run_bits, borrowed(place.table), borrowed(place.inside),
         place.shift, place.width, place.level, place.guards, place.low, place.high, place.strict,
-        place.cut, place.column,
+        place.cut,
     )  # fmt: skip
     out = room.edges
     below, chances, chosen, paid, about = out
@@ -299,10 +290,6 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
     # Of each edge of the state before: its run's key, and that run, -1 where it is to be found.
     near_keys, near = np.empty(max_edges, np.uint64), np.full(max_edges, -1, np.int64)
     z, left = np.int64(0), np.uint64(0)
-    # States of a run with the same edges: the first, the last, their pattern, the first's children.
-    first_same, last_same, same_kind = np.int64(0), np.int64(-1), np.int64(0)
-    first_keys, along = np.empty(max_edges, np.uint64), np.empty((4, max_edges), np.int32)
-    one, size = np.uint64(1), np.int64(1) << run_bits
     code = FINISHED
     while code == FINISHED and (left or upcoming < own_count):
         full = count + max_edges > runs.shape[0] or edges + max_edges > children.size
@@ -317,7 +304,7 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
         while not left and upcoming < own_count:
             z = np.int64(own[upcoming]) >> run_bits
             left = runs[z, 2] & ~runs[z, 3]
-            upcoming, last_same = upcoming + 1, np.int64(-1)
+            upcoming += 1
         if not left:
             break
         numbers[states] = z << run_bits | lowest_bit(left)
@@ -404,101 +391,10 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
         if n == 0:
             for i in range(players):
                 paid[0, i] = 0.0
-        offset = np.int64(numbers[states]) & (size - 1)
         states, edges, budget = states + 1, edges + n, budget - 1
-        if place.column < 0 or not left or n == 0 or code != FINISHED:
-            continue
-        if offset > last_same or guess != same_kind:
-            first_same, same_kind = offset, guess
-            last_same = offset + same_edges(board, state, place.column)
-            for k in range(n):
-                first_keys[k] = child_keys[k]
-            continue
-        same, last_same = left & ~(~one << np.uint64(min(last_same, size - 1))), np.int64(-1)
-        more = bits_in(same)
-        full = edges + more * n > children.size or own_count + more * n > own.size
-        full = full or states + more > pattern_of.size or count + n > runs.shape[0]
-        step = np.uint64(offset - first_same) << place.run_low
-        for k in range(n):
-            moved = child_keys[k] - first_keys[k]
-            along[STEP, k] = moved == step
-            full = full or (moved != 0 and moved != step)
-        if full or not same:
-            continue
-        wrong, count, own_count = _enter_along(
-            place, nodes, near_keys, near, child_keys, along, n, offset, same, above, count,
-            own_count,
-        )  # fmt: skip
-        if wrong >= 0:
-            code, at[WRONG] = RISES, z << run_bits | wrong
-            break
-        left ^= same
-        runs[z, 3] |= same
-        while same:
-            offset = np.int64(lowest_bit(same))
-            same &= same - one
-            numbers[states], pattern_of[states] = z << run_bits | offset, guess
-            for k in range(n):
-                child = along[HERE, k] if offset < along[BEYOND, k] else along[THERE, k]
-                children[edges + k] = child + along[STEP, k] * offset
-            states, edges, budget = states + 1, edges + n, budget - 1
     at[RUNS], at[OWN], at[STATES], at[EDGES] = count, own_count, states, edges
     at[PATTERNS], at[PATTERN_EDGES], at[NEXT] = kinds, kept, upcoming
     return code
-
-
-@inlined
-def _enter_along(  # noqa: PLR0913  # arrays
-    place, nodes, run_keys, runs_of, keys, along, n, offset, same, above, count, own
-):
-    """Enter the children of the states `same` of a run, bits, which follow the one at `offset`,
-    whose n edges lead to `keys`, in runs runs_of with run_keys; where along[STEP] is 1 they move
-    along. Writes the numbers of the children, less the offset of their state: HERE before
-    along[BEYOND], THERE from that offset on.
-
-    Returns the offset of a state whose edge rises, else -1; how many runs and states of the stage
-    there are then.
-    """
-    runs, run_bits, one = nodes.runs, place.run_bits, np.uint64(1)
-    size = np.int64(1) << run_bits
-    for k in range(n):
-        child = np.int64((keys[k] & place.run) >> place.run_low)
-        z, along[BEYOND, k] = runs_of[k], size
-        along[HERE, k] = along[THERE, k] = z << run_bits | child
-        if along[STEP, k] == 0:
-            continue
-        shift, left = child - offset, same
-        along[HERE, k] = (z << run_bits) + shift
-        along[BEYOND, k] = beyond = size - shift
-        while left:
-            here = left if beyond >= 64 else left & ((one << np.uint64(beyond)) - one)
-            left ^= here
-            if shift >= 0:
-                new = here << np.uint64(shift) & ~runs[z, 1]
-            else:
-                new = here >> np.uint64(-shift) & ~runs[z, 1]
-            while new:
-                bit = lowest_bit(new)
-                new &= new - one
-                inside = _is_of(place, above, runs[z, 0] | np.uint64(bit) << place.run_low)
-                if inside < 0:
-                    return bit - shift, count, own
-                runs[z, 1] |= one << np.uint64(bit)
-                if inside:
-                    runs[z, 2] |= one << np.uint64(bit)
-                    nodes.own[own] = z << run_bits | bit
-                    own += 1
-            if left:
-                z = run_at(nodes, run_keys[k] + place.run + (one << place.run_low), count)
-                count, shift, beyond = max(count, z + 1), shift - size, size + size
-                along[THERE, k] = (z << run_bits) + shift
-    return np.int64(-1), count, own
-
-
-@njit(SAME_EDGES_TYPE)
-def none_same(board, state, i):
-    """The `SearchHints.same_edges` of a game that says nothing."""
-    return 0
 
 
 @njit(types.void(_n1, _u1))

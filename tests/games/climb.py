@@ -49,6 +49,7 @@ def rules(board: Hill) -> Rules:
         max_edges=board.rules.sides + 1,
         actions=("rest", "roll"),
         start={},
+        level={"turns": 1},
         capabilities={Agents: always},
     )
 

@@ -18,7 +18,6 @@ from luckbase.game import (
     Game,
     Layout,
     Rules,
-    SearchHints,
     chance,
     check_game,
     decision,
@@ -193,13 +192,13 @@ def test_rules_that_no_game_can_have_are_refused_where_they_are_made(
 
 
 @pytest.mark.parametrize(("wrong", "sentence"), [
-    (5, "; expected one"), ("level", "; expected one"), (lambda: SearchHints(), "; expected one"),
+    (5, "; expected one"), ("level", "; expected one"), (lambda: None, "; expected one"),
     (lambda game: None, "; expected one"), ("nowhere.at:all", "No module named 'nowhere'"),
     ("luckbase.game:Nothing", "has no attribute 'Nothing'"), ("a:b:c", "No module named 'a'"),
 ])  # fmt: skip
 def test_a_capability_that_is_none_is_one_sentence(wrong: object, sentence: str) -> None:
-    with pytest.raises(GameError, match=f"game coins: capabilities: SearchHints: .*{sentence}"):
-        check_game(game(capabilities={SearchHints: wrong}))
+    with pytest.raises(GameError, match=f"game coins: capabilities: Layout: .*{sentence}"):
+        check_game(game(capabilities={Layout: wrong}))
 
 
 class Table(Layout[int]):

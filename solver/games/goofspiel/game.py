@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache, partial
 from itertools import product
-from math import comb
 from typing import Literal
 
 import numpy as np
@@ -35,8 +34,6 @@ from luckbase.solver.game.capabilities import (
     DecisionLayout,
     Drawing,
     Layout,
-    Level,
-    SearchHints,
     View,
 )
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
@@ -48,6 +45,7 @@ from luckbase.solver.game.rules import (
     SIMULTANEOUS,
     TERMINAL,
     TRANSITION_TYPE,
+    Level,
     Numbers,
     Rules,
     Unavailable,
@@ -276,13 +274,13 @@ def goofspiel(board: GoofspielBoard) -> Rules:
         payoff_name="chance to finish ahead" if win else "expected points ahead",
         pays=not win,  # for winning the lead says all
         simultaneous=True,
+        level=level(options),
         capabilities={
             Layout: NO_CARDS if options.keep_cards else f"{HERE}.layout:Layers",
             DecisionLayout: NO_DECISIONS,
             Agents: f"{HERE}.agents:OWN",
             Charts: f"{HERE}.charts:MoveCharts",
             View: view,
-            SearchHints: SearchHints(level(options), partial(states_below, options)),
             Drawing: f"{HERE}.charts:drawing",
             Groups: groups,
         },
@@ -320,27 +318,6 @@ def choice_names(words: Mapping[str, object], player: int, count: int) -> list[s
 def level(options: Options) -> Level:
     """The cards in a hand; an upcard that is turned comes before the bids for it."""
     return Level(falls={"mine": options.cards + 1, "upcard": -1}, strict=True)
-
-
-def states_below(options: Options, state: Ints) -> float:
-    """About how many states a search from a state (fields,) meets, mostly some times too many.
-
-    With s cards left: the decks times the pairs of hands, which merge into patterns, times the
-    leads (winning), each without an upcard and with each of s. Below hands that differ a third of
-    that: of 28 such states of 7 and 8 cards, 0.4 to 2.5 times what was counted, but for one of 40
-    states.
-    """
-    cards, left, total = options.cards, int(state[MINE]).bit_count(), 0.0
-    for size in range(left + 1):
-        decks = comb(left, size)
-        hands = min(decks**2, 2 * pattern_count(cards, size))
-        leads = 1.0
-        if options.objective == "win":  # three ways a round but for the first, which the hands
-            # tell, and no more than the mean deck or what is gone can be worth
-            reach = min(size, left - size) * (cards + 1) / 2
-            leads = min(3.0 ** max(0, left - size - 1), 2 * reach + 1)
-        total += decks * hands * leads * (1 + size)
-    return total if state[MINE] == state[THEIRS] else total / 3
 
 
 def action_name(action: int) -> str:

@@ -42,8 +42,6 @@ from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
     Drawing,
-    Level,
-    SearchHints,
 )
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Game
@@ -306,10 +304,10 @@ def jackpot(board: JackpotBoard) -> Rules:
         canonical=partial(canonical, options, board_numbers.ints),
         payoff_range=(worst, 0.0) if left else (0.0, 1.0),
         payoff_name="minus the tiles left" if left else "chance to shut all",
+        level={"open": 1},
         capabilities={
             Agents: f"{HERE}.agents:own",
             Charts: f"{HERE}.charts:TileCharts",
-            SearchHints: SearchHints(Level({"open": 1})),
             Groups: groups,
             Drawing: f"{HERE}.charts:drawing",
         },

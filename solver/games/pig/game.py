@@ -47,8 +47,6 @@ from luckbase.solver.game.capabilities import (
     DecisionLayout,
     Drawing,
     Layout,
-    Level,
-    SearchHints,
     Statistics,
     View,
 )
@@ -320,11 +318,11 @@ def pig_rounds(board: PigRoundsBoard) -> Rules:
         tie_tolerance=1e-11,
         payoff_range=(-1.0, 1.0) if difference else (0.0, 1.0),
         payoff_name="win minus loss" if difference else "",
+        level={"round": -2, "player": -1},
         capabilities={
             Layout: NO_ROLLS if options.count_rolls else f"{HERE}.kernel:Rounds",
             DecisionLayout: NO_ROLLS if options.count_rolls else DecisionLayout,
             Agents: f"{HERE}.agents:rounds_agents",
-            SearchHints: SearchHints(Level({"round": -2, "player": -1})),
             View: two_forms,
             Statistics: STATISTICS,
             Drawing: drawing,

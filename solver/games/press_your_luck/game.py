@@ -43,8 +43,6 @@ from luckbase.solver.game.capabilities import (
     Drawing,
     Follow,
     Layout,
-    Level,
-    SearchHints,
     Statistics,
 )
 from luckbase.solver.game.fields import MAX_VALUE, Field, Refuse
@@ -53,9 +51,9 @@ from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Thres
 from luckbase.solver.game.rules import (
     CHANCE,
     DECISION,
-    SAME_EDGES_TYPE,
     TERMINAL,
     TRANSITION_TYPE,
+    Level,
     Numbers,
     Rules,
     Start,
@@ -277,25 +275,6 @@ def transition(board, state, edges):  # noqa: C901, PLR0915  # the rules, in the
     return n
 
 
-@njit(SAME_EDGES_TYPE)
-def same_edges(board, state, i):
-    """`SearchHints.same_edges`: while a score is below the same others as before, and a spin stays
-    below the cap. Nothing where it may be doubled."""
-    ints, players = board[0], state.size // FIELDS
-    if i >= players:
-        return 0
-    room = ints[CAP] - state[i]
-    if i == player_up(state):
-        if ints[OFFERS] > 0:
-            return 0
-        for outcome in range(ints[OUTCOMES]):
-            room = min(room, ints[CAP] - state[i] - ints[UNITS + outcome])
-    for j in range(players):
-        if j != i and state[j] >= state[i]:
-            room = min(room, state[j] - state[i] - 1)
-    return max(room, 0)
-
-
 # --- bound to a board ----------------------------------------------------------------------------
 
 HERE = __package__
@@ -307,7 +286,7 @@ def level_of(players: int) -> Level:
     """The spins left; while they stay the same, so do the whammies, and no score falls."""
     each = range(1, players + 1)
     return Level(
-        falls={f"{spins}_{i}": 1 for spins in ("earned", "passed") for i in each},
+        falls={"earned": 1, "passed": 1},
         apart=tuple({f"whammies_{i}": 1} for i in each),
         inside=tuple({f"scores_{i}": -1} for i in each),
     )
@@ -365,14 +344,12 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
         tie_tolerance=TIE_TOLERANCE * most_paid,
         payoff_range=(0.0, most_paid),
         payoff_name="expected dollars" if money else "",
+        level=None if grows else level_of(players),
         capabilities={
             Layout: Unavailable(refused) if refused else f"{HERE}.layout:Planes",
             DecisionLayout: Unavailable(whole) if whole else f"{HERE}.decisions:PlaneDecisions",
             Agents: Agents(AGENTS),
             Charts: f"{HERE}.charts:LuckCharts",
-            SearchHints: SearchHints(
-                level=None if grows else level_of(players), same_edges=same_edges
-            ),
             Drawing: f"{HERE}.scene:drawing",
             Follow: f"{HERE}.follow:LuckWords",
             Groups: groups,

@@ -20,7 +20,6 @@ from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.search.tasks import SweepReceipt
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game, Stopped
-from luckbase.solver.search import stages
 from tests.places import ROOT
 
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
@@ -31,17 +30,14 @@ OTHER = {"scores": "0,500,500", "earned": "0,1,1", "passed": "1,0,0", "whammies"
 """Some of what lies below it lies below WIDE too."""
 SMALL = 300
 """States of a shard, about, for there to be many of them."""
-CELLS = stages.MIN_CELLS
-"""As a worker of Ray's has it, which looks at stages too."""
 
 
-def cut_small(patch: pytest.MonkeyPatch, states: int = SMALL, cells: int = 32) -> None:
+def cut_small(patch: pytest.MonkeyPatch, states: int = SMALL) -> None:
     """Shards of about so many states, from now on: some of several stages, and stages in boxes."""
     patch.setattr("luckbase.cluster.search.stages.PATIENCE", 0.0)  # each commit by itself
     patch.setattr(level_shards, "SHARD_STATES", states)
     patch.setattr(stage_file, "SPARSE_BITS", 1)
     patch.setattr(level_shards, "FEW", 0)
-    patch.setattr(stages, "MIN_CELLS", cells)  # one for some states, as in a stage of millions
 
 
 def tiny(**options: object) -> Game:

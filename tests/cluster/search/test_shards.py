@@ -11,8 +11,8 @@ from luckbase.cluster.search import files as stage_file
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.files import Ask, RequestedKeys, ask_of, requested_runs
 from luckbase.cluster.search.shards import Demand, Growth, LevelShard, Order, growth_of
-from luckbase.solver.game.capabilities import Level
-from luckbase.solver.search.find_stages import CACHED, find_stage
+from luckbase.solver.game.rules import Level
+from luckbase.solver.search.find_stages import CACHED
 from luckbase.solver.search.keys import NO_KEYS, Keys
 from luckbase.solver.search.stages import WHOLE, Stages
 from tests.bench.search_replay import in_order
@@ -172,47 +172,14 @@ def test_a_stage_of_which_little_is_asked_is_cut_by_how_it_lies(
     states = len(found)
     monkeypatch.setattr(level_shards, "SHARD_STATES", states // 6)
     asked = asked_below(stage, keys, stages)
-    shards = asked.shards(stage >> 32, Growth())
+    grown = Growth(states / len(keys), 10.0, states)
+    shards = asked.shards(stage >> 32, grown)
     assert len(shards) > 3 and all(one.stages == (stage,) for one in shards)
     held = [int((stages.boxes_of(found, [one.box]) >= 0).sum()) for one in shards]
     assert sum(held) == states and max(held) < states / 2
     monkeypatch.setattr(level_shards, "MAX_BOXES", 2)
-    assert len(asked.shards(stage >> 32, Growth())) == 2
-    monkeypatch.setattr(level_shards, "MAX_GROWTH", 0.5)  # it cannot be large
-    assert len(asked.shards(stage >> 32, Growth(1.0, 0.5))) == 1
-    assert len(asked.shards(stage >> 32, Growth(1.0, 8.0))) == 2  # some above grew more
-
-
-def test_roots_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stage_file, "SPARSE_BITS", 1)
-    stages, stage, roots, found = grown_one()
-    monkeypatch.setattr(level_shards, "SHARD_STATES", len(found) // 6)
-    shards = Demand(stages, roots).shards(stage >> 32, Growth())
-    assert len(shards) > 3 and sum(one.expected for one in shards) > 2 * len(roots)
-
-
-def test_a_stage_of_one_root_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There may be millions below it."""
-    stages, root = tiny({"scores": "0,1000,500", "earned": "2,1,2"})
-    stage = int(stages.of(root)[0])
-    states = len(find_stage(stages, stage >> 32, [root]).keys)
-    monkeypatch.setattr(level_shards, "SHARD_STATES", states // 6)
-    shards = Demand(stages, root).shards(stage >> 32, Growth())
-    assert len(shards) > 3 and states / 3 < sum(one.expected for one in shards) < 3 * states
-
-
-def test_small_stages_that_were_looked_at_are_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever others grew to."""
-    stages, root = tiny({"scores": "0,1000,500", "earned": "2,1,2"})
-    wanted, found = found_of(stages, root, 2)
-    asked = Demand(stages, NO_KEYS)
-    for i, (stage, keys) in enumerate(wanted.items()):
-        asked.add((1 << 20, (i,)), [ask_of(stages, stage, stages.runs_of(keys), 1)])
-    level = max(wanted) >> 32
-    states = sum(len(found.get(stage, NO_KEYS)) for stage in wanted if stage >> 32 == level)
-    monkeypatch.setattr(level_shards, "SHARD_STATES", 3 * states)
-    (shard,) = asked.shards(level, Growth(1.0, 1000.0, 1 << 40))
-    assert len(shard.stages) > 3 and states / 3 < shard.expected < 3 * states
+    assert len(asked.shards(stage >> 32, grown)) == 2
+    assert len(asked.shards(stage >> 32, Growth(0.1))) == 1  # it is not large
 
 
 def test_a_shard_of_too_many_states_is_cut_but_not_without_end() -> None:

@@ -21,7 +21,6 @@ from luckbase.game import (
     Field,
     Game,
     Rules,
-    SearchHints,
     chance,
     decision,
     lead,
@@ -36,9 +35,8 @@ from luckbase.solver import check
 from luckbase.solver.board import registry
 from luckbase.solver.check import check_sample
 from luckbase.solver.errors import GameError
-from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.game import fault_in
-from luckbase.solver.search.explore import estimate, explore
+from luckbase.solver.search.explore import count_below, explore
 from luckbase.solver.search.game_graph import Graph
 from tests.places import ROOT
 
@@ -121,7 +119,8 @@ def rules(board: Purse, **changed: Any) -> Rules:
         max_edges=3,
         actions=("stop", "toss", "again"),
         start=START,
-        capabilities={Agents: Agents(tosses), SearchHints: SearchHints(Level({"tosses": 1}))},
+        level={"tosses": 1},
+        capabilities={Agents: Agents(tosses)},
     )
     return replace(right, **changed)
 
@@ -184,7 +183,7 @@ ENGINES: dict[str, Callable[[Board, Path], object]] = {
     "query": _query,
     "graph": _graph,
     "explore": lambda board, _: explore(*_game(board)),
-    "estimate": lambda board, _: estimate(*_game(board)),
+    "count": lambda board, _: count_below(*_game(board)),
     "evaluate": lambda board, _: luckbase.evaluate(board, "toss"),
     "simulate": lambda board, _: luckbase.evaluate(board, "toss", games=20),
 }
@@ -222,7 +221,7 @@ def test_what_edges_pay_in_all_is_held_to_the_range(
         "pays": True,
         "actions": (),
         "start": {},
-        "capabilities": {SearchHints: SearchHints(Level({"left": 1}))},
+        "level": {"left": 1},
     }
     monkeypatch.setitem(globals(), "START", {})
     register("purse", Purse, lambda board: rules(board, **changed))

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from luckbase.solver.board.model import Board
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.fields import Field
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import (
@@ -25,6 +24,7 @@ from luckbase.solver.game.rules import (
     JOINT,
     SIMULTANEOUS,
     TERMINAL,
+    Level,
     Numbers,
     Rules,
     transition,

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from luckbase import solver
-from luckbase.solver.game.capabilities import SearchHints
 from luckbase.solver.search.find_stages import CACHED, BoxSearch
 from luckbase.solver.search.keys import NO_KEYS, Keys, pack_all
 from luckbase.solver.search.stages import WHOLE, Stage, Stages
@@ -36,7 +35,7 @@ def find_boxes(
 def tiny(start: dict[str, str]) -> tuple[Stages, Keys]:
     """The stages of the tiny board, and the key of a state."""
     game = solver.load_game(solver.load_board(BOARDS / "press-your-luck/tiny.toml"))
-    level = game.own(SearchHints).level
+    level = game.level
     assert level is not None
     return Stages(game, level), pack_all(game.strides, game.parse(start).reshape(1, -1))
 

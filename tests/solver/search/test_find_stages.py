@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 
 from luckbase.solver.errors import GameError, OptionError, StateError
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Level
 from luckbase.solver.game.fields import Field, Fields, set_field
 from luckbase.solver.game.game import Game, Stopped
-from luckbase.solver.game.rules import DECISION, TERMINAL
+from luckbase.solver.game.rules import DECISION, TERMINAL, Level
 from luckbase.solver.search import find_stages
 from luckbase.solver.search import stage_kernels as kernels
 from luckbase.solver.search import sweep as sweeping_module
-from luckbase.solver.search.find_stages import RisingError, find_stage
+from luckbase.solver.search.find_stages import find_stage
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.keys import Keys, pack_all
 from luckbase.solver.search.runs import merged_runs
@@ -180,7 +179,7 @@ def test_boxes_are_small_and_none_leads_to_one_before_it() -> None:
 
 def found_wrong(laid: Laid, level: Level, spots: int = 1) -> str:
     """What is said of a level that does not hold."""
-    with pytest.raises(RisingError) as caught:
+    with pytest.raises(StateError) as caught:
         found_from(Stages(laid.game, level), np.unique(keys_of(laid.game, laid.roots(spots))))
     return str(caught.value)
 
@@ -254,7 +253,7 @@ def test_a_level_that_does_not_hold_is_found_out_or_changes_no_answer(
     keys = np.unique(keys_of(game, laid.roots(4)))
     try:
         found = found_from(Stages(game, level), keys, alone=alone, most=most)
-    except RisingError:
+    except StateError:
         return
     graph = Graph(game)
     graph.solve(laid.roots(4))
@@ -277,7 +276,7 @@ def test_a_function_of_boxes_that_an_edge_raises_is_found_out_where_boxes_are_cu
     laid.edges[1, 0, 0, 0] = [(0, 0.25, spot, zeros) for spot in spots]
     level = shape.true_level
     keys = np.unique(keys_of(laid.game, laid.states(laid.spots[24 : 24 + root])))
-    with pytest.raises(RisingError) as caught:
+    with pytest.raises(StateError) as caught:
         found_from(Stages(laid.game, level), keys, **how)  # type: ignore[arg-type]
     ends = said(laid, (1, 0, 0, 0)), said(laid, (1, 0, 5, 0))
     assert str(caught.value).endswith(f"an edge leads from {ends[0]} to {ends[1]}")
@@ -450,7 +449,9 @@ def test_boxes_are_disjoint_cover_everything_and_stand_in_order(
         of = stages.boxes_of(sample, boxes)
         boxes = [
             part for i, box in enumerate(boxes)
-            for part in (cut(stages, sample[of == i], count, box) if (of == i).any() else [box])
+            for part, _ in (
+                cut(stages, sample[of == i], count, box=box) if (of == i).any() else [(box, 0)]
+            )
         ]  # fmt: skip
     every = np.append(sample, np.uint64(other))
     which = stages.boxes_of(every, boxes)
@@ -511,8 +512,8 @@ def test_runs_have_the_keys_that_they_were_made_of_and_those_in_a_box(
 def test_a_key_in_no_box_is_said_so() -> None:
     stages = bare({"a": 1})
     keys = np.arange(0, 1 << 12, 1 << 8, dtype=np.uint64)  # a from 0 to 15
-    low, high = cut(stages, keys, 2)[::-1]
-    middle = cut(stages, keys[8:], 2, high)[1]
+    low, high = (box for box, _ in cut(stages, keys, 2)[::-1])
+    middle, _ = cut(stages, keys[8:], 2, box=high)[1]
     assert stages.boxes_of(keys, [low, middle]).tolist() == [0] * 8 + [1] * 4 + [-1] * 4
 
 
