@@ -22,7 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from luckbase.cluster.table.format import lists_of, numbers_of
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.search import stage_kernels
 from luckbase.solver.search.keys import NO_KEYS, Keys
 from luckbase.solver.search.runs import Runs
@@ -178,15 +178,6 @@ def sample_of(keys: Keys, bits: int) -> Keys:
 def count_by(sample: Keys, bits: int) -> int:
     """About how many keys there are, by a sample of theirs."""
     return int(_sampled(sample, bits).sum()) << bits
-
-
-def weights_of(sample: Keys, count: int, bits: int) -> Floats:
-    """How many of `count` keys each key (n,) of their sample stands for, about (n,)."""
-    sampled = _sampled(sample, bits)
-    weights = np.where(sampled, float(1 << bits), 0.0)
-    left = (count - weights.sum()) / max(1, int((~sampled).sum()))
-    weights[~sampled] = max(1.0, left)
-    return weights
 
 
 def _sampled(keys: Keys, bits: int) -> NDArray[np.bool_]:

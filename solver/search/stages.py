@@ -83,9 +83,9 @@ class Stages:
             raise OptionError("level: its functions have too many values for a stage's number")
         self.inside, self._scatter = words(game.fields, level.inside), scatter()
         used = {name for function in level.inside for name, factor in function.items() if factor}
-        self.others = np.array([name not in used for name in game.fields.columns])
+        others = np.array([name not in used for name in game.fields.columns])
         room = game.strides[1]
-        ones = np.where(self.others, (1 << np.clip(room, 0, 62)) - 1, 0)
+        ones = np.where(others, (1 << np.clip(room, 0, 62)) - 1, 0)
         shifts = used and (room >= 0).all() and room.max(initial=0) < 63
         self.run, self.run_low, self.run_bits, self.run_column = self._run(used)
         self.run_is_set = self.run_column >= 0 and bool(game.fields.sets[self.run_column])

@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 
 from luckbase.cluster.search.files import (
     ask_of,
-    count_by,
     read_stage,
     requested_runs,
     sample_of,
     unpacked,
-    weights_of,
     write_stage,
 )
 from luckbase.solver.search.stages import Stage, Stages
@@ -116,18 +114,6 @@ def test_who_asks_for_few_keys_has_eight_in_the_sample_or_all() -> None:
     same(sample_of(keys[:8], 30), keys[:8])
     same(sample_of(keys[:3], 30), keys[:3])
     assert len(sample_of(keys[:0], 30)) == 0
-
-
-def test_keys_of_a_sample_stand_for_all() -> None:
-    """Who asks for few has more in the sample, of which each stands for fewer."""
-    many, few = np.random.default_rng(3).integers(0, 1 << 63, (2, 100_000)).astype(np.uint64)
-    few = few[: 8 * 40]
-    drawn = sample_of(many, 8), sample_of(few, 20)
-    sample = np.concatenate(drawn)
-    weights = weights_of(sample, 256 * len(drawn[0]) + len(few), 8)
-    assert (weights[: len(drawn[0])] == 256).all() and (weights[len(drawn[0]) :] == 40).all()
-    assert (weights_of(sample, 1, 8) >= 1).all()  # what is not right about how many there are
-    assert weights_of(drawn[0], len(many), 8).sum() == count_by(many, 8)
 
 
 def test_a_file_that_was_cut_short_is_none(tmp_path: Path) -> None:
