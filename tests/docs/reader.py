@@ -106,7 +106,7 @@ class Reader:
                 self.goals.append(said)
             elif said["kind"] == "done":
                 self.done.setdefault(said["ask"], said)
-            elif said["kind"] not in ("shard", "level"):
+            elif said["kind"] != "level":
                 raise RefusedError(f"{path}: '{said['kind']}' is not a kind of line")
         return str(about["kind"])
 
@@ -122,7 +122,7 @@ class Reader:
     def parts(self) -> list[str]:
         """The parts in the order in which a state is looked for."""
         names = {entry["part"] for entry in self.files.values()}
-        return sorted(names, key=lambda name: (name != "tiers", name != "search", name))
+        return sorted(names, key=lambda name: (name != "tiers", name))
 
     def entries(self, part: str) -> list[Columns]:
         """The files of a part."""
