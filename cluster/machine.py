@@ -100,9 +100,8 @@ class Disk(NamedTuple):
     @property
     def room(self) -> str:
         """The folder and its free bytes, for a sentence."""
-        return (
-            f"{self.folder} and {size(self.free)} is free, of which {size(self.reserve)} stays free"
-        )
+        kept = f", of which {size(self.reserve)} stays free" if self.reserve else ""
+        return f"{self.folder} and {size(self.free)} is free{kept}"
 
 
 def disk_of(table: Path) -> Disk:

@@ -232,13 +232,13 @@ def _sweep_seconds(run: Any, found: FoundShard) -> tuple[float, float]:
 def replay_search(times: TaskTimes, workers: int, costs: Costs = COSTS) -> Replayed:
     """Both passes with so many workers. What the driver does takes as long as it was measured."""
     driver, path, over = Driver(costs), 0.0, 0.0
-    down = _Down(workers, driver, times.keep)
+    down = _Down(workers, driver)
     cuts = times.cuts or [(0, 0.0)] * len(times.looks)
     for look, (looked, seconds), finds in zip(times.looks, cuts, times.finds, strict=True):
         driver.takes(look)
         each = seconds / looked if looked else 0.0
-        down.find([FindTime(each, 0, (), each)] * looked)
-        down.find(finds)
+        down.find([FindTime(each, 0, (), each)] * looked, keep=0.0)
+        down.find(finds, times.keep)
         known, ends = _chain(finds)
         over = max(over, path + look + each + ends)
         path += look + each + known
@@ -279,16 +279,18 @@ def _chain(finds: Sequence[FindTime]) -> tuple[float, float]:
 class _Down:
     """The way down: the driver hands out tasks to so many workers, and takes in what they say."""
 
-    def __init__(self, workers: int, driver: Driver, keep: float) -> None:
-        """keep: seconds that the driver takes to note what was found."""
-        self._free, self._driver, self._keep = workers, driver, keep
-        self._events: list[tuple[float, int, int, Order | None]] = []
-        """Each: when; its number; the task and, where it says what it asks for, the order of its
-        level, else None."""
+    def __init__(self, workers: int, driver: Driver) -> None:
+        self._free, self._driver = workers, driver
+        self._events: list[tuple[float, int, int, Order | None, float]] = []
+        """Each event: its time; its number; the task; the order of its level if the task says then
+        what it asks for, or None if it ends; the driver's seconds to note the result."""
         self._numbers = count()
 
-    def find(self, finds: Sequence[FindTime]) -> None:
-        """Hand out the tasks of a level in their order, until it is known what all ask for."""
+    def find(self, finds: Sequence[FindTime], keep: float) -> None:
+        """Hand out the tasks of a level in their order, until it is known what all ask for.
+
+        keep: seconds that the driver takes to note the result of one.
+        """
         order = Order([
             LevelShard((i,), (), WHOLE, one.expected, tuple(one.after))
             for i, one in enumerate(finds)
@@ -298,7 +300,7 @@ class _Down:
             while self._free and (i := order.pop()) is not None:
                 driver.takes(driver.costs.task)
                 for seconds, of in ((finds[i].asks, order), (finds[i].seconds, None)):
-                    event = driver.now + seconds, next(self._numbers), i, of
+                    event = driver.now + seconds, next(self._numbers), i, of, keep
                     heapq.heappush(self._events, event)
                 self._free -= 1
             missing -= self._take()
@@ -310,12 +312,12 @@ class _Down:
 
     def _take(self) -> bool:
         """Take in the next event; whether it is known by it what a task asks for."""
-        now, _, i, order = heapq.heappop(self._events)
+        now, _, i, order, keep = heapq.heappop(self._events)
         self._driver.until(now)
         if order is not None:
             order.done(i)
             return True
-        self._driver.takes(self._keep)
+        self._driver.takes(keep)
         self._free += 1
         return False
 

@@ -37,17 +37,17 @@ def test_the_times_of_a_searchs_tasks_are_recorded(
     assert sum(map(len, times.finds)) == made.shards and len(times.finds) == made.levels
     assert times.work > 0 and len(times.sweeps) == len(times.reads) > 4
     assert len(times.looks) == made.levels and min(times.looks) > 0 and sum(times.looks) < wall
-    free = replace(times, looks=[0.0] * made.levels, keep=(0.0, 0.0), commit=(0.0, 0.0))
+    free = replace(times, looks=[0.0] * made.levels, keep=0.0, commit=(0.0, 0.0))
     alone = replay_search(free, 1, FREE)
     assert alone.seconds == pytest.approx(times.work)
     many = replay_search(free, 10_000, FREE)
     assert many.seconds == pytest.approx(many.path) and many.path < times.work
     assert replay_search(times, 2).seconds > replay_search(free, 2, FREE).seconds
-    assert all(0 < seconds < wall for seconds in (*times.keep, *times.commit))
-    slow = replay_search(replace(free, keep=(0.0, 1.0), commit=(0.0, 2.0)), 10_000, FREE)
+    assert all(0 < seconds < wall for seconds in (times.keep, *times.commit))
+    slow = replay_search(replace(free, keep=1.0, commit=(0.0, 2.0)), 10_000, FREE)
     assert slow.driver == pytest.approx(made.shards + 2.0 * len(times.sweeps))
     long = replace(
-        free, keep=(1.0, 0.0), commit=(2.0, 0.0), sweeps=[(4.0, 0.0) for _ in times.sweeps],
+        free, keep=1.0, commit=(2.0, 0.0), sweeps=[(4.0, 0.0) for _ in times.sweeps],
         finds=[[one._replace(seconds=4.0, asks=4.0) for one in level] for level in times.finds],
     )  # fmt: skip
     one_by_one = made.shards + 2.0 * len(times.sweeps)

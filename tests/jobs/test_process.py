@@ -149,7 +149,7 @@ def command(*words: str, out: int) -> tuple[int, str]:
     "words",
     [
         ["export", PIG],
-        ["export", PIG, "--format", "arrow"],
+        ["export", PIG, "--format", "jsonl"],
         ["query", PIG, *STATE],
         ["--help"],
     ],

@@ -48,11 +48,6 @@ class Computer:
         return float(min(1.0, rolls ** (4 * v) / 50)) if rolls else 0.0
 
     def __call__(self, game: Game, player: int, state: Ints, actions: list[int]) -> list[float]:
-        if "rolls" not in game.columns:
-            raise OptionError(
-                "agent 'computer' needs the rolls of the turn; play it with "
-                + setting("count_rolls", "true")
-            )
         stick = self.sticks(int(state[TURN]), int(state[-1]))
         return [stick if action == HOLD else 1.0 - stick for action in actions]
 
@@ -83,4 +78,13 @@ class TurnAgents(Mapping[str, Agent]):
 def race_agents(game: Game) -> Agents:
     """The agents of a race."""
     options = race_options(game)
-    return Agents(TurnAgents(options.goal, options.sides))
+    return Agents(TurnAgents(options.goal, options.sides), check=check_rolls)
+
+
+def check_rolls(game: Game, name: str) -> None:
+    """Raise OptionError if an agent needs the rolls of a turn and the board does not count them."""
+    if name == "computer" and "rolls" not in game.columns:
+        count_rolls = setting("count_rolls", "true")
+        raise OptionError(
+            f"agent 'computer' needs the rolls of the turn; play it with {count_rolls}"
+        )
