@@ -11,7 +11,6 @@ import pytest
 from luckbase import solver
 from luckbase.cluster.inputs import search_below, table_for_play
 from luckbase.cluster.play.game import Play, Question, matrix_game_of, read_answer
-from luckbase.cluster.table import table as tables
 from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.app import run
 from luckbase.solver.game.arrays import Floats
@@ -236,20 +235,13 @@ def test_an_answer_is_a_bid_or_its_card(answer: str, index: int | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ([], "take fewer cards, such as cards=7, or solve a table first: luckbase solve "),
-        (["--set", "objective=win", "--set", "cards=10", "--set", "keep_cards=true"],
-         f"luckbase solve {POINTS} --set objective=win --set cards=10\n"),
-    ],
-)  # fmt: skip
-def test_a_board_that_is_too_large_is_refused_at_once(
-    played: Command, words: list[str], said: str, monkeypatch: pytest.MonkeyPatch
+    "words", [[], ["--set", "objective=win", "--set", "cards=10", "--set", "keep_cards=true"]]
+)
+def test_a_board_that_is_too_large_stops_at_its_limit_in_one_sentence(
+    played: Command, words: list[str]
 ) -> None:
-    for solve in ("search_in_memory", "tiers_in_memory"):
-        monkeypatch.setattr(tables, solve, lambda *_: pytest.fail("it was tried"))
-    code, out, err = played(POINTS, *words, lines=["1"])
-    assert (code, out) == (2, "") and said in err and err.count("\n") == 1
+    code, out, err = played(POINTS, *words, "--max-states", "1000", lines=["1"])
+    assert (code, out) == (2, "") and "the limit is 1,000" in err and err.count("\n") == 1
 
 
 def test_few_cards_of_a_large_board_are_searched(played: Command) -> None:

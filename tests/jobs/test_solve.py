@@ -59,13 +59,6 @@ def test_json_is_one_line_a_board_on_stdout(command: Command) -> None:
     assert alone.keys() == lines[0].keys() - {"file", "set"}
 
 
-def test_what_a_kernel_counted_is_said(command: Command) -> None:
-    """docs/how-to: Goofspiel counts its matrix games and the largest gap of one."""
-    board = str(ROOT / "boards/goofspiel/tiny.toml")
-    (line,) = (x for x in command("solve", board)[2].splitlines() if x.startswith("  counted  "))
-    assert re.search(r"worst gap \S+, games \d+", line)
-
-
 def test_one_board_alone_is_as_it_was(command: Command) -> None:
     put(Path("a.toml"), pig())
     code, out, err = command("solve", "a.toml", "--workers", "1")

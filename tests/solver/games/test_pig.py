@@ -23,7 +23,7 @@ from luckbase.solver.games.pig import agents as rounds_agents
 from luckbase.solver.games.pig import kernel
 from luckbase.solver.games.pig.game import chance_to_gain
 from luckbase.solver.games.pig.kernel import Rounds
-from luckbase.solver.games.skunk.agents import Computer, HoldAt
+from luckbase.solver.games.skunk.agents import Computer, HoldAt, check_rolls
 from luckbase.solver.search.bellman import evaluate, final_payoffs
 from luckbase.solver.search.cycles import Component, found_for, solve_component
 from luckbase.solver.search.elimination import SOLVED
@@ -396,7 +396,7 @@ def test_the_agents_by_name() -> None:
     assert agents["hold-at-20"](pig(RACE), 0, state, [0, 1]) == 0
     assert agents["hold-at-21"](pig(RACE), 0, state, [0, 1]) == 1
     with pytest.raises(OptionError) as caught:
-        agents["computer"](pig(RACE), 0, state, [0, 1])
+        check_rolls(pig(RACE), "computer")
     assert_one_sentence(caught.value)
 
 
