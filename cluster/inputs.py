@@ -422,10 +422,10 @@ def search_below(game: Game, root: Ints, max_states: int, file: str = "BOARD") -
     tiered = layout if layout is not None and _inside(layout, root) else None
     below = "" if tiered else f" --from {game.say(root)}"
     table = f"solve a table first: luckbase solve {file}{below}"
-    nearer = "give a state nearer the end," if tiered is None else f"take {tiered.smaller}"
+    nearer = "give a state nearer the end" if tiered is None else f"take {tiered.smaller}"
     if layout is not None and not tiered and (lower := states_to_copy(game)):
-        nearer = f"begin lower, as {lower},"
+        nearer = f"begin lower, as {lower}"
     try:
         return search_in_memory(game, root, max_states)
     except SearchLimitError as error:
-        raise SearchLimitError(f"{error}; {nearer} or {table}") from None
+        raise SearchLimitError(f"{error}; {nearer.removesuffix(',')}, or {table}") from None

@@ -193,7 +193,7 @@ class StateParams(TableParams, extra="allow"):
 
     @property
     def seed(self) -> int | None:
-        """The seed that ``random=TEXT`` means; None if it is not given."""
+        """What ``random=TEXT`` means as a seed; None if it is not given."""
         return crc32(self.random.encode()) if "random" in self.model_fields_set else None
 
 
