@@ -37,6 +37,7 @@ from luckbase.solver.errors import (
     CorruptTableError,
     MissingTableError,
     OptionError,
+    SearchLimitError,
     StateError,
 )
 from luckbase.solver.game.arrays import Floats, Ints
@@ -420,7 +421,10 @@ class Lookup:
         from luckbase.solver.search.game_graph import Graph
 
         game = self.game
-        keys, payoffs = known_below(self, root, max_states, on_level)
+        try:
+            keys, payoffs = known_below(self, root, max_states, on_level)
+        except SearchLimitError as error:
+            raise SearchLimitError(f"{error} ({sentences.option('max_states')})") from None
         graph = Graph(game, tolerance=self.tolerance, max_states=max_states)
         graph.know(keys, payoffs, self.errors(unpack_all(game.strides, keys)))
         at = graph.solve(children)

@@ -120,14 +120,15 @@ def options(name: str) -> str:
 
 
 def example_of(values: list[Any], usual: Any) -> str:
-    """Another value than the usual one: of a large number twice or half of it, else the next."""
+    """Another value than the usual one: of a large number twice or half of it, else the next; of
+    a range beside words its second, because the first may be too low."""
     if not isinstance(usual, bool | str):
         (whole,) = (each for each in values if isinstance(each, range))
         usual = whole[-1] if usual is None else usual
         near = (usual * 2, usual // 2) if usual >= 10 else (usual + 1, usual - 1)
         return str(next(each for each in near if each in whole))
     other = next(each for each in values if each != usual)
-    return said(other).strip("`")
+    return str(other[1]) if isinstance(other, range) else said(other).strip("`")
 
 
 def boards(game: str) -> str:
