@@ -64,7 +64,7 @@ class GameParams(TableParams, extra="allow"):
     lists = ("move",)
 
     seed: Annotated[int, BeforeValidator(_seed)] = Field(default_factory=new_seed)
-    """The seed of the dice; a new one if not given."""
+    """What the dice are drawn from; a new seed if not given."""
     seat: str = ""
     """Which player you are, from 1; the first to decide if not given."""
     against: str = ""
