@@ -94,7 +94,7 @@ class Writers(RuleBasedStateMachine):
         def work(driver: Writer, storage: Storage) -> None:
             driver.ledger = None
             ledger = table_entries.begin(storage, WHERE, HEAD, str(who), self.lapsed)
-            table_entries.sweep(storage, WHERE, ledger)
+            table_entries.sweep(storage, ledger)
             driver.ledger = ledger
 
         self._does(who, fates, work)
