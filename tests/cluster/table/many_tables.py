@@ -17,7 +17,7 @@ FAR = {"scores": "0,1000,500", "earned": "0,2,1"}
 KINDS = (
     "press-your-luck", "press-your-luck in files", "goofspiel points", "goofspiel win", "jackpot",
     "shut the box", "skunk", "pig", "piglet", "search", "search of goofspiel",
-    "search that ends at a table", "full table and search",
+    "full table and search",
 )  # fmt: skip
 
 
