@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 OVER, MIXED, KNOWN, NEW, UNEVEN = -1, -3, -4, -5, -6
 """Instead of a best action: the game is over; a mixed strategy; given without one; met and not
 solved; both choose at once and the payoffs do not have one sum."""
-TIE, LOW, HIGH, EVEN = range(4)
-"""Where the limits of a step are: the tie tolerance, the least and the greatest payoff, and the
-largest difference between sums of two players' payoffs that counts as none."""
+TIE, LOW, HIGH, EVEN, TOLD = range(5)
+"""Where the limits of a step are: the tie tolerance, the least and the greatest payoff, the largest
+difference between sums of two players' payoffs that counts as none, and the largest error that
+leaves no decision open: above a rounded table less than what counts as a tie."""
 U = 2.0**-53
 """The relative error of one operation in float64."""
 JOINTLY = -2
@@ -69,7 +70,7 @@ LOTTERIES = tuple_type(Lotteries, _i1, _f1, _i1, _f2)
 
 class Scratch(NamedTuple):
     """Scratch of a step. q: float64 (most edges, players). starts: int64 (most edges,), the first
-    edge of each action. out: float64 (players,), the payoffs. limits: float64 (4,), TIE and so on.
+    edge of each action. out: float64 (players,), the payoffs. limits: float64 (5,), TIE and so on.
     """
 
     q: Any
@@ -82,9 +83,12 @@ SCRATCH_TYPE = tuple_type(Scratch, _f2, _i1, _f1, _f1)
 
 
 def limits_of(game: Game, tolerance: float) -> Floats:
-    """Return the limits of a step, with this tolerance for ties."""
-    low, high = game.payoff_range
-    return np.array([tolerance, low, high, 1e-9 * (high - low)])
+    """Return the limits of a step, with this tolerance for ties: that of the rules, and above a
+    table twice its error more."""
+    (low, high), tie = game.payoff_range, game.tie_tolerance
+    rounded = tolerance > 3 * tie * (1 + 1e-9)  # the table's error is larger than the rules' ties
+    told = tie if rounded else tolerance
+    return np.array([tolerance, low, high, 1e-9 * (high - low), told])
 
 
 def scratch_of(game: Game, edges: int, tolerance: float) -> Scratch:
@@ -278,7 +282,7 @@ def back_up(solve_game, edges, span, actor, values, errors, scratch):
         taken, margin = decide(groups, actor, scratch)
         best = edges.actions[scratch.starts[taken]]
         if groups > 1 and actor >= 0:
-            error += undecided_error(groups, taken, actor, error, limits[TIE], scratch.q)
+            error += undecided_error(groups, taken, actor, error, limits[TOLD], scratch.q)
     return best, margin, error
 
 

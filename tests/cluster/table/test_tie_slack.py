@@ -103,16 +103,22 @@ def test_one_step_above_what_is_held_is_decided_with_the_same_slack(
     assert found[0] and payoffs[0, 1] == other_gets
 
 
+def as_exact(error: float, bound: float) -> bool:
+    """Whether an error covers the bound, and no more than its rounding up to float32 adds."""
+    return bound <= error < bound * (1 + 1e-6)
+
+
 def test_an_answer_above_the_frontier_is_as_exact_as_the_table() -> None:
-    assert answer_by_search(Held(BEYOND), np.array([0]), 100).error == ERROR
+    assert as_exact(answer_by_search(Held(BEYOND), np.array([0]), 100).error, ERROR)
 
 
 @pytest.mark.parametrize("state", [0, 1])
 def test_but_for_what_hangs_on_a_decision_that_the_table_does_not_tell(state: int) -> None:
     """Player 2 gets .25 or .75, whichever is taken two steps below."""
     said = answer_by_search(Held(WITHIN), np.array([state]), 100)
-    assert said.value[1] == 0.25 and said.error == pytest.approx(0.5 + ERROR)
-    assert answer_by_search(Held(WITHIN), np.array([2]), 100).error == ERROR  # it says which
+    assert said.value[1] == 0.25 and as_exact(said.error, 0.5 + ERROR)
+    said = answer_by_search(Held(WITHIN), np.array([2]), 100)
+    assert said.toss_up and as_exact(said.error, ERROR)  # it says which
 
 
 def test_a_table_whose_error_is_below_the_slack_of_ties_tells_them(
@@ -120,7 +126,8 @@ def test_a_table_whose_error_is_below_the_slack_of_ties_tells_them(
 ) -> None:
     monkeypatch.setattr(Held, "error", TOLERANCE)
     monkeypatch.setattr(Held, "tolerance", 3 * TOLERANCE)
-    assert answer_by_search(Held(2 * TOLERANCE), np.array([0]), 100).error == TOLERANCE
+    said = answer_by_search(Held(2 * TOLERANCE), np.array([0]), 100)
+    assert as_exact(said.error, 3 * TOLERANCE)  # with what the one who acts gives up by the tie
 
 
 @pytest.mark.parametrize(("apart", "tied"), [(WITHIN, True), (BEYOND, False)])
