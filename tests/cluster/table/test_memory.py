@@ -3,6 +3,7 @@ and from a search, for either seat; and in all else what the same table on disk 
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from luckbase.cluster import inputs
 from luckbase.cluster.inputs import table_for_play
 from luckbase.cluster.table import table as tables
 from luckbase.cluster.table.table import tiers_in_memory
+from luckbase.solver.charts import Curves
 from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.capabilities import Charts
@@ -114,7 +116,10 @@ def test_a_table_in_memory_is_the_one_on_disk_to_the_last_bit(
         assert (memory.error, memory.tolerance, memory.rows) == (
             stored.error, stored.tolerance, stored.rows
         )  # fmt: skip
-        assert memory.to_arrow().read_all().equals(stored.to_arrow().read_all())
+        ours, theirs = memory.to_arrow().read_all(), stored.to_arrow().read_all()
+        assert ours.drop_columns("part").equals(theirs.drop_columns("part"))
+        parts = [re.sub(r"^search-[0-9a-f]{12}$", "search", x) for x in theirs["part"].to_pylist()]
+        assert ours["part"].to_pylist() == parts  # on disk a search has a name of its own
         (states,) = memory.draw(60, 1)
         assert np.array_equal(states, np.concatenate(list(stored.draw(60, 1))))
         assert answers_of(memory, states) == answers_of(stored, states)
@@ -122,7 +127,11 @@ def test_a_table_in_memory_is_the_one_on_disk_to_the_last_bit(
         assert memory.verify(500).residuals == stored.verify(500).residuals
         assert not memory.diff(stored).differs and not stored.diff(memory).differs
         if memory.game.has(Charts):
-            assert memory.chart() == stored.chart()
+            drawn, of_disk = memory.chart(), stored.chart()
+            assert drawn.as_json() == of_disk.as_json()
+            if isinstance(drawn, Curves) and isinstance(of_disk, Curves):
+                for one, other in zip(drawn.curves, of_disk.curves, strict=True):
+                    assert one.values.tobytes() == other.values.tobytes()
         else:
             with pytest.raises(luckbase.errors.OptionError, match="has no charts"):
                 memory.chart()
