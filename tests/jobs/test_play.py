@@ -362,7 +362,7 @@ def test_what_chance_brings_is_said_in_the_words_of_the_show(played: Command) ->
 
 
 def test_a_board_that_begins_too_high_names_some_states_to_copy(played: Command) -> None:
-    code, _, err = played(BIG)
+    code, _, err = played(BIG, "--max-states", "1000")
     said = re.findall(r"(scores=\S+ earned=\S+) \(", err)
     assert code == 2 and len(said) == 3
     game = solver.load_game(solver.load_board(BIG))
@@ -370,8 +370,8 @@ def test_a_board_that_begins_too_high_names_some_states_to_copy(played: Command)
         game.parse(dict(word.split("=") for word in words.split()))
     assert f"as --from {said[0]} (ahead, one spin left); or " in err
     assert re.search(rf", or solve a table first: luckbase solve {BIG} --from scores=\S+ earn", err)
-    assert run(["evaluate", BIG, "--agents", "never-pass"]) == 2
-    code, out, _ = played(BIG, *said[0].split(), "--seed", "1", lines=["1"] * 9)
+    assert run(["evaluate", BIG, "--agents", "never-pass", "--max-states", "1000"]) == 2
+    code, out, _ = played(BIG, *said[0].split(), "--max-states", "100000", "--seed", "1", lines=["1"] * 9)
     assert code == 0 and "1 decision" in out
 
 
