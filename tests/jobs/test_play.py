@@ -371,7 +371,9 @@ def test_a_board_that_begins_too_high_names_some_states_to_copy(played: Command)
     assert f"as --from {said[0]} (ahead, one spin left); or " in err
     assert re.search(rf", or solve a table first: luckbase solve {BIG} --from scores=\S+ earn", err)
     assert run(["evaluate", BIG, "--agents", "never-pass", "--max-states", "1000"]) == 2
-    code, out, _ = played(BIG, *said[0].split(), "--max-states", "100000", "--seed", "1", lines=["1"] * 9)
+    code, out, _ = played(
+        BIG, *said[0].split(), "--max-states", "100000", "--seed", "1", lines=["1"] * 9
+    )
     assert code == 0 and "1 decision" in out
 
 

@@ -242,7 +242,8 @@ def test_every_state_is_answered_as_by_a_table_of_one_file(tables: tuple[Path, P
             assert other.holds(states).all()
             for left, right in zip(answers_of(one, states[::97]), answers_of(other, states[::97]),
                                    strict=True):  # fmt: skip
-                assert left == right
+                assert replace(left, error=right.error) == right
+                assert left.error <= right.error <= other.error < 1.2 * one.error  # by file
         assert count == other.ledger.rows
         found = compare(one, other)
         assert found.states == count and not found.differs and found.largest == 0.0
