@@ -56,7 +56,7 @@ def hog_rules(board: Hog) -> Rules:
         chances += (row / row.sum()).tolist()
     return Rules(
         fields=[
-            Field("scores", length=2, high=goal, default=[0, 0]), Field("up", high=1, default=0),
+            Field("scores", length=2, high=goal, default=0), Field("up", high=1, default=0),
         ],
         players=2, transition=hog, numbers=Numbers([goal, dice, width], chances),
         max_edges=dice * width, actions=lambda a: f"roll {a}", start={},
@@ -101,7 +101,7 @@ def piglets_rules(board: Piglets) -> Rules:
     goal, players = board.rules.goal, board.rules.players
     return Rules(
         fields=[
-            Field("scores", length=players, high=goal, default=[0] * players),
+            Field("scores", length=players, high=goal, default=0),
             Field("up", high=players - 1, default=0), Field("turn", high=goal, default=0),
         ],
         players=players, transition=piglets, numbers=(goal, players), max_edges=7,
@@ -144,7 +144,7 @@ def twodice_rules(board: TwoDice) -> Rules:
     goal = board.rules.goal
     return Rules(
         fields=[
-            Field("scores", length=2, high=goal, default=[0, 0]), Field("up", high=1, default=0),
+            Field("scores", length=2, high=goal, default=0), Field("up", high=1, default=0),
             Field("turn", high=goal, default=0),
         ],
         players=2, transition=twodice, numbers=(goal,), max_edges=12, actions=("hold", "roll"),
