@@ -35,8 +35,7 @@ value gains t times the greatest (for t < 0 the least) weight of r in an optimal
 
 Sources: von Neumann, Zur Theorie der Gesellschaftsspiele, 1928; Dantzig, A proof of the equivalence
 of the programming problem and the game problem, 1951; Terlaky, A convergent criss-cross method,
-1985; Mills, Marginal values of matrix games and linear programs, 1956; for `eliminate`: Golub and
-Van Loan, Matrix Computations, 3.4.
+1985; Mills, Marginal values of matrix games and linear programs, 1956.
 """
 
 from __future__ import annotations
@@ -65,49 +64,6 @@ AT_ONCE = 256
 def typed(signature):
     """How every function here is compiled."""
     return njit(signature, error_model="numpy")
-
-
-@typed(types.void(_f2, _n, _n, _n))
-def pivot_row(t, n, columns, k):
-    """Bring the row with the greatest entry of column k, of rows k on, to row k."""
-    pivot = k
-    for i in range(k + 1, n):
-        if abs(t[i, k]) > abs(t[pivot, k]):
-            pivot = i
-    if pivot != k:
-        for j in range(k, n + columns):
-            t[k, j], t[pivot, j] = t[pivot, j], t[k, j]
-
-
-@typed(_b(_f2, _n, _n, _f, _b))
-def eliminate(t, n, columns, min_pivot, reciprocal):
-    """Solve n linear equations with so many right sides by Gaussian elimination with partial
-    pivoting: t float64 (n, n + columns) or larger, the matrix and then the right sides, which
-    become the answers; modified in place. In one order, whatever a linear algebra library does, so
-    that the bits depend on the equations alone.
-
-    Returns False, unfinished, at a pivot whose size is below `min_pivot`; 0 lets all pass, and a
-    singular matrix leave infinities. reciprocal: whether a row is scaled by the pivot's inverse
-    before it is taken from the others (one division a pivot) or divided by the pivot (one a row,
-    a rounding less): tables of each kind were solved so, and their bits stay.
-    """
-    for k in range(n):
-        pivot_row(t, n, columns, k)
-        if abs(t[k, k]) < min_pivot:
-            return False
-        inverse = 1.0 / t[k, k]
-        for i in range(k + 1, n):
-            factor = t[i, k] * inverse if reciprocal else t[i, k] / t[k, k]
-            if factor != 0.0:
-                for j in range(k + 1, n + columns):
-                    t[i, j] -= factor * t[k, j]
-    for k in range(n - 1, -1, -1):
-        for c in range(n, n + columns):
-            total = t[k, c]
-            for j in range(k + 1, n):
-                total -= t[k, j] * t[j, c]
-            t[k, c] = total / t[k, k]
-    return True
 
 
 @typed(_pair(_f2, _n, _n, _f1, _f1))
