@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
-from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ from luckbase.cluster.run.tiers import make_plan
 from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.verify import check_files, check_residuals
+from luckbase.cluster.table.verify import check_files
 from luckbase.jobs.app import run
 from luckbase.solver.board.model import Board, rules_identity
 from luckbase.solver.errors import RequestError
@@ -103,51 +102,6 @@ def below(results: Path, *which: int, **how: object) -> Solved:
     game = solver.load_game(board(1))
     roots = np.stack([game.parse(ROOTS[i]) for i in which])
     return cluster.solve_below(board(1), roots, results=results, workers=1, **how)  # type: ignore[arg-type]
-
-
-def rows_of(table: Path) -> dict[int, tuple[object, ...]]:
-    """Every row of a search by key; a key twice is a failure."""
-    found: dict[int, tuple[object, ...]] = {}
-    for file in sorted((table / "search").glob("*.parquet")):
-        columns = pq.ParquetFile(file).read().to_pydict()
-        keys = columns.pop("key")
-        for key, row in zip(keys, zip(*columns.values(), strict=True), strict=True):
-            assert key not in found
-            found[key] = tuple(repr(cell) for cell in row)
-        assert keys == sorted(keys)
-    return found
-
-
-@pytest.fixture(scope="module")
-def all_roots(tmp_path_factory: pytest.TempPathFactory) -> dict[int, tuple[object, ...]]:
-    return rows_of(below(tmp_path_factory.mktemp("roots"), 0, 1, 2).table)
-
-
-@pytest.mark.parametrize("order", list(permutations(range(3))))
-def test_searches_extend_one_another_in_any_order_to_the_same_rows(
-    order: tuple[int, ...], all_roots: dict[int, tuple[object, ...]], tmp_path: Path
-) -> None:
-    there: dict[Path, int] = {}
-    total = 0
-    for which in order:
-        found = below(tmp_path, which)
-        assert all(p.stat().st_mtime_ns == then for p, then in there.items())
-        total += found.states
-        there = {p: p.stat().st_mtime_ns for p in found.table.rglob("*.parquet")}
-    assert rows_of(found.table) == all_roots
-    assert total == len(all_roots)  # nothing was solved twice
-    with cluster.open_table(found.table) as table:
-        assert check_files(table) == []
-        assert check_residuals(table, None).faults == 0
-
-
-def test_what_lies_below_an_older_root_is_there_without_a_search(tmp_path: Path) -> None:
-    found = below(tmp_path, 0)
-    with cluster.open_table(found.table) as table:
-        inner = np.concatenate(list(table.draw(3, 0)))
-    more = cluster.solve_below(board(1), inner, results=tmp_path, workers=1)
-    assert (more.table, more.states) == (found.table, 0)
-    assert len(list(found.table.rglob("*.parquet"))) == 1
 
 
 def test_one_folder_holds_tiers_and_searches_and_tiers_answer_first(tmp_path: Path) -> None:
@@ -259,19 +213,6 @@ def test_a_damaged_ledger_is_named_and_only_its_line_is_solved_again(
     assert 0 < said["solved_now"] < 3000
     assert files(table) == sound
     assert run(["status", "--results", str(tmp_path)]) == 0
-
-
-def test_a_lost_file_of_a_search_is_solved_again_and_no_key_stands_twice(tmp_path: Path) -> None:
-    for which in range(3):
-        found = below(tmp_path, which)
-    sound = rows_of(found.table)
-    for file in sorted((found.table / "search").glob("*.parquet")):
-        file.unlink()
-        for which in range(3):
-            again = below(tmp_path, which)
-        assert rows_of(again.table) == sound
-        with cluster.open_table(again.table) as table:
-            assert check_residuals(table, None).faults == 0
 
 
 def test_a_boards_equality_does_not_depend_on_where_it_was_read(tmp_path: Path) -> None:

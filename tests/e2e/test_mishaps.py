@@ -8,21 +8,16 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.run.progress import Progress, Solved, lock
-from luckbase.cluster.search import solve as search
-from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.find import table_of
 from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.verify import check_files, check_residuals
+from luckbase.cluster.table.verify import check_files
 from luckbase.jobs.app import run
 from luckbase.solver.errors import CorruptTableError
-from luckbase.solver.search.explore import INNER, explore
-from luckbase.solver.search.keys import unpack_all
 from tests.shared import newest_entry
 
 ROOT = Path(__file__).parents[2]
@@ -39,140 +34,6 @@ def below(results: Path, *words: dict[str, str], **how: object) -> Solved:
     return cluster.solve_below(board, roots, results=results, workers=1, **how)  # type: ignore[arg-type]
 
 
-def sound(table: Path, *roots: dict[str, str]) -> None:
-    """All files as written, all that lies below the roots there, no key twice; and where all that
-    was ever asked for is there, every row agrees with its children."""
-    with cluster.open_table(table) as opened:
-        assert check_files(opened) == []
-        game = opened.game
-        met = explore(game, np.stack([game.parse(words) for words in roots]))
-        states = unpack_all(game.strides, met.keys[met.kinds == INNER])
-        assert len(states) > 10 and opened.holds(states).all()
-        if opened.ledger.complete:
-            assert check_residuals(opened, None).faults == 0
-    read = [pq.ParquetFile(path).read() for path in sorted((table / "search").iterdir())]
-    keys = [rows["key"].to_numpy() for rows in read]
-    every = np.concatenate(keys)
-    assert len(np.unique(every)) == len(every)
-
-
-def files(table: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted((table / "search").iterdir())}
-
-
-def file_of(table: Path, found: Solved) -> Path:
-    (name,) = (n for n in found.ledger.files if found.goal.ask[:12] in n)
-    return table / name
-
-
-@pytest.mark.parametrize("again", [(A,), (B,), (C, B), (C, A, B), (B, A)], ids=str)
-def test_whatever_is_solved_after_a_file_was_lost_leaves_no_hole_and_keeps_the_others(
-    again: tuple[dict[str, str], ...], tmp_path: Path
-) -> None:
-    for words in (A, B, C):
-        last = below(tmp_path, words)
-        if words is A:
-            lost = file_of(last.table, last)
-    table = last.table
-    others = {name: raw for name, raw in files(table).items() if name != lost.name}
-    lost.unlink()
-    for words in again:
-        below(tmp_path, words)
-        now = files(table)
-        assert all(now[name] == raw for name, raw in others.items())
-        sound(table, words)
-
-
-class Stop(Exception):
-    """A search was stopped."""
-
-
-def stopped(monkeypatch: pytest.MonkeyPatch, where: str, results: Path, words: dict[str, str],
-            **how: object) -> None:  # fmt: skip
-    """Begin a search and stop it where a function of the search's room is called, or of its
-    stages."""
-
-    def stops(*given: object, **named: object) -> None:
-        raise Stop
-
-    with monkeypatch.context() as patch:
-        patch.setattr(search if hasattr(search, where) else StageSearch, where, stops)
-        with pytest.raises(Stop):
-            below(results, words, **how)
-
-
-def test_a_stop_between_a_file_and_its_end_writes_nothing_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table = below(tmp_path, A).table
-    stopped(monkeypatch, "Done", tmp_path, B)
-    before = files(table)
-    assert len(before) == 2
-    again = below(tmp_path, B)
-    assert files(table) == before
-    assert again.ledger.complete
-    sound(table, A, B)
-
-
-def test_a_stopped_search_goes_on_after_another_one_has_grown_the_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stopped(monkeypatch, "_up", tmp_path, B, one_piece=0)
-    (table,) = tmp_path.glob("*/*/*")
-    assert read_ledger(Folder(table), table).shards
-    below(tmp_path, A)
-    assert below(tmp_path, B, one_piece=0).ledger.complete
-    assert not list(table.glob("shards/*"))
-    sound(table, A, B)
-
-
-def test_what_a_stopped_search_left_out_is_solved_when_its_file_is_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = below(tmp_path, A)
-    stopped(monkeypatch, "_up", tmp_path, B, one_piece=0)
-    file_of(first.table, first).unlink()
-    below(tmp_path, B, one_piece=0)
-    sound(first.table, B)
-
-
-def test_a_damaged_shard_of_a_stopped_search_is_said_and_solved_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stopped(monkeypatch, "_up", tmp_path, B, one_piece=0)
-    (table,) = tmp_path.glob("*/*/*")
-    shard = next(table.glob("shards/*.arrow"))
-    raw = bytearray(shard.read_bytes())
-    raw[len(raw) // 2] ^= 1
-    shard.write_bytes(raw)
-    again = below(tmp_path, B, one_piece=0)
-    assert [str(shard) in said for said in again.damaged] == [True]
-    sound(table, B)
-
-
-def test_shards_of_a_search_that_was_stopped_at_its_very_end_are_swept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stopped(monkeypatch, "Done", tmp_path, B, one_piece=0)
-    (table,) = tmp_path.glob("*/*/*")
-    assert list(table.glob("shards/*"))
-    before = files(table)
-    below(tmp_path, B, one_piece=0)
-    assert not list(table.glob("shards/*"))
-    assert files(table) == before
-
-
-def test_force_makes_one_search_anew_and_leaves_the_others(tmp_path: Path) -> None:
-    for words in (A, B, C):
-        table = below(tmp_path, words).table
-    before = files(table)
-    forced = below(tmp_path, B, force=True)
-    assert forced.states > 0
-    assert files(table) == before
-    assert read_ledger(Folder(table), table).complete
-    sound(table, A, B, C)
-
-
 def test_force_of_a_nearer_frontier_keeps_what_lies_beyond(tmp_path: Path) -> None:
     far = cluster.solve(solver.load_board(TINY, frontier=2), results=tmp_path)
     before = {path: path.read_bytes() for path in far.table.rglob("*.parquet")}
@@ -186,7 +47,7 @@ def test_a_lost_file_of_a_search_is_not_said_to_be_solved_by_another_solve(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = below(tmp_path, A)
-    file_of(found.table, found).unlink()
+    (found.table / next(iter(found.ledger.files))).unlink()
     words = [str(TINY), "--set", "frontier=1", "--results", str(tmp_path)]
     assert run(["solve", *words]) == 0
     assert "solved again: " not in capsys.readouterr().err

@@ -89,19 +89,6 @@ def test_a_board_without_a_full_table_is_searched(command: Command) -> None:
     assert json.loads(out)["value"][0] == pytest.approx(20155392 / 33433085, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("board", "option", "said"),
-    [
-        ("goofspiel/points.toml", "keep_cards=true", "they change no payoff; expected false\n"),
-    ],
-)
-def test_a_board_that_no_search_can_do_is_refused_at_once(
-    command: Command, board: str, option: str, said: str
-) -> None:
-    code, out, err = command("solve", str(BOARDS / board), "--set", option, table=True)
-    assert (code, out) == (2, "") and said in err and "searching" not in err.splitlines()[-1]
-
-
 def test_a_tables_policy_is_an_agent(command: Command) -> None:
     code, out, _ = command("solve", SMALL, table=True)
     table = out.strip()
